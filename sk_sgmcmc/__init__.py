@@ -1,0 +1,7 @@
+"""Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
+
+from .sampling import sample
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["__version__", "sample"]

@@ -1,0 +1,288 @@
+"""Chains: what one has, which of its draws are kept, and how several run side by side.
+
+A chain is numbers only, so that it can be pickled, resumed and sent to another process; the data are bound to it from
+outside. How long a piece of it runs never changes a draw.
+"""
+
+import signal
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+
+# Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer rather than more.
+DRAW_MEMORY = 512 * 2**20
+MAX_AUTO_DRAWS = 100
+LOOK_AROUND_SECONDS = 0.5
+
+
+class DrawPlan:
+    """Which steps of a chain are kept.
+
+    Parameters
+    ----------
+    n_iter : int
+        Steps of the chain.
+    burn_in : float or int
+        A fraction of ``n_iter`` in [0, 1), or a number of steps: what is thrown away at the start.
+    thin : int or "auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most `MAX_AUTO_DRAWS` within `DRAW_MEMORY`.
+    bytes_per_draw : int
+        Over all chains.
+    """
+
+    def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0):
+        self.n_iter = int(n_iter)
+        self.n_burn = int(burn_in * n_iter) if isinstance(burn_in, float) else int(burn_in)
+        if self.n_burn >= self.n_iter:
+            raise ValueError(
+                f"burn_in={burn_in!r} throws away all of the n_iter={n_iter} steps; "
+                f"use a burn_in below {n_iter} or a fraction such as 0.5."
+            )
+        n_left = self.n_iter - self.n_burn
+        if thin == "auto":
+            n_draws = min(MAX_AUTO_DRAWS, max(1, DRAW_MEMORY // max(1, bytes_per_draw)))
+            thin = max(1, -(-n_left // n_draws))
+        elif thin > n_left:
+            raise ValueError(
+                f"thin={thin} keeps no draw of the {n_left} steps after burn-in; use a thin of at most {n_left}."
+            )
+        self.thin = int(thin)
+        self.n_draws = n_left // self.thin
+
+    def kept_after(self, step):
+        """Whether the state after ``step`` steps is kept."""
+        return step > self.n_burn and (step - self.n_burn) % self.thin == 0
+
+    def slots(self, start, stop):
+        """For the steps start..stop-1 (from 0): the index of the draw kept after each, or -1."""
+        after = np.arange(start + 1, stop + 1) - self.n_burn
+        return np.where((after > 0) & (after % self.thin == 0), after // self.thin - 1, -1)
+
+
+class ChainDivergedError(FloatingPointError, ValueError):
+    """A chain left the finite numbers; the message names the step, the parameter and a step size to try."""
+
+
+class Chain:
+    """One Markov chain: state, stream of random numbers, and the draws kept so far.
+
+    Subclasses hold arrays and numbers only, name in ``_unpickled`` what they derive from the data, and implement
+    `bind`, `_advance` and `current`.
+
+    Attributes
+    ----------
+    data : object
+        What `bind` was given; not part of a pickle.
+    step : int
+        Steps made.
+    rng : numpy.random.Generator
+        The chain's own stream.
+    kept : dict of str to ndarray of shape (n_draws, ...)
+        Draws kept so far, filled up to ``n_kept``.
+    """
+
+    _unpickled = ("data",)
+    data = None
+
+    def __init__(self, seed, plan):
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.plan = plan
+        self.step = 0
+        self.kept = {}
+        self.n_kept = 0
+
+    def bind(self, data):
+        """Give the chain its data, at the start and again after it was pickled."""
+        self.data = data
+        return self
+
+    def run(self, until, seconds=np.inf, stop=None):
+        """Make steps up to step number ``until``, for about ``seconds``, or until the event ``stop`` is set."""
+        deadline = time.monotonic() + seconds
+        while self.step < until and not (stop is not None and stop.is_set()):
+            self._advance(until)
+            if time.monotonic() > deadline:
+                break
+        return self
+
+    def _advance(self, until):
+        """Make at least one and at most ``until - self.step`` steps, and count them in ``self.step``."""
+        raise TypeError(f"{type(self).__name__} makes no steps.")
+
+    def current(self):
+        """The present state as one draw: dict of arrays; does not change the chain."""
+        raise TypeError(f"{type(self).__name__} has no draws.")
+
+    def keep(self, draw, slot):
+        """Store a draw (dict of arrays) as number ``slot`` of the kept ones."""
+        for name, value in draw.items():
+            if name not in self.kept:
+                self.kept[name] = np.empty((self.plan.n_draws, *np.shape(value)), dtype=np.asarray(value).dtype)
+            self.kept[name][slot] = value
+        self.n_kept = slot + 1
+
+    def draws(self):
+        """Kept draws, (n_kept, ...) each; the present state where none is kept yet."""
+        if self.n_kept == 0:
+            return {name: np.asarray(value)[None] for name, value in self.current().items()}
+        return {name: value[: self.n_kept] for name, value in self.kept.items()}
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        for name in self._unpickled:
+            state.pop(name, None)
+        # The state of the generator is plain numbers; a pickled Generator object would tie it to a NumPy version.
+        state["rng"] = self.rng.bit_generator.state
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        bits = np.random.PCG64()
+        bits.state = state["rng"]
+        self.rng = np.random.Generator(bits)
+
+    def copy_for_looking(self):
+        """A copy with a stream of its own, to look at the chain without changing it."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        present = self.rng.bit_generator.state["state"]
+        twin.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
+        return twin
+
+
+@contextmanager
+def deferred_interrupt():
+    """Turn Ctrl-C into an event, so that chains stop between two steps; outside the main thread it does nothing.
+
+    Yields
+    ------
+    threading.Event
+        Set once Ctrl-C was pressed. Pressing it again interrupts at once, as always.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def request(signum, frame):
+        stop.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, request)
+    try:
+        yield stop
+    finally:
+        if signal.getsignal(signal.SIGINT) is request:
+            signal.signal(signal.SIGINT, before)
+
+
+def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=None):
+    """Run chains up to step ``n_iter``, looking around about twice a second.
+
+    Parameters
+    ----------
+    chains : list of Chain
+        Bound to their data. With a joblib backend of processes they come back as copies.
+    n_iter : int
+        Last step.
+    n_jobs : int or None
+        Chains at a time, in threads unless `joblib.parallel_config` says otherwise. Draws do not depend on it.
+    verbose : int
+        1 shows a progress bar (tqdm where installed).
+    callbacks : sequence of callbacks
+        See `sk_sgmcmc.callbacks`.
+    look : callable, optional
+        Given the chains, returns the estimator that callbacks are shown.
+
+    Returns
+    -------
+    chains : list of Chain
+    interrupted : bool
+        Whether Ctrl-C stopped them early.
+    """
+    bar = _progress_bar(verbose, n_iter, min(chain.step for chain in chains))
+    with deferred_interrupt() as stop, bar, Parallel(n_jobs=n_jobs, prefer="threads") as pool:
+        # Chains that live in other processes are sent out once and come back finished.
+        shared = pool.n_jobs == 1 or getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+        seconds = LOOK_AROUND_SECONDS if shared else np.inf
+        while not stop.is_set():
+            step = min(chain.step for chain in chains)
+            bar.update(step - bar.n)
+            if step >= n_iter:
+                break
+            until = min([n_iter, *(callback.next_step(step) for callback in callbacks)])
+            ahead = [chain.step for chain in chains]
+            if pool.n_jobs == 1 or len(chains) == 1:
+                chains = [chain.run(max(until, chain.step), seconds, stop) for chain in chains]
+            else:
+                event = stop if shared else None
+                data = [chain.data for chain in chains]
+                chains = pool(
+                    delayed(_run)(chain, bound, max(until, chain.step), seconds, event)
+                    for chain, bound in zip(chains, data, strict=True)
+                )
+                for chain, bound in zip(chains, data, strict=True):
+                    _rebind(chain, bound)
+            if callbacks and min(chain.step for chain in chains) > min(ahead):
+                estimator = look(chains)
+                if any([callback(estimator, min(chain.step for chain in chains)) for callback in callbacks]):
+                    break
+    if stop.is_set():
+        warnings.warn(
+            f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
+            "the draws made so far, and resume(X) goes on from here.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return chains, stop.is_set()
+
+
+def _rebind(chain, data):
+    return chain if chain.data is data else chain.bind(data)
+
+
+def _run(chain, data, until, seconds, stop):
+    return _rebind(chain, data).run(until, seconds, stop)
+
+
+class _Silent:
+    n = 0
+
+    def update(self, n):
+        self.n += n
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return None
+
+
+class _Lines(_Silent):
+    """Progress where tqdm is not installed: a line at each tenth."""
+
+    def __init__(self, total, initial):
+        self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)
+
+    def update(self, n):
+        self.n += n
+        if 10 * self.n // max(1, self.total) > self.tenth:
+            self.tenth = 10 * self.n // max(1, self.total)
+            print(f"step {self.n} of {self.total}", flush=True)
+
+
+def _progress_bar(verbose, total, initial):
+    if not verbose:
+        bar = _Silent()
+        bar.n = initial
+        return bar
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Lines(total, initial)
+    return tqdm(total=total, initial=initial, unit="step")

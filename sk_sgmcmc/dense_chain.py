@@ -1,0 +1,151 @@
+"""The chain of models whose data are dense rows and whose state moves as a whole at every step."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from .chains import Chain, ChainDivergedError
+
+# Steps of the first piece of a run; later pieces are sized by the time the last one took.
+_FIRST_PIECE = 64
+_PIECE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class DenseData:
+    """Rows as the kernels read them.
+
+    Parameters
+    ----------
+    X, y : ndarray of shape (n, n_inputs), (n, n_outputs)
+    weight : ndarray of shape (n,)
+    params : ndarray
+        Constants of the model.
+    signal : kernel
+        The model's signal.
+    n_batch : int
+        Rows of a minibatch.
+    with_replacement : bool
+        Draw each minibatch row by row instead of reading blocks of a shuffled copy.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    params: np.ndarray
+    signal: object
+    n_batch: int
+    with_replacement: bool = False
+
+    @property
+    def n_rows(self):
+        """Number of rows."""
+        return self.X.shape[0]
+
+    def in_reading_order(self, rng):
+        """Shuffled into place once, so that a minibatch is a block; the first block is repeated behind the end.
+
+        Blocks that start anywhere and run past the end then need no second piece. Returns padded X, y, weight.
+        """
+        X, y, weight = self.X, self.y, self.weight
+        if self.n_batch < self.n_rows and not self.with_replacement:
+            order = rng.permutation(self.n_rows)
+            order = np.concatenate([order, order[: self.n_batch]])
+            X, y, weight = X[order], y[order], weight[order]
+        return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
+
+
+class DenseChain(Chain):
+    """Minibatch chain over dense rows.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    geometry : str
+    theta : ndarray of shape (n_rows, width)
+        Start.
+    shuffle_seed : int
+        Seed of the order into which rows are put; one for all chains, so that they share the copy.
+    """
+
+    _unpickled = ("data", "_rows")
+
+    def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
+        super().__init__(seed, plan)
+        self.sampler = sampler
+        self.geometry = geometry
+        self.theta = np.array(theta, dtype=np.float64)
+        self.aux = np.zeros((max(sampler._n_aux, 1 if geometry == "simplex" else 0), *self.theta.shape))
+        self.scalars = np.zeros(sampler._n_scalars)
+        self.shuffle_seed = shuffle_seed
+        self.starts = np.empty(0, dtype=np.int64)
+        self._piece = _FIRST_PIECE
+
+    def bind(self, data):
+        """Take a `DenseData`, or (DenseData, rows already in reading order) so that chains share the copy."""
+        self.data = data
+        dense, rows = data
+        if rows is None:
+            rows = dense.in_reading_order(np.random.default_rng(self.shuffle_seed))
+        self._rows = rows
+        return self
+
+    def _next_starts(self, n):
+        """The first rows of the next ``n`` minibatches; blocks and their offset are permuted anew each epoch."""
+        dense = self.data[0]
+        if dense.with_replacement and dense.n_batch < dense.n_rows:
+            return np.full(n, -1)
+        while self.starts.size < n:
+            if dense.n_batch == dense.n_rows:
+                epoch = np.zeros(n, dtype=np.int64)
+            else:
+                blocks = self.rng.permutation(dense.n_rows // dense.n_batch)
+                # The offset runs over the whole circle of rows, so each row is as likely as any other.
+                epoch = (self.rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
+            self.starts = np.concatenate([self.starts, epoch])
+        starts, self.starts = self.starts[:n], self.starts[n:]
+        return starts
+
+    def _advance(self, until):
+        from .kernels.runners import run_dense
+
+        dense = self.data[0]
+        if "theta" not in self.kept:
+            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
+            self.kept["aux"] = np.empty((self.plan.n_draws if self.aux.shape[0] else 0, *self.theta.shape))
+        n = min(self._piece, until - self.step, self._steps_left_in_epoch())
+        slots = self.plan.slots(self.step, self.step + n)
+        advance, step = self.sampler._kernels(self.geometry)
+        began = time.monotonic()
+        status, made = run_dense(
+            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
+            dense.n_rows / dense.n_batch, self.sampler._hyper(self.step, self.step + n), slots, self.kept["theta"],
+            self.kept["aux"], advance.compiled, dense.signal.compiled, step.compiled, self.rng,
+        )  # fmt: skip
+        if status != 0:
+            tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
+            raise ChainDivergedError(
+                f"The chain left the finite numbers at step {self.step + made + 1}: {self.sampler!r} with a step size "
+                f"of {tried:.3g} is too large for this target; try step_size={tried / 10:.2g}."
+            )
+        self.step += n
+        self.n_kept = max(self.n_kept, int(slots.max()) + 1)
+        spent = time.monotonic() - began
+        if spent < _PIECE_SECONDS:
+            self._piece = min(2 * self._piece, 2**20)
+        elif spent > 2 * _PIECE_SECONDS:
+            self._piece = max(1, self._piece // 2)
+
+    def _steps_left_in_epoch(self):
+        """Steps until new minibatches must be drawn: a piece never looks beyond, so its length changes no draw."""
+        dense = self.data[0]
+        if dense.n_batch == dense.n_rows or dense.with_replacement:
+            return self._piece
+        return self.starts.size or dense.n_rows // dense.n_batch
+
+    def current(self):
+        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self.aux.shape[0] else np.empty((0, 0))}

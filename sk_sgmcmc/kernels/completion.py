@@ -1,0 +1,116 @@
+"""Topic proportions of documents with the topics fixed, and the predictive probability of their words.
+
+The fixed-point iteration of document completion, see `sk_sgmcmc.metrics.document_completion`. Every document is
+handled by itself, with the same operations in the same order whatever the other documents are, so any split of the
+documents over calls or threads gives the same bits.
+"""
+
+import numpy as np
+
+from numba import types
+
+from ._jit import F1, F1_IN, F2, F2_IN, I1_IN, I8, OK, helper, kernel, read_only
+
+
+W1_IN = read_only(types.int32, 1)
+
+
+@helper(fast_sums=True)
+def _one_update(lo, hi, words, counts, phi, weight, share):
+    """share_k = sum_w c_w phi_wk / (sum_l weight_l phi_wl), over the words lo:hi of one document.
+
+    Four words at a time: ``weight`` and ``share`` are then read from memory once for four words and not for each.
+    """
+    n_topics = weight.size
+    for k in range(n_topics):
+        share[k] = 0.0
+    j = lo
+    while j + 4 <= hi:
+        a, b, c, d = phi[words[j]], phi[words[j + 1]], phi[words[j + 2]], phi[words[j + 3]]
+        ta = tb = tc = td = 0.0
+        for k in range(n_topics):
+            ta += weight[k] * a[k]
+            tb += weight[k] * b[k]
+            tc += weight[k] * c[k]
+            td += weight[k] * d[k]
+        # A word that no topic can make has total 0 and is left out.
+        sa = counts[j] / ta if ta > 0.0 else 0.0
+        sb = counts[j + 1] / tb if tb > 0.0 else 0.0
+        sc = counts[j + 2] / tc if tc > 0.0 else 0.0
+        sd = counts[j + 3] / td if td > 0.0 else 0.0
+        for k in range(n_topics):
+            share[k] += sa * a[k] + sb * b[k] + sc * c[k] + sd * d[k]
+        j += 4
+    while j < hi:
+        a = phi[words[j]]
+        ta = 0.0
+        for k in range(n_topics):
+            ta += weight[k] * a[k]
+        sa = counts[j] / ta if ta > 0.0 else 0.0
+        for k in range(n_topics):
+            share[k] += sa * a[k]
+        j += 1
+
+
+@kernel(I8(I1_IN, W1_IN, F1_IN, F2_IN, F2_IN, I8, I8, I8, F2), fast_sums=True)
+def proportions(indptr, words, counts, phi, alpha, n_updates, start, stop, theta):
+    """Topic proportions of the documents start:stop, written into theta[start:stop].
+
+    Parameters
+    ----------
+    indptr, words, counts : arrays of shapes (n_docs + 1,), (n_pairs,), (n_pairs,)
+        Counts in CSR form.
+    phi : ndarray of shape (n_words, n_topics)
+        Probability of a word in a topic, word-major.
+    alpha : ndarray of shape (1, n_topics) or (n_docs, n_topics)
+        Dirichlet prior of the proportions, one row for all or one for each document.
+    n_updates : int
+        Number of fixed-point updates; no early stop, because the number is part of the metric's definition.
+    start, stop : int
+        Range of documents.
+    theta : ndarray of shape (n_docs, n_topics)
+        Written.
+    """
+    n_topics = phi.shape[1]
+    weight, share = np.empty(n_topics), np.empty(n_topics)
+    for d in range(start, stop):
+        prior = alpha[d if alpha.shape[0] > 1 else 0]
+        lo, hi = indptr[d], indptr[d + 1]
+        length = 0.0
+        for j in range(lo, hi):
+            length += counts[j]
+        for k in range(n_topics):
+            weight[k] = length / n_topics + prior[k]
+        for _ in range(n_updates):
+            _one_update(lo, hi, words, counts, phi, weight, share)
+            for k in range(n_topics):
+                weight[k] = share[k] * weight[k] + prior[k]
+        total = 0.0
+        for k in range(n_topics):
+            total += weight[k]
+        for k in range(n_topics):
+            theta[d, k] = weight[k] / total
+    return OK
+
+
+@kernel(I8(I1_IN, W1_IN, F2_IN, F2_IN, I8, I8, F1), fast_sums=True)
+def word_probabilities(indptr, words, phi, theta, start, stop, out):
+    """Probability sum_k theta_dk phi_wk of each pair of the documents start:stop, written into ``out``.
+
+    Parameters
+    ----------
+    indptr, words : arrays of shapes (n_docs + 1,), (n_pairs,)
+    phi : ndarray of shape (n_words, n_topics)
+    theta : ndarray of shape (n_docs, n_topics)
+    start, stop : int
+    out : ndarray of shape (n_pairs,)
+        Written at the pairs of these documents.
+    """
+    for d in range(start, stop):
+        for j in range(indptr[d], indptr[d + 1]):
+            row = phi[words[j]]
+            p = 0.0
+            for k in range(row.size):
+                p += theta[d, k] * row[k]
+            out[j] = p
+    return OK

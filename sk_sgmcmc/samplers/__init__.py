@@ -1,0 +1,19 @@
+"""Samplers as parameter objects: pass one as ``sampler=`` of an estimator or of `sk_sgmcmc.sample`."""
+
+from ._base import Sampler
+from ._reference import ExactDirichlet, Gibbs
+from ._simplex import SCIR, SGRLD, ExponentialOU
+from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
+
+__all__ = [
+    "SCIR",
+    "SGRLD",
+    "ConstantStep",
+    "CyclicalStep",
+    "ExactDirichlet",
+    "ExponentialOU",
+    "Gibbs",
+    "PolynomialDecay",
+    "Sampler",
+    "Schedule",
+]

@@ -1,0 +1,69 @@
+"""What every sampler is: a parameter object that declares what it needs and names its kernels."""
+
+import importlib
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from ..utils._sklearn import Interval, StrOptions
+from .schedules import ConstantStep, Schedule
+
+STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
+
+
+class Sampler(BaseEstimator):
+    """Base of all samplers: parameters that scikit-learn can clone, search and print, and no arithmetic.
+
+    A subclass declares:
+
+    ``_name``
+        How a string names it.
+    ``_fits``
+        Pairs (geometry, signal): the spaces it can move on and what a model must tell it there.
+    ``_n_aux``, ``_n_scalars``
+        How many further arrays of the state's shape, and how many numbers, its state has.
+    ``_waits``
+        Whether a row that a minibatch does not speak of may wait and be brought up to date later, because the
+        transition at a constant signal is known in closed form over any time.
+    ``_full_batch``
+        Whether it reads all the data at every step, whatever the batch size.
+    ``_coordinates``
+        "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
+    ``_transition(geometry)``
+        Names of its two kernels, ``advance`` and ``step``, as "module.function" below `sk_sgmcmc.kernels`.
+    """
+
+    _name = None
+    _fits = ()
+    _n_aux = 0
+    _n_scalars = 1
+    _waits = False
+    _full_batch = False
+    _coordinates = "linear"
+    _parameter_constraints = {}
+
+    def _kernels(self, geometry):
+        """The two transition kernels for a geometry, imported (and so compiled) at first use."""
+        return tuple(load_kernel(name) for name in self._transition(geometry))
+
+    def _resolved(self, auto_step_size):
+        """A fitted copy: parameters checked, ``step_size_`` the schedule in use ("auto" is given by the model)."""
+        fitted = clone(self)
+        fitted._validate_params()
+        if "step_size" in fitted.get_params(deep=False):
+            step_size = auto_step_size if isinstance(fitted.step_size, str) else fitted.step_size
+            fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
+        return fitted
+
+    def _hyper(self, start, stop):
+        """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
+        if not hasattr(self, "step_size_"):
+            return np.zeros((stop - start, 1))
+        return np.ascontiguousarray(self.step_size_(np.arange(start, stop))[:, None])
+
+
+def load_kernel(name):
+    """The kernel called "module.function" below `sk_sgmcmc.kernels`."""
+    module, function = name.rsplit(".", 1)
+    return getattr(importlib.import_module("sk_sgmcmc.kernels." + module), function)

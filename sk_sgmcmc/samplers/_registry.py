@@ -1,0 +1,41 @@
+"""Names of samplers, and which of them fit a model."""
+
+from ._reference import ExactDirichlet, Gibbs
+from ._simplex import SCIR, SGRLD, ExponentialOU
+
+# Every name a string may give. A value is called without arguments to make the sampler.
+SAMPLERS = {cls._name: cls for cls in (SCIR, SGRLD, ExponentialOU, ExactDirichlet, Gibbs)}
+
+
+def make_sampler(sampler):
+    """The sampler that a user's ``sampler=`` argument means: a name becomes its object, an object stays itself."""
+    from ._base import Sampler
+
+    if isinstance(sampler, str):
+        if sampler not in SAMPLERS:
+            raise ValueError(f"sampler={sampler!r} is not a known sampler; known names: {', '.join(sorted(SAMPLERS))}.")
+        return SAMPLERS[sampler]()
+    if not isinstance(sampler, Sampler):
+        raise TypeError(
+            f"sampler must be a name, a sampler object from sk_sgmcmc.samplers, or None; got {sampler!r} "
+            f"of type {type(sampler).__name__}."
+        )
+    return sampler
+
+
+def fitting_pair(sampler, offers):
+    """The first (geometry, signal) that a sampler accepts and a model offers, or None."""
+    return next((pair for pair in offers if pair in sampler._fits), None)
+
+
+def check_fits(sampler, offers, model_name):
+    """Return the pair a sampler and a model meet on; raise with the samplers that do fit if there is none."""
+    pair = fitting_pair(sampler, offers)
+    if pair is None:
+        fitting = sorted(name for name, make in SAMPLERS.items() if fitting_pair(make(), offers))
+        spaces = ", ".join(sorted({f"{signal} on the {geometry}" for geometry, signal in sampler._fits}))
+        raise ValueError(
+            f"sampler={sampler!r} does not fit {model_name}: {type(sampler).__name__} needs {spaces}. "
+            f"Samplers that fit {model_name}: {', '.join(fitting)}."
+        )
+    return pair

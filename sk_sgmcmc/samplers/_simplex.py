@@ -1,0 +1,159 @@
+"""Samplers on the simplex and on (0, inf)."""
+
+from ..utils._sklearn import StrOptions
+from ._base import STEP_SIZE_CONSTRAINT, Sampler
+
+
+class SCIR(Sampler):
+    r"""Stochastic Cox-Ingersoll-Ross process: no discretisation error on sparse simplices.
+
+    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly for any ``step_size`` when the shape :math:`a` is
+    fixed; a column of cells, divided by its sum, is then a draw from :math:`\mathrm{Dirichlet}(a)`. With a minibatch,
+    :math:`a` is replaced by the unbiased :math:`\hat a = \mathrm{prior} + (N/n) \sum_{i \in S} z_i`.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step.
+        "auto" lets the model choose; what it chose is in ``step_size_`` of the fitted copy.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    One transition draws :math:`P \sim \mathrm{Poisson}(\theta e^{-h} / (1 - e^{-h}))` and sets
+    :math:`\theta \leftarrow (1 - e^{-h}) \, \mathrm{Gamma}(\hat a + P, 1)`, which is the paper's non-central
+    chi-squared with :math:`2 \hat a` degrees of freedom, in a form that holds for every :math:`\hat a > 0`.
+    A noisy :math:`\hat a` adds :math:`\frac{1 - e^{-h}}{1 + e^{-h}} \mathrm{Var}[\hat a]` to the variance.
+    Cells that a minibatch does not speak of keep a constant shape, so they wait and are brought up to date by one
+    transition over the time that has passed: the cost of a step does not depend on the number of cells.
+
+    References
+    ----------
+    Baker, Fearnhead, Fox and Nemeth (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS,
+    section 2.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.samplers import SCIR
+    >>> SCIR(step_size=0.5)
+    SCIR(step_size=0.5)
+    """
+
+    _name = "scir"
+    _fits = (("simplex", "counts"), ("positive", "counts"))
+    _waits = True
+    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
+
+    def __init__(self, step_size="auto"):
+        self.step_size = step_size
+
+    def _transition(self, geometry):
+        return "simplex.scir_advance", "simplex.scir_step"
+
+
+class ExponentialOU(Sampler):
+    r"""Exponential Ornstein-Uhlenbeck process, exactly solvable, for log-normal targets on (0, inf).
+
+    Targets :math:`\mathrm{LogNormal}(m, s^2)`, exactly for any ``step_size`` when :math:`m` is fixed.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one transition.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+
+    Notes
+    -----
+    :math:`\log\theta \leftarrow \hat m + (\log\theta - \hat m) e^{-h} + s \sqrt{1 - e^{-2h}} \, Z`. The paper
+    suggests geometric Brownian motion here, which has no stationary law.
+
+    References
+    ----------
+    Baker, Fearnhead, Fox and Nemeth (2018), section 5, for the idea of exactly solvable diffusions.
+    """
+
+    _name = "exponential-ou"
+    _fits = (("positive", "log-location"),)
+    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
+
+    def __init__(self, step_size="auto"):
+        self.step_size = step_size
+
+    def _transition(self, geometry):
+        return "simplex.no_advance", "simplex.exponential_ou_step"
+
+
+_SGRLD = {
+    "expanded-mean": "simplex.sgrld_expanded_mean",
+    "expanded-natural": "simplex.sgrld_expanded_natural",
+    "reduced-mean": "simplex.sgrld_reduced_mean",
+    "reduced-natural": "simplex.sgrld_reduced_natural",
+}
+
+
+class SGRLD(Sampler):
+    r"""Stochastic-gradient Riemannian Langevin dynamics on the simplex.
+
+    Targets :math:`\mathrm{Dirichlet}(a)`, with an error of order ``step_size`` that is worst where cells are near 0.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h` of the drift; the noise has variance :math:`2 h G^{-1}`. (The papers' :math:`\epsilon` is
+        :math:`2 h`.)
+    parameterization : {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}, \
+            default="expanded-mean"
+        The coordinates of the simplex. Only the first is safe for rare cells: it mirrors at 0, the natural ones
+        divide by the probability.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+
+    Notes
+    -----
+    With shape :math:`\hat a`, estimated counts summed over cells :math:`\hat n`, and :math:`\pi` the simplex:
+
+    =================  =====================================================================================
+    expanded-mean      :math:`\theta \leftarrow |\theta + h(\hat a - \hat n \pi - \theta) + \sqrt{2h\theta} Z|`
+    expanded-natural   :math:`\theta \leftarrow \theta + h(e^{-\theta}(\hat a - \hat n \pi - 1) - 1)
+                       + \sqrt{2h} e^{-\theta/2} Z`
+    reduced-mean       :math:`\pi \leftarrow \pi + \frac{h}{\hat n}(\hat a - \pi \sum \hat a)
+                       + \sqrt{2h/\hat n}(\sqrt\pi Z - \pi \langle\sqrt\pi, Z\rangle)`
+    reduced-natural    :math:`\theta_j \leftarrow \theta_j + \frac{h}{\hat n}(\frac{\hat a_j - 1}{\pi_j}
+                       - \frac{\hat a_K - 1}{\pi_K}) + \sqrt{2h/\hat n}(Z_j/\sqrt{\pi_j} - Z_K/\sqrt{\pi_K})`
+    =================  =====================================================================================
+
+    References
+    ----------
+    Patterson and Teh (2013), Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS,
+    sections 3 and 4.
+    """
+
+    _name = "sgrld"
+    _fits = (("simplex", "counts"),)
+    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "parameterization": [StrOptions(set(_SGRLD))]}
+
+    def __init__(self, step_size="auto", parameterization="expanded-mean"):
+        self.step_size = step_size
+        self.parameterization = parameterization
+
+    @property
+    def _coordinates(self):
+        return "log" if self.parameterization.endswith("natural") else "linear"
+
+    @property
+    def _n_aux(self):
+        return 1 if self.parameterization == "reduced-mean" else 0
+
+    def _transition(self, geometry):
+        return "simplex.no_advance", _SGRLD[self.parameterization]

@@ -1,0 +1,84 @@
+"""Step sizes that change with the step."""
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+
+class Schedule(BaseEstimator):
+    """Base of all schedules: call one with step indices (from 0) to get step sizes of the same shape."""
+
+    def __call__(self, step):
+        raise TypeError(f"{type(self).__name__} is not a schedule one can use; pass a subclass.")
+
+
+class ConstantStep(Schedule):
+    """The same step size at every step: h_t = ``step_size``.
+
+    Parameters
+    ----------
+    step_size : float
+        The step size, in units of the diffusion's time.
+    """
+
+    def __init__(self, step_size):
+        self.step_size = step_size
+
+    def __call__(self, step):
+        return np.full(np.shape(step), float(self.step_size))
+
+
+class PolynomialDecay(Schedule):
+    r"""Steps that shrink as a power: :math:`h_t = h_0 (1 + t / \tau)^{-\kappa}`.
+
+    Parameters
+    ----------
+    initial : float, default=0.1
+        :math:`h_0`, the first step size.
+    offset : float, default=1000
+        :math:`\tau`, the number of steps after which the decay sets in.
+    exponent : float, default=0.55
+        :math:`\kappa`. In (0.5, 1] the squares of the steps have a finite sum, which Robbins-Monro conditions ask
+        for; smaller values keep the chain moving for longer.
+
+    References
+    ----------
+    Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
+    """
+
+    def __init__(self, initial=0.1, offset=1000.0, exponent=0.55):
+        self.initial = initial
+        self.offset = offset
+        self.exponent = exponent
+
+    def __call__(self, step):
+        return float(self.initial) * (1.0 + np.asarray(step, dtype=float) / self.offset) ** (-self.exponent)
+
+
+class CyclicalStep(Schedule):
+    r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, never below ``floor`` times :math:`h_0`.
+
+    Large steps at the start of a cycle leave a mode, small ones at its end sample it.
+
+    Parameters
+    ----------
+    initial : float, default=0.1
+        :math:`h_0`, the largest step size.
+    cycle_length : int, default=1000
+        :math:`L`, steps in a cycle.
+    floor : float, default=0.01
+        The smallest step as a share of the largest.
+
+    References
+    ----------
+    Zhang, Li, Zhang, Chen and Wilson (2020), Cyclical stochastic gradient MCMC for Bayesian deep learning, ICLR,
+    section 3.
+    """
+
+    def __init__(self, initial=0.1, cycle_length=1000, floor=0.01):
+        self.initial = initial
+        self.cycle_length = cycle_length
+        self.floor = floor
+
+    def __call__(self, step):
+        phase = (np.asarray(step) % self.cycle_length) / self.cycle_length
+        return float(self.initial) * np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)

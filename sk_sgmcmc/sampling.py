@@ -1,0 +1,115 @@
+"""`sample`: run a sampler on a bare target."""
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .chains import DrawPlan, run_chains
+from .dense_chain import DenseChain, DenseData
+from .samplers._registry import check_fits, make_sampler
+from .targets import Target
+from .utils._seeds import seed_sequence
+
+
+def sample(
+    target,
+    sampler="scir",
+    *,
+    n_iter=2000,
+    burn_in=0.5,
+    thin=1,
+    batch_size="auto",
+    with_replacement=False,
+    n_chains=1,
+    n_jobs=None,
+    random_state=None,
+    verbose=0,
+    init=None,
+):
+    """Draw from a target with a sampler.
+
+    Parameters
+    ----------
+    target : target object
+        What to draw from, for example `sk_sgmcmc.targets.DirichletCategorical`.
+    sampler : str or sampler object, default="scir"
+        Must fit the target's geometry and signal.
+    n_iter : int, default=2000
+        Steps.
+    burn_in : float or int, default=0.5
+        Fraction of ``n_iter``, or number of steps, thrown away.
+    thin : int or "auto", default=1
+        Every ``thin``-th later step is kept.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all the data.
+    with_replacement : bool, default=False
+        Draw each minibatch row by row instead of reading shuffled blocks.
+    n_chains : int, default=1
+        Chains, from seeds of their own.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    init : array-like of shape (n_rows, width), default=None
+        Start of every chain in the sampler's own coordinates; None lets the target choose.
+
+    Returns
+    -------
+    result : Bunch
+        ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with the step size it
+        took; ``n_iter_``.
+
+    Raises
+    ------
+    ValueError
+        If the sampler does not fit the target, or an argument is out of range.
+    ChainDivergedError
+        If a chain leaves the finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.targets import DirichletCategorical
+    >>> target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5)
+    >>> draws = sample(target, "scir", batch_size=10, n_iter=500, random_state=0)
+    >>> draws.samples_["omega"].shape
+    (1, 250, 5)
+    """
+    if not isinstance(target, Target):
+        raise TypeError(
+            f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
+        )
+    sampler = make_sampler(sampler)
+    geometry, _ = check_fits(sampler, target._offers, type(target).__name__)
+    X, params, shape = target._rows()
+    n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
+    fitted = sampler._resolved(target._auto_step_size(sampler, n_batch, X.shape[0]))
+    plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
+    dense = DenseData(
+        X, np.zeros((X.shape[0], 0)), np.ones(X.shape[0]), params, target._signal(), n_batch, with_replacement
+    )
+    shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
+    rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
+    chains = []
+    for seed in chain_seeds:
+        start = target._start(fitted, None) if init is None else np.asarray(init, dtype=float).reshape(shape)
+        chains.append(DenseChain(seed, plan, fitted, geometry, start, shuffle_seed).bind((dense, rows)))
+    chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
+    if interrupted and max(chain.n_kept for chain in chains) == 0:
+        raise KeyboardInterrupt
+    n_kept = min(chain.n_kept for chain in chains)
+    theta, aux = (np.stack([chain.draws()[name][: max(1, n_kept)] for chain in chains]) for name in ("theta", "aux"))
+    return Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
+
+
+def _check_batch_size(batch_size, n_rows, sampler):
+    if sampler._full_batch or batch_size == "auto":
+        return n_rows
+    if not 1 <= batch_size <= n_rows:
+        raise ValueError(
+            f"batch_size={batch_size} must lie between 1 and the {n_rows} rows of the data; "
+            'use batch_size="auto" for all of them.'
+        )
+    return int(batch_size)
