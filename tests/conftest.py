@@ -1,0 +1,97 @@
+"""What every test shares: seeds, the kernels' cache folder, which tests are collected, strict imports."""
+
+import hashlib
+import importlib
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _cache_folder():
+    """Folder for numba's cache, named by a hash of all kernels.
+
+    numba looks only at the file in which a cached function stands: edit a helper in another file, and its callers
+    are loaded from the cache as they were. Another text in any kernel therefore means another folder.
+    """
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "sk_sgmcmc" / "kernels").rglob("*.py")):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    given = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(tempfile.gettempdir()) / "sk_sgmcmc_tests")
+    return given if given.name == name else given / name  # a worker of xdist inherits the folder itself
+
+
+# Before anything imports numba, which reads the variable once.
+os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+# ------------------------------------------------------------------------------------------------------------- seeds
+
+
+def _seeds():
+    """Seeds named by ``SK_SGMCMC_TEST_SEEDS``: unset: 42; ``all``: 0 to 99; else a list such as ``3,17`` or ``0-9``."""
+    text = os.environ.get("SK_SGMCMC_TEST_SEEDS", "").strip()
+    if not text:
+        return [42]
+    if text == "all":
+        return list(range(100))
+    seeds = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        seeds.extend(range(int(first), int(last or first) + 1))
+    return seeds
+
+
+def pytest_generate_tests(metafunc):
+    """Give ``global_random_seed`` its values, with the seed in the test's name."""
+    if "global_random_seed" in metafunc.fixturenames:
+        seeds = _seeds()
+        metafunc.parametrize("global_random_seed", seeds, ids=[f"seed{seed}" for seed in seeds], scope="session")
+
+
+# -------------------------------------------------------------------------------------------------------- collection
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out, rather than skip, the tests on real data where there are none."""
+    folder = os.environ.get("SK_SGMCMC_DATA")
+    if folder and Path(folder).is_dir():
+        return
+    left_out = [item for item in items if item.get_closest_marker("real_data")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("real_data")]
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """Folder of the real data sets; only for tests marked ``real_data``."""
+    return Path(os.environ["SK_SGMCMC_DATA"])
+
+
+# ---------------------------------------------------------------------------------------------------- optional parts
+
+
+def importorskip(name, reason=None):
+    """Import an optional package; where it is missing, skip, or fail if ``SK_SGMCMC_REQUIRE_ALL=1``.
+
+    A skipped test is not a passed test, so continuous integration asks for all of them.
+
+    Use it as ``from tests.conftest import importorskip`` or as the fixture of the same name.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if os.environ.get("SK_SGMCMC_REQUIRE_ALL") == "1":
+            pytest.fail(f"{name} cannot be imported, and SK_SGMCMC_REQUIRE_ALL=1 asks for every package: {error}")
+        pytest.skip(reason or f"{name} cannot be imported: {error}")
+
+
+@pytest.fixture(name="importorskip", scope="session")
+def _importorskip():
+    return importorskip

@@ -1,0 +1,447 @@
+"""The house keeps its shape: which way imports point, what lies where, what is documented."""
+
+import ast
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import importorskip
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "sk_sgmcmc"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+TOP_LEVEL = set(
+    "pyproject.toml README.md LICENSE CHANGELOG.md .gitignore sk_sgmcmc tests examples doc .github .ci".split()
+)
+
+# What each part of the package may import of the others. "base" is `base.py` and the modules beside it, which all
+# models share (chains, targets, ...). `__init__`, which names what is public, may import all of them.
+ESTIMATORS = ("linear_model", "topic", "mixture", "density")
+MAY_IMPORT = {
+    "kernels": set(),
+    "utils": set(),
+    "samplers": {"kernels", "utils"},
+    "metrics": {"kernels", "utils"},
+    "datasets": {"kernels", "utils"},
+    "base": {"kernels", "samplers", "utils", "metrics"},
+    "inspection": {"utils", "metrics"},
+    **{name: {"kernels", "samplers", "base", "utils", "metrics", "inspection"} for name in ESTIMATORS},
+}
+# What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
+# take `Bunch` and checks of arrays, so only its utils.
+THIRD_PARTIES = {
+    "kernels": {"numpy", "numba"},
+    "metrics": {"numpy", "scipy", "joblib", "sklearn.utils"},
+    "datasets": {"numpy", "scipy", "sklearn"},
+}
+# Only these may be imported at the top of a file anywhere in the package; others are optional and wait for their use.
+HARD_DEPENDENCIES = {"numpy", "scipy", "sklearn", "joblib"}
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def dotted_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part_of(dotted):
+    """``sk_sgmcmc.topic._lda`` -> ``topic``; ``sk_sgmcmc.chains`` -> ``base``; the package itself -> ````."""
+    part = [*dotted.split("."), ""][1]
+    return "base" if (PACKAGE / f"{part}.py").exists() and part != "__init__" else part
+
+
+def imports_of(path, *, top_only=False):
+    """All modules that a file imports, with dots resolved: pairs (dotted name, imported name or None)."""
+    package = dotted_name(path).split(".") if path.name == "__init__.py" else dotted_name(path).split(".")[:-1]
+    tree = tree_of(path)
+    if top_only:
+        inside = {
+            id(node)
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for node in ast.walk(function)
+        }
+    else:
+        inside = set()
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in inside:
+            continue
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join(base + ([node.module] if node.module else []))
+            found.extend((module, alias.name) for alias in node.names)
+    return found
+
+
+def parts_imported(path):
+    """Parts of our package that a file imports."""
+    parts = set()
+    for module, name in imports_of(path):
+        if module == "sk_sgmcmc":
+            parts.add(part_of(f"{module}.{name}") if name else "")
+        elif module.startswith("sk_sgmcmc."):
+            parts.add(part_of(module))
+    return parts
+
+
+def tracked_files():
+    """Files that git knows; where there is no git, those that lie there."""
+    try:
+        listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        names = [name for name in listing.split("\0") if name]
+        if names:
+            return [ROOT / name for name in names if (ROOT / name).exists()]
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    return [
+        path
+        for name in TOP_LEVEL
+        for path in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))
+        if path.is_file() and not {"__pycache__", "_build", "auto_examples", "generated"} & set(path.parts)
+    ]
+
+
+def tracked_text():
+    for path in tracked_files():
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+# ---------------------------------------------------------------------------------------------------------- imports
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_one_way(path):
+    part = part_of(dotted_name(path))
+    imported = parts_imported(path)
+    if part == "":  # sk_sgmcmc/__init__.py
+        return
+    assert part in MAY_IMPORT, f"{part} is new: say in tests/test_house.py and doc/developer what it may import"
+    wrong = imported - MAY_IMPORT[part] - {part}
+    assert not wrong, f"{name_of(path)} must not import {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_signals_are_imported_by_models_only(path):
+    part = part_of(dotted_name(path))
+    if part in {"samplers", "utils", "metrics", "datasets"}:
+        signals = [m for m, n in imports_of(path) if m.startswith("sk_sgmcmc.kernels.signals") or n == "signals"]
+        assert not signals
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_third_parties_stay_where_they_belong(path):
+    part = part_of(dotted_name(path))
+    everywhere = {module.split(".")[0] for module, _ in imports_of(path)} - sys.stdlib_module_names - {"sk_sgmcmc"}
+    at_top = {module.split(".")[0] for module, _ in imports_of(path, top_only=True)}
+    at_top -= sys.stdlib_module_names | {"sk_sgmcmc"}
+    if part != "kernels":
+        assert "numba" not in everywhere, "only kernels/ imports numba"
+        assert at_top <= HARD_DEPENDENCIES, "import optional packages inside the function that needs them"
+    if part in THIRD_PARTIES:
+        wrong = [
+            module
+            for module, name in imports_of(path)
+            if module.split(".")[0] in everywhere
+            and not any(f"{module}.{name}.".startswith(f"{allowed}.") for allowed in THIRD_PARTIES[part])
+        ]
+        assert not wrong
+
+
+def _is_private(module, name):
+    pieces = module.split(".") + ([name] if name else [])
+    return pieces[0] == "sklearn" and any(piece.startswith("_") and piece != "__version__" for piece in pieces)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_private_parts_of_scikit_learn_are_imported_in_utils_only(path):
+    if part_of(dotted_name(path)) != "utils":
+        assert not [f"{module}.{name}" for module, name in imports_of(path) if _is_private(module, name)]
+
+
+def test_importing_the_package_loads_neither_numba_nor_an_optional_package():
+    code = (
+        "import json, sys\n"
+        "import sk_sgmcmc, sk_sgmcmc.samplers, sk_sgmcmc.metrics, sk_sgmcmc.datasets\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert result.returncode == 0, result.stderr
+    loaded = set(json.loads(result.stdout.splitlines()[-1]))
+    plain = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import json, sys, sklearn.base, sklearn.utils.validation; print(json.dumps(list(sys.modules)))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    already = {name.split(".")[0] for name in json.loads(plain.stdout)}  # what scikit-learn itself brings
+    heavy = {"numba", "llvmlite", "pandas", "matplotlib", "tqdm", "arviz", "pyLDAvis", "tomotopy", "jax", "blackjax"}
+    assert not (loaded & heavy) - already
+
+
+# ----------------------------------------------------------------------------------------------------------- layout
+
+
+def test_top_level_holds_nothing_else():
+    found = {path.relative_to(ROOT).parts[0] for path in tracked_files()}
+    assert found <= TOP_LEVEL, sorted(found - TOP_LEVEL)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_file_is_longer_than_400_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_every_folder_of_the_package_is_a_package():
+    folders = {path.parent for path in MODULES}
+    assert not [name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_only_ci_names_what_lies_beside_the_project():
+    word = "../" + "shared"
+    assert not [name_of(path) for path, text in tracked_text() if word in text and name_of(path) != ".ci/run"]
+
+
+def test_no_file_names_a_place_on_one_machine():
+    place = re.compile("/" + r"(?:work|opt/venv|root|home/\w+)/")
+    assert not [name_of(path) for path, text in tracked_text() if place.search(text)]
+
+
+def test_an_installed_wheel_holds_every_module():
+    try:
+        distribution = importlib.metadata.distribution("sk-sgmcmc")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package is not installed, only importable")
+    installed = {str(file).replace(os.sep, "/") for file in distribution.files or []}
+    if not any(name.startswith("sk_sgmcmc/") for name in installed):
+        return  # an editable install: the checkout itself
+    expected = {name_of(path) for path in tracked_files() if name_of(path).startswith("sk_sgmcmc/")}
+    assert not expected - installed
+    own = {name for name in installed if ".dist-info/" not in name and "__pycache__" not in name}
+    assert {name.split("/")[0] for name in own} == {"sk_sgmcmc"}, "the wheel holds the package and nothing else"
+
+
+# ---------------------------------------------------------------------------------------------------------- kernels
+
+
+def _calls(path):
+    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_global_random_numbers(path):
+    allowed = {"Generator", "SeedSequence", "PCG64", "RandomState", "default_rng", "BitGenerator"}
+    wrong = []
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            value = node.value
+            if value.attr == "random" and isinstance(value.value, ast.Name) and value.value.id in {"np", "numpy"}:
+                wrong += [node.attr] if node.attr not in allowed else []
+    wrong += [n for m, n in imports_of(path) if m == "numpy.random" and n not in allowed]
+    wrong += ["random"] if any(m == "random" for m, _ in imports_of(path)) else []
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_full_fastmath_and_no_parallel_kernels(path):
+    """Full fastmath breaks NaN guards; parallel=True aborts the process under threads. Chains are our parallelism."""
+    for call in _calls(path):
+        for keyword in call.keywords:
+            is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+            assert not (keyword.arg in {"fastmath", "parallel"} and is_true), f"line {call.lineno}"
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value in {"fastmath", "parallel"}:
+                    assert not (isinstance(value, ast.Constant) and value.value is True), f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "kernels" in path.parts], ids=name_of)
+def test_kernels_never_raise(path):
+    """An exception inside a first-class function may be swallowed, so a kernel returns a status instead."""
+    for function in ast.walk(tree_of(path)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        decorators = {
+            d.func.id if isinstance(d, ast.Call) and isinstance(d.func, ast.Name) else getattr(d, "id", "")
+            for d in function.decorator_list
+        }
+        if decorators & {"kernel", "helper"}:
+            raises = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Raise)]
+            assert not raises, f"{function.name}, lines {raises}"
+
+
+# ------------------------------------------------------------------------------------------- README, version, CI
+
+
+def shell_blocks():
+    return re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def test_readme_has_exactly_two_commands():
+    blocks = [block.strip() for block in shell_blocks()]
+    assert len(blocks) == 2
+    assert all("\n" not in block for block in blocks)
+    assert blocks[0].endswith("python examples/topic/plot_docstrings.py")
+    assert blocks[1].endswith('pip install ".[test]" && pytest')
+
+
+@pytest.mark.skipif(os.name == "nt", reason="bash and awk are asked")
+def test_ci_runs_the_second_command_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    function = re.search(r"^readme_command\(\) \{\n.*?^\}$", script, flags=re.M | re.S).group()
+    said = subprocess.run(
+        ["bash", "-euc", f"{function}\nreadme_command"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.strip() == shell_blocks()[1].strip()
+    assert 'bash -euo pipefail -c "$command"' in script
+
+
+def test_version_is_written_once_and_the_changelog_agrees():
+    code = tree_of(PACKAGE / "__init__.py")
+    versions = [
+        ast.literal_eval(node.value)
+        for node in code.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__version__"
+    ]
+    assert len(versions) == 1
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
+    assert headings[0] == versions[0]
+    assert "version =" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.optional")[0]
+
+
+# ---------------------------------------------------------------------------------------------------- documentation
+
+
+def public_objects():
+    """Every public class and function, as (dotted name of the module that offers it, name)."""
+    found = []
+    for path in MODULES:
+        dotted = dotted_name(path)
+        if any(piece.startswith("_") for piece in dotted.split(".")[1:]):
+            continue
+        if part_of(dotted) in {"kernels", "utils"}:
+            continue  # not what a user types
+        for node in tree_of(path).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                found.extend((dotted, name) for name in ast.literal_eval(node.value))
+    return found
+
+
+PUBLIC = public_objects() or [(None, None)]
+
+
+@pytest.mark.parametrize("module, name", PUBLIC)
+def test_public_object_is_documented(module, name):
+    thing = getattr(importlib.import_module(module), name) if name else None
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return
+    numpydoc = importorskip("numpydoc.docscrape")
+    assert thing.__doc__, "no docstring"
+    if inspect.isclass(thing):
+        doc = numpydoc.ClassDoc(thing)
+        parameters = [p for p in inspect.signature(thing.__init__).parameters if p not in {"self", "args", "kwargs"}]
+        if thing.__init__ is object.__init__:
+            parameters = []
+        # What fits or samples rests on a paper, or has relatives that a reader should know of.
+        if hasattr(thing, "fit") or getattr(thing, "_name", None):
+            assert doc["References"] or doc["See Also"], "neither References nor See Also"
+    else:
+        doc = numpydoc.FunctionDoc(thing)
+        parameters = [p for p in inspect.signature(thing).parameters if p not in {"args", "kwargs"}]
+        assert doc["Returns"] or doc["Yields"] or inspect.signature(thing).return_annotation is None
+    described = {piece.strip() for p in doc["Parameters"] for piece in p.name.lstrip("*").split(",")}
+    assert not set(parameters) - described, "parameters without a word"
+    assert not described - set(parameters) - {"args", "kwargs", "**kwargs"}, "parameters that do not exist"
+    assert doc["Summary"], "no summary line"
+
+
+@pytest.mark.parametrize("module, name", PUBLIC)
+def test_public_object_is_on_the_api_page(module, name):
+    if name is None or name.startswith("__"):
+        return
+    thing = getattr(importlib.import_module(module), name)
+    if inspect.ismodule(thing):
+        return
+    page = (ROOT / "doc" / "api.rst").read_text(encoding="utf-8")
+    listed = set()
+    current = ""
+    for line in page.splitlines():
+        match = re.match(r"\.\. (?:currentmodule|module):: (\S+)", line)
+        if match:
+            current = match.group(1)
+        elif re.match(r"\s+[\w.]+$", line):
+            listed.add(f"{current}.{line.strip()}")
+            listed.add(line.strip())
+    assert f"{module}.{name}" in listed, f"{module}.{name} is public and not in doc/api.rst"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/plot_*.py")), ids=name_of)
+def test_gallery_example_has_a_title_and_an_answer(path):
+    """Each example opens with a title and at least a sentence on the question that it answers."""
+    text = ast.get_docstring(tree_of(path)) or ""
+    lines = text.splitlines()
+    assert len(lines) >= 4 and set(lines[1]) == {"="} and len(lines[1]) >= len(lines[0])
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(p for d in ("reproduce", "benchmarks") for p in (ROOT / "examples" / d).glob("[!_]*.py")),
+    ids=name_of,
+)
+def test_long_script_has_a_short_setting(path):
+    assert '"--smoke"' in path.read_text(encoding="utf-8"), "give it --smoke: seconds, and no peer package needed"
+
+
+def test_the_oldest_versions_in_ci_are_the_floors():
+    """The job "oldest" installs what pyproject.toml promises to be enough."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["examples"]
+    floors = dict(re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups() for requirement in wanted)
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    pins = dict(re.findall(r"([\w-]+)==([\d.]+)", workflow))
+    for name, floor in floors.items():
+        assert re.fullmatch(re.escape(floor) + r"(\.0)*", pins[name]), (
+            f"{name}: floor {floor}, CI installs {pins[name]}"
+        )
+
+
+def test_hard_dependencies_are_these_five():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    dependencies = tomllib.loads(text)["project"]["dependencies"]
+    names = {re.split(r"[<>=!~ ]", requirement)[0] for requirement in dependencies}
+    assert names == {"numpy", "scipy", "scikit-learn", "numba", "joblib"}
