@@ -1,0 +1,166 @@
+"""Where random numbers come from: one seed per chain, one stream per row's content.
+
+No function here reads or writes NumPy's global random state.
+"""
+
+import numbers
+
+import numpy as np
+from scipy import sparse
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def mix64(x):
+    """Scramble 64-bit integers by the finaliser of SplitMix64, a bijection.
+
+    Parameters
+    ----------
+    x : ndarray of uint64
+        Left unchanged.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+
+    References
+    ----------
+    G. L. Steele, D. Lea and C. H. Flood (2014), Fast splittable pseudorandom number generators, OOPSLA, figure 7
+    (the constants are D. Stafford's variant 13).
+    """
+    x = np.array(x, dtype=np.uint64)  # a copy: the steps below work in place
+    with np.errstate(over="ignore"):
+        x ^= x >> np.uint64(30)
+        x *= _MIX_1
+        x ^= x >> np.uint64(27)
+        x *= _MIX_2
+        x ^= x >> np.uint64(31)
+    return x
+
+
+def counter_uniforms(keys, counters):
+    """Uniform numbers on [0, 1), number `counters[i]` of the SplitMix64 stream that starts at `keys[i]`.
+
+    Because any number of any stream is had without the ones before it, a whole matrix is drawn at once and still
+    each row has its own stream.
+
+    Parameters
+    ----------
+    keys, counters : ndarray of uint64, broadcastable
+
+    Returns
+    -------
+    ndarray of float64
+    """
+    with np.errstate(over="ignore"):
+        state = keys + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN
+    return (mix64(state) >> np.uint64(11)) * 2.0**-53
+
+
+def seed_sequence(random_state):
+    """Turn anything that scikit-learn or NumPy take for a seed into a `numpy.random.SeedSequence`.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState, Generator or SeedSequence
+        None takes fresh entropy from the operating system. An int or a SeedSequence gives the same result each
+        time. A RandomState or a Generator is advanced, so a second call gives another result, as elsewhere in
+        scikit-learn.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+    """
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, (bool, np.bool_)):
+        if random_state < 0:
+            raise ValueError(f"random_state must be a non-negative integer, got {random_state}; use for example 0.")
+        return np.random.SeedSequence(int(random_state))
+    if isinstance(random_state, np.random.SeedSequence):
+        # A copy that has spawned nothing yet: spawning counts up inside the caller's object.
+        return np.random.SeedSequence(
+            random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
+        )
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
+    raise TypeError(
+        "random_state must be None, an int, a numpy RandomState, Generator or SeedSequence, "
+        f"got {random_state!r} of type {type(random_state).__name__}; use for example random_state=0."
+    )
+
+
+def spawn_chain_seeds(random_state, n_chains):
+    """One independent seed for each chain; chain c has the same seed however many chains there are.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState, Generator or SeedSequence
+        See `seed_sequence`.
+    n_chains : int
+
+    Returns
+    -------
+    list of numpy.random.SeedSequence, length n_chains
+        `numpy.random.default_rng(seed)` makes a chain's generator of it.
+    """
+    return seed_sequence(random_state).spawn(n_chains)
+
+
+def salt64(random_state):
+    """One 64-bit number from a seed, to be mixed into the keys of rows."""
+    return seed_sequence(random_state).generate_state(1, np.uint64)[0]
+
+
+def row_keys(X):
+    r"""A 64-bit hash of the content of each row of a sparse matrix.
+
+    With :math:`m` the bijection `mix64`, the key of a row is
+
+    .. math:: m\Bigl(\sum_{j : x_j \ne 0} m\bigl(m(j + 1) \oplus \mathrm{bits}(x_j)\bigr)\Bigr) \pmod{2^{64}},
+
+    a sum, so that the order in which entries are stored does not count. Rows that are equal as vectors have the
+    same key, whatever their place, their neighbours, the width of the index type, the order of storage, stored
+    zeros, further empty columns on the right, and whether values are integers or floats.
+
+    Parameters
+    ----------
+    X : sparse matrix or sparse array of shape (n_rows, n_columns)
+        In CSR form it is not copied. Left unchanged.
+
+    Returns
+    -------
+    keys : ndarray of uint64, shape (n_rows,)
+    """
+    X = sparse.csr_array(X)  # a new container, so that no flag is written into the caller's object
+    if not X.has_sorted_indices or not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    values = np.ascontiguousarray(X.data, dtype=np.float64)
+    entry = mix64(mix64(X.indices.astype(np.uint64) + np.uint64(1)) ^ values.view(np.uint64))
+    entry[values == 0] = 0
+    # Sums of unsigned integers wrap round, so differences of running sums are exact, also for empty rows.
+    running = np.zeros(entry.size + 1, dtype=np.uint64)
+    np.cumsum(entry, out=running[1:])
+    return mix64(running[X.indptr[1:]] - running[X.indptr[:-1]])
+
+
+def rng_from_key(key, salt=0):
+    """A generator of its own for a row.
+
+    Parameters
+    ----------
+    key : int or uint64
+        From `row_keys`.
+    salt : int or uint64, default=0
+        From `salt64`, to tell apart two uses, or two seeds, of the same row.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    return np.random.default_rng(np.random.SeedSequence([int(key), int(salt)]))

@@ -1,0 +1,30 @@
+"""Every private or version-dependent scikit-learn import of this package, for scikit-learn 1.6 to 1.9.
+
+When a scikit-learn release moves one of these names, this is the only file to change. Public and stable names
+(`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
+"""
+
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+try:  # private since it exists; the public spelling may come, the private one may go
+    from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+except ImportError:  # pragma: no cover - no known release
+    from sklearn.utils.validation import check_sample_weight
+
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_params
+
+try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
+    from sklearn import callback
+except ImportError:
+    callback = None
+
+__all__ = [
+    "Interval",
+    "InvalidParameterError",
+    "StrOptions",
+    "callback",
+    "check_is_fitted",
+    "check_sample_weight",
+    "validate_data",
+    "validate_params",
+]

@@ -1,0 +1,216 @@
+"""Document-term counts: validation, and the arrays that kernels read."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+_RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
+
+
+def check_counts(X, *, input_name="X", whom="a count model"):
+    """Check a document-term matrix and return it in one canonical form.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        Counts, non-negative and finite; need not be whole numbers. Dense or any sparse format, of either index
+        width, read-only memory maps, pandas and pandas-sparse frames are taken. Left unchanged.
+    input_name : str, default="X"
+        The name used in errors.
+    whom : str, default="a count model"
+        Who asks, for errors; an estimator gives its class name.
+
+    Returns
+    -------
+    counts : scipy.sparse.csr_array of float64, shape (n_samples, n_features)
+        Column indices sorted in each row, duplicates summed, no stored zeros. It shares memory with X where X
+        is already in that form, so do not write into it.
+
+    Raises
+    ------
+    ValueError
+        For negative, non-finite or complex entries, strings that are no numbers, a wrong number of dimensions, and
+        no rows or no columns; the message says what to do.
+    """
+    X = check_array(
+        X,
+        accept_sparse=True,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        input_name=input_name,
+        estimator=whom,
+    )
+    # A new container over the same arrays: asking it whether it is sorted writes a flag, into ours and not theirs.
+    counts = sparse.csr_array(X)
+    counts.check_format(full_check=True)  # kernels do not look whether an index is inside the matrix
+    _refuse_bad_values(counts.data, input_name, whom)
+    if not counts.has_canonical_format or np.any(counts.data == 0):
+        counts = counts.copy()
+        counts.sum_duplicates()  # sorts as well
+        counts.eliminate_zeros()
+    if counts.indptr.dtype != counts.indices.dtype:  # hand-made matrices; scipy's compiled code wants one of them
+        wide = np.result_type(counts.indptr, counts.indices)
+        counts = sparse.csr_array(
+            (counts.data, counts.indices.astype(wide), counts.indptr.astype(wide)), shape=counts.shape
+        )
+    return counts
+
+
+def _refuse_bad_values(values, input_name, whom):
+    """Raise for NaN, infinity and negative numbers; the openings are those that scikit-learn's checks look for."""
+    total = values.sum() if values.size else 0.0
+    if not np.isfinite(total):  # one pass is enough in the ordinary case
+        if np.isnan(values).any():
+            raise ValueError(
+                f"Input {input_name} contains NaN. {whom} needs finite counts; put 0 for a missing count, "
+                f"for example with numpy.nan_to_num({input_name}), or drop the row."
+            )
+        if np.isinf(values).any():
+            raise ValueError(
+                f"Input {input_name} contains infinity or a value too large for float64. {whom} needs finite counts."
+            )
+    lowest = values.min() if values.size else 0.0
+    if lowest < 0:
+        raise ValueError(
+            f"Negative values in data passed to {whom}: the smallest entry of {input_name} is {lowest:g}, "
+            f"but counts cannot be negative. {_RAW_COUNTS}"
+        )
+
+
+def _read_only(array, dtype):
+    """A read-only view, C-contiguous, of the wanted type; copied only where type or layout ask for it."""
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """A document-term matrix as the arrays that kernels read; nothing in it can be written.
+
+    Build it with `Corpus.from_counts`.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (n_docs + 1,)
+        The distinct (document, word) pairs of document d are ``indptr[d]:indptr[d + 1]``; starts at 0.
+    words : ndarray of int32, shape (n_pairs,)
+        Column of each pair, ascending inside a document.
+    counts : ndarray of float64, shape (n_pairs,)
+        Count of each pair, positive.
+    n_words : int
+        Number of columns.
+
+    Notes
+    -----
+    A count x that is not whole stands for floor(x) tokens of weight 1 and one of weight x - floor(x); see
+    `expand_tokens`.
+    """
+
+    indptr: np.ndarray
+    words: np.ndarray
+    counts: np.ndarray
+    n_words: int
+
+    def __post_init__(self):
+        for name, dtype in (("indptr", np.int64), ("words", np.int32), ("counts", np.float64)):
+            object.__setattr__(self, name, _read_only(getattr(self, name), dtype))
+
+    def __reduce__(self):
+        # Through the constructor, so that a copy is as read-only as the original.
+        return Corpus, (self.indptr, self.words, self.counts, self.n_words)
+
+    def __repr__(self):
+        return f"Corpus(n_docs={self.n_docs}, n_words={self.n_words}, n_pairs={self.words.size})"
+
+    def __len__(self):
+        return self.n_docs
+
+    @classmethod
+    def from_counts(cls, X, **check_params):
+        """Build from any document-term matrix that `check_counts` takes; ``check_params`` are passed on to it."""
+        X = check_counts(X, **check_params)
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"X has {X.shape[1]} columns; at most {np.iinfo(np.int32).max} words can be handled.")
+        return cls(X.indptr, X.indices, X.data, X.shape[1])
+
+    @property
+    def n_docs(self):
+        """Number of documents."""
+        return self.indptr.size - 1
+
+    @cached_property
+    def doc_lengths(self):
+        """Sum of the counts of each document, float64 of shape (n_docs,)."""
+        # Row by row, not by differences of running sums, so that a document's length never depends on the others.
+        rows = np.repeat(np.arange(self.n_docs), np.diff(self.indptr))
+        return _read_only(np.bincount(rows, weights=self.counts, minlength=self.n_docs), np.float64)
+
+    @cached_property
+    def tokens_per_pair(self):
+        """Number of tokens that each pair stands for, ceil(count), int64 of shape (n_pairs,)."""
+        return _read_only(np.ceil(self.counts), np.int64)
+
+    @property
+    def n_tokens(self):
+        """Number of tokens, a fraction counting as one."""
+        return int(self.tokens_per_pair.sum())
+
+    def rows(self, start, stop):
+        """The documents start:stop as a Corpus; words and counts are views, only the row pointers are new.
+
+        Parameters
+        ----------
+        start, stop : int, 0 <= start <= stop <= n_docs
+
+        Returns
+        -------
+        Corpus
+        """
+        if not 0 <= start <= stop <= self.n_docs:
+            raise IndexError(f"rows {start}:{stop} asked for, but the corpus has the rows 0:{self.n_docs}.")
+        lo, hi = self.indptr[start], self.indptr[stop]
+        return Corpus(self.indptr[start : stop + 1] - lo, self.words[lo:hi], self.counts[lo:hi], self.n_words)
+
+    def take(self, order):
+        """The documents in another order (with repeats or a selection if wanted), copied into place.
+
+        Parameters
+        ----------
+        order : array-like of int, shape (n_taken,)
+
+        Returns
+        -------
+        Corpus
+        """
+        order = np.asarray(order, dtype=np.int64)
+        sizes = np.diff(self.indptr)[order]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        source = np.arange(indptr[-1]) + np.repeat(self.indptr[:-1][order] - indptr[:-1], sizes)
+        return Corpus(indptr, self.words[source], self.counts[source], self.n_words)
+
+    def expand_tokens(self):
+        """One entry per token.
+
+        Returns
+        -------
+        indptr : ndarray of int64, shape (n_docs + 1,)
+            The tokens of document d are ``indptr[d]:indptr[d + 1]``.
+        words : ndarray of int32, shape (n_tokens,)
+            Column of each token, ascending inside a document.
+        weights : ndarray of float64, shape (n_tokens,)
+            1, but x - floor(x) for the last token of a pair whose count x is not whole.
+        """
+        repeats = self.tokens_per_pair
+        ends = np.concatenate([[0], np.cumsum(repeats)])
+        weights = np.ones(ends[-1])
+        weights[ends[1:] - 1] = self.counts - (repeats - 1)
+        return ends[self.indptr], np.repeat(self.words, repeats), weights
+
+    def to_csr(self):
+        """The counts as scipy.sparse.csr_array of shape (n_docs, n_words), a copy."""
+        # Told to copy, scipy picks the index width by itself.
+        return sparse.csr_array((self.counts, self.words, self.indptr), shape=(self.n_docs, self.n_words), copy=True)
