@@ -6,11 +6,9 @@ documents over calls or threads gives the same bits.
 """
 
 import numpy as np
-
 from numba import types
 
 from ._jit import F1, F1_IN, F2, F2_IN, I1_IN, I8, OK, helper, kernel, read_only
-
 
 W1_IN = read_only(types.int32, 1)
 

@@ -1,0 +1,33 @@
+"""Metrics: pure functions of arrays, each quantity defined once.
+
+Held-out quality of topic models, distance from a Dirichlet law, convergence of chains, coherence and diversity of
+topics, and their alignment over draws.
+"""
+
+from ._split import split_tokens
+from .alignment import align_draws, align_topics, hellinger_distances, topic_stability
+from .coherence import coherence, top_word_indices, topic_diversity
+from .completion import completion_perplexity, doc_topic_proportions, document_completion, paired_difference
+from .diagnostics import effective_sample_size, mcse, split_r_hat
+from .simplex import ks_distance, rosenblatt_ks, rosenblatt_transform
+
+__all__ = [
+    "align_draws",
+    "align_topics",
+    "coherence",
+    "completion_perplexity",
+    "doc_topic_proportions",
+    "document_completion",
+    "effective_sample_size",
+    "hellinger_distances",
+    "ks_distance",
+    "mcse",
+    "paired_difference",
+    "rosenblatt_ks",
+    "rosenblatt_transform",
+    "split_r_hat",
+    "split_tokens",
+    "top_word_indices",
+    "topic_diversity",
+    "topic_stability",
+]

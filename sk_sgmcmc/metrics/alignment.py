@@ -1,0 +1,131 @@
+"""Which topic of one draw is which topic of another, and how stable topics are."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+
+def hellinger_distances(p, q):
+    r"""Hellinger distances :math:`\sqrt{1 - \sum_w \sqrt{p_w q_w}}` between the rows of two matrices.
+
+    Parameters
+    ----------
+    p : array-like of shape (n_rows, n_features)
+        Rows sum to 1.
+    q : array-like of shape (n_columns, n_features)
+
+    Returns
+    -------
+    distances : ndarray of shape (n_rows, n_columns)
+        In [0, 1].
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    return np.sqrt(np.clip(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0, None))
+
+
+def align_topics(reference, topics):
+    """Match topics to reference topics, one to one, with the smallest sum of Hellinger distances.
+
+    Parameters
+    ----------
+    reference : array-like of shape (n_reference, n_features)
+        Rows sum to 1.
+    topics : array-like of shape (n_components, n_features), n_components >= n_reference
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n_reference,)
+        ``topics[order]`` lies as near as possible to ``reference``, row by row.
+
+    Notes
+    -----
+    The assignment is solved exactly (`scipy.optimize.linear_sum_assignment`).
+    """
+    reference, topics = np.asarray(reference), np.asarray(topics)
+    if reference.ndim != 2 or topics.ndim != 2 or reference.shape[1] != topics.shape[1]:
+        raise ValueError(
+            f"reference has shape {reference.shape} and topics {topics.shape}; both must be matrices with "
+            "the same number of columns."
+        )
+    if topics.shape[0] < reference.shape[0]:
+        raise ValueError(
+            f"{reference.shape[0]} reference topics cannot be matched one to one with {topics.shape[0]} topics; "
+            "exchange the two arguments."
+        )
+    return linear_sum_assignment(hellinger_distances(reference, topics))[1].astype(np.int64)
+
+
+def align_draws(draws, n_rounds=2):
+    """Number the topics of all draws of all chains in one and the same way, with no reference given.
+
+    The last draw of the first chain gives the first numbering; all draws are matched to it, and then ``n_rounds - 1``
+    times to the mean of the draws in their numbering so far.
+
+    Parameters
+    ----------
+    draws : array-like of shape (..., n_components, n_features)
+        Leading axes as they are, usually (n_chains, n_draws); rows sum to 1.
+    n_rounds : int, default=2
+        At least 1. It ends early when nothing changes.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (..., n_components)
+        ``numpy.take_along_axis(draws, order[..., None], axis=-2)`` are the aligned draws.
+    """
+    draws = np.asarray(draws)
+    if draws.ndim < 3 or 0 in draws.shape:
+        raise ValueError(f"draws must have the shape (..., n_components, n_features), got {draws.shape}.")
+    if n_rounds < 1:
+        raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
+    *leading, n_topics, n_words = draws.shape
+    flat = draws.reshape(-1, n_topics, n_words)
+    first_chain = int(np.prod(leading[1:]))  # number of draws in the first chain
+    reference = flat[first_chain - 1]
+    order = None
+    for _ in range(n_rounds):
+        new = np.array([align_topics(reference, draw) for draw in flat])
+        if order is not None and np.array_equal(new, order):
+            break
+        order = new
+        reference = np.zeros((n_topics, n_words))
+        for draw, places in zip(flat, order, strict=True):
+            reference += draw[places]
+        reference /= len(flat)
+    return order.reshape(*leading, n_topics)
+
+
+def topic_stability(draws, *, aligned=False):
+    r"""How much the same each topic is in all draws, in [0, 1].
+
+    .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k)
+
+    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws.
+
+    Parameters
+    ----------
+    draws : array-like of shape (..., n_components, n_features)
+        Rows sum to 1.
+    aligned : bool, default=False
+        The topics already have the same order in all draws; False aligns them with `align_draws` first.
+
+    Returns
+    -------
+    stability : ndarray of shape (n_components,)
+        In the order of the aligned draws.
+    """
+    draws = np.asarray(draws)
+    if draws.ndim < 3 or 0 in draws.shape:
+        raise ValueError(f"draws must have the shape (..., n_components, n_features), got {draws.shape}.")
+    flat = draws.reshape(-1, *draws.shape[-2:])
+    order = None if aligned else align_draws(draws).reshape(flat.shape[:2])
+    ordered = (draw if order is None else draw[order[s]] for s, draw in enumerate(flat))
+    mean = np.zeros(flat.shape[1:])
+    for draw in ordered:
+        mean += draw
+    mean /= len(flat)
+    root = np.sqrt(mean)
+    total = np.zeros(flat.shape[1])
+    for s, draw in enumerate(flat):
+        draw = np.asarray(draw if order is None else draw[order[s]], dtype=np.float64)
+        total += np.sqrt(np.clip(1.0 - (np.sqrt(draw) * root).sum(axis=1), 0.0, None))
+    return 1.0 - total / len(flat)

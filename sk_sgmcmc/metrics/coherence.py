@@ -1,0 +1,143 @@
+"""Coherence and diversity of topics, from a sparse document-term matrix."""
+
+import numpy as np
+
+from ..utils import check_counts
+
+
+def top_word_indices(topics, n_words=10):
+    """Columns of the most probable words of each topic, most probable first; ties by column.
+
+    Parameters
+    ----------
+    topics : array-like of shape (..., n_components, n_features)
+    n_words : int, default=10
+        At most n_features are returned.
+
+    Returns
+    -------
+    indices : ndarray of int64, shape (..., n_components, min(n_words, n_features))
+    """
+    topics = np.asarray(topics)
+    if n_words < 1:
+        raise ValueError(f"n_words must be at least 1, got {n_words}.")
+    return np.argsort(-topics, axis=-1, kind="stable")[..., :n_words].astype(np.int64)
+
+
+def _as_top_words(topics, n_words, feature_names=None):
+    """Columns of the top words, (..., n_components, n_words), from topics, column numbers or words."""
+    topics = np.asarray(topics)
+    if topics.ndim < 2:
+        raise ValueError(f"topics must have at least the axes (n_components, n_features), got shape {topics.shape}.")
+    if topics.dtype.kind in "US" or topics.dtype == object:
+        if feature_names is None:
+            raise ValueError("topics are given as words, so feature_names=<names of the columns of X> is needed.")
+        place = {name: j for j, name in enumerate(feature_names)}
+        unknown = sorted({word for word in topics.ravel() if word not in place})
+        if unknown:
+            raise ValueError(f"these words are not among feature_names: {unknown[:5]}; leave them out of the topics.")
+        topics = np.array([place[word] for word in topics.ravel()], dtype=np.int64).reshape(topics.shape)
+        return topics[..., :n_words]
+    if topics.dtype.kind in "iu":
+        return topics[..., :n_words].astype(np.int64)
+    if np.isnan(topics).any():
+        raise ValueError("topics contains NaN.")
+    return top_word_indices(topics, n_words)
+
+
+def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
+    r"""Do the top words of a topic occur in the same documents? One number for each topic.
+
+    With :math:`D(w)` the number of documents that contain w, :math:`D(v, w)` both, and :math:`p = D(\cdot) / D`,
+    the mean over the pairs of a topic's top words of
+
+    .. math:: \mathrm{NPMI}(v, w) = \frac{\log \frac{p(v, w)}{p(v)\, p(w)}}{-\log p(v, w)}, \qquad
+              \mathrm{UMass}(v, w) = \log \frac{D(v, w) + 1}{D(v)},
+
+    v being the higher-ranked word of the pair.
+
+    Parameters
+    ----------
+    topics : array-like of shape (..., n_components, n_features) or (..., n_components, n_top)
+        Floats are topics, of which the ``n_words`` largest entries are taken. Integers are columns of X and strings
+        are words, best first. Leading axes may be chains and draws.
+    X : array-like or sparse of shape (n_samples, n_features)
+        Reference documents; only whether an entry is positive matters.
+    measure : {"npmi", "umass"}, default="npmi"
+    n_words : int, default=10
+        Number of top words, at least 2.
+    feature_names : sequence of str, default=None
+        Names of the columns of X, needed where topics are given as words.
+
+    Returns
+    -------
+    coherence : ndarray of shape (..., n_components)
+        NPMI lies in [-1, 1]. Never NaN, see Notes.
+
+    Notes
+    -----
+    Zero counts: a pair that never occurs together, also because one of the words is in no document, has NPMI -1, its
+    limit; a pair of words that are in every document has 0, because such words tell nothing. For UMass, a
+    denominator D(v) = 0 is set to 1, which gives log 1 = 0 as D(v, w) is 0 as well.
+
+    References
+    ----------
+    G. Bouma (2009), Normalized (pointwise) mutual information in collocation extraction, GSCL. J. Lau, D. Newman and
+    T. Baldwin (2014), Machine reading tea leaves, EACL, section 3. D. Mimno et al. (2011), Optimizing semantic
+    coherence in topic models, EMNLP, equation 1 (a sum there, a mean here, so that n_words does not set the scale).
+    """
+    if measure not in ("npmi", "umass"):
+        raise ValueError(f'measure must be "npmi" or "umass", got {measure!r}.')
+    X = check_counts(X, whom="coherence")
+    top = _as_top_words(topics, n_words, feature_names)
+    given = np.shape(topics)[-1]
+    if top.shape[-1] < 2:
+        raise ValueError(f"coherence needs at least 2 top words a topic, got {top.shape[-1]}; set n_words=10.")
+    if np.asarray(topics).dtype.kind == "f" and given != X.shape[1]:
+        raise ValueError(f"topics has {given} columns and X has {X.shape[1]}; both need the same vocabulary.")
+    if top.min() < 0 or top.max() >= X.shape[1]:
+        raise ValueError(f"top words must be columns 0 to {X.shape[1] - 1} of X, got {top.min()} to {top.max()}.")
+    n_docs = X.shape[0]
+    used, inverse = np.unique(top, return_inverse=True)
+    inverse = inverse.reshape(top.shape)
+    present = X[:, used].tocsc()
+    present.data = np.ones_like(present.data)
+    alone = np.diff(present.indptr).astype(np.float64)
+    together = np.asarray((present.T @ present).todense(), dtype=np.float64)
+    first, second = np.triu_indices(top.shape[-1], k=1)
+    v, w = inverse[..., first], inverse[..., second]
+    joint, n_v, n_w = together[v, w], alone[v], alone[w]
+    if measure == "umass":
+        return np.log((joint + 1.0) / np.maximum(n_v, 1.0)).mean(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        npmi = np.log(joint * n_docs / (n_v * n_w)) / -np.log(joint / n_docs)
+    npmi = np.where(joint == 0, -1.0, np.where(joint == n_docs, 0.0, npmi))
+    return np.clip(npmi, -1.0, 1.0).mean(axis=-1)
+
+
+def topic_diversity(topics, n_words=25):
+    r"""Share of distinct words among the top words of all topics, :math:`|\cup_k T_k| / \sum_k |T_k|`.
+
+    Parameters
+    ----------
+    topics : array-like of shape (..., n_components, n_features)
+        As for `coherence`; strings need no feature names here.
+    n_words : int, default=25
+
+    Returns
+    -------
+    diversity : float, or ndarray of the leading shape
+        1 if no two topics share a top word, 1 / n_components if all are the same.
+
+    References
+    ----------
+    A. Dieng, F. Ruiz and D. Blei (2020), Topic modeling in embedding spaces, TACL 8, section 6.
+    """
+    topics = np.asarray(topics)
+    if topics.dtype.kind in "US" or topics.dtype == object:
+        topics = np.unique(topics, return_inverse=True)[1].reshape(topics.shape)
+    top = _as_top_words(topics, n_words)
+    words = np.sort(top.reshape(*top.shape[:-2], -1), axis=-1)
+    distinct = 1 + (words[..., 1:] != words[..., :-1]).sum(axis=-1)
+    diversity = distinct / words.shape[-1]
+    return float(diversity) if diversity.ndim == 0 else diversity

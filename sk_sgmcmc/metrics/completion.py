@@ -1,0 +1,350 @@
+"""Document completion: the one definition of held-out quality for count topic models."""
+
+import itertools
+import math
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.utils import Bunch
+
+from ..utils import Corpus
+
+# A hidden token that every draw finds impossible counts as this probable: such a model pays, and stays finite.
+FLOOR = 1e-12
+# Pair-topic updates in one kernel call, about half a second, so that Ctrl-C is served between calls.
+_WORK_PER_CALL = 1_000_000_000
+
+
+def document_completion(
+    observed,
+    hidden,
+    topics,
+    *,
+    doc_topic_prior=0.1,
+    n_updates=50,
+    average="draws",
+    window=None,
+    n_jobs=None,
+):
+    r"""Mean log predictive probability of hidden tokens, given the observed tokens of the same document.
+
+    For draw s with topics :math:`\phi^{(s)}` and prior :math:`\alpha`, the proportions of document d are fitted to
+    its observed counts :math:`n_{dw}` by exactly ``n_updates`` steps from :math:`m_k = n_{d\cdot} / K` of
+
+    .. math:: m_k \leftarrow (m_k + \alpha_k)
+              \sum_w n_{dw} \frac{\phi_{kw}}{\sum_l (m_l + \alpha_l) \phi_{lw}},
+              \qquad \theta^{(s)}_{dk} = \frac{m_k + \alpha_k}{\sum_l (m_l + \alpha_l)},
+
+    and the hidden counts :math:`h_{dw}` are scored with draws averaged in probability:
+
+    .. math:: \mathrm{score} = \frac{\sum_{dw} h_{dw} \log \bar p_{dw}}{\sum_{dw} h_{dw}}, \qquad
+              \bar p_{dw} = \max\Bigl(\frac1S \sum_s \sum_k \theta^{(s)}_{dk} \phi^{(s)}_{kw}, 10^{-12}\Bigr).
+
+    Parameters
+    ----------
+    observed, hidden : array-like or sparse of shape (n_samples, n_features)
+        The two parts of the documents, see `split_tokens`.
+    topics : array of shape (n_components, n_features), (n_draws, n_components, n_features) or \
+(n_chains, n_draws, n_components, n_features), or a sequence of (n_components, n_features)
+        Word probabilities of the topics; rows sum to 1.
+    doc_topic_prior : float, array or callable, default=0.1
+        The Dirichlet parameter alpha. An array of shape (n_components,) for all documents,
+        (n_samples, n_components) for each document, or (n_draws, 1 or n_samples, 1 or n_components) for each draw;
+        a callable is given the number of the draw and returns one of the first three, which spares memory.
+    n_updates : int, default=50
+        Number of fixed-point steps.
+    average : {"draws", "running", "window"}, default="draws"
+        "draws" scores the average over all draws, the definition above. The other two are for reproducing figures of
+        papers that plot a score while sampling: after each draw they report the score of the average over all draws
+        up to it ("running"), or over the last ``window`` draws ("window").
+    window : int, default=None
+        Only for ``average="window"``.
+    n_jobs : int, default=None
+        Threads over documents, as in joblib; does not change a bit of the result.
+
+    Returns
+    -------
+    result : sklearn.utils.Bunch
+        ``score`` : float, mean log predictive probability of a hidden token, higher is better.
+        ``perplexity`` : float, exp(-score).
+        ``standard_error`` : float, of the score, over documents; NaN for fewer than two documents.
+        ``log_predictive`` : ndarray (n_samples,), sum of the log probabilities of a document's hidden tokens.
+        ``n_hidden`` : ndarray (n_samples,), its number of hidden tokens.
+        ``scores`` : ndarray (n_draws,), for "running" and "window": the score after each draw (``score`` is the last).
+
+    See Also
+    --------
+    paired_difference : compare two models on the same documents.
+    completion_perplexity : the perplexity alone.
+
+    Notes
+    -----
+    The score does not depend on the number of documents passed with a document, on their order or on ``n_jobs``; a
+    document with nothing hidden adds nothing. The standard error is that of a ratio of two means (delta method):
+    :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the D documents with
+    hidden tokens.
+
+    References
+    ----------
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009), Evaluation methods for topic models, ICML, section 5.1
+    (document completion). J. Baker, P. Fearnhead, E. Fox and C. Nemeth (2018), Large-scale stochastic sampling from
+    the probability simplex, NeurIPS, section 4.2 (running average).
+    """
+    observed = Corpus.from_counts(observed, input_name="observed", whom="document_completion")
+    hidden = Corpus.from_counts(hidden, input_name="hidden", whom="document_completion")
+    if (observed.n_docs, observed.n_words) != (hidden.n_docs, hidden.n_words):
+        raise ValueError(
+            f"observed has shape {(observed.n_docs, observed.n_words)} and hidden {(hidden.n_docs, hidden.n_words)}; "
+            "they must be two parts of the same documents, as split_tokens returns them."
+        )
+    if hidden.words.size == 0:
+        raise ValueError(
+            f"None of the {hidden.n_docs} documents has a hidden token, so there is nothing to score; "
+            "pass documents with at least a few tokens each."
+        )
+    if average not in ("draws", "running", "window"):
+        raise ValueError(f'average must be "draws", "running" or "window", got {average!r}.')
+    if average == "window" and (window is None or window < 1):
+        raise ValueError(f'average="window" needs window=<number of draws>, at least 1; got window={window!r}.')
+    topics = as_draws(topics)
+    used, (observed, hidden) = _used_words(observed, hidden)
+    last = []  # the probabilities inside the window
+    total, scores = np.zeros(hidden.words.size), []
+    for s, draw in enumerate(topics):
+        phi = _word_major(draw, observed.n_words, used)
+        alpha = _prior(doc_topic_prior, s, len(topics), observed.n_docs, phi.shape[1])
+        p = _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs)
+        if average == "window":
+            last = [*last[-(window - 1) :], p] if window > 1 else [p]
+            total, n_averaged = np.sum(last, axis=0), len(last)
+        else:
+            total += p
+            n_averaged = s + 1
+        if average != "draws":
+            log_predictive = _log_predictive(hidden, total / n_averaged)
+            scores.append(math.fsum(log_predictive) / math.fsum(hidden.doc_lengths))
+    result = _summary(_log_predictive(hidden, total / n_averaged), np.array(hidden.doc_lengths))
+    if average != "draws":
+        result.scores = np.array(scores)
+    return result
+
+
+def completion_perplexity(observed, hidden, topics, **params):
+    """Perplexity of hidden tokens, exp of minus the score of `document_completion`; lower is better.
+
+    Parameters
+    ----------
+    observed, hidden, topics, **params
+        As for `document_completion`.
+
+    Returns
+    -------
+    float
+        An ndarray of shape (n_draws,) for ``average="running"`` or "window".
+    """
+    result = document_completion(observed, hidden, topics, **params)
+    return np.exp(-result.scores) if "scores" in result else result.perplexity
+
+
+def paired_difference(a, b):
+    r"""Difference of the scores of two models on the same hidden tokens, with its standard error.
+
+    Documents differ far more from each other than two models do on one document, so the error of the difference is
+    much smaller than the two standard errors suggest:
+
+    .. math:: \Delta = \frac{\sum_d (\ell^a_d - \ell^b_d)}{\sum_d h_d}, \qquad
+              \mathrm{se} = \frac{\sqrt{\tfrac{D}{D-1} \sum_d (\ell^a_d - \ell^b_d - \Delta h_d)^2}}{\sum_d h_d}.
+
+    Parameters
+    ----------
+    a, b : results of `document_completion`
+        For the same documents, split in the same way.
+
+    Returns
+    -------
+    result : sklearn.utils.Bunch
+        ``difference`` : float, score of a minus score of b, positive where a is better.
+        ``standard_error`` : float. ``z`` : float, their ratio (0 where both are 0). ``n_documents`` : int.
+    """
+    if a.n_hidden.shape != b.n_hidden.shape or not np.array_equal(a.n_hidden, b.n_hidden):
+        raise ValueError(
+            "a and b were scored on different hidden tokens; call split_tokens once and pass the same "
+            "observed and hidden matrices to document_completion for both models."
+        )
+    summary = _summary(a.log_predictive - b.log_predictive, a.n_hidden)
+    difference, error = summary.score, summary.standard_error
+    if error == 0:
+        z = 0.0 if difference == 0 else math.copysign(math.inf, difference)
+    else:
+        z = difference / error
+    return Bunch(difference=difference, standard_error=error, z=z, n_documents=int((a.n_hidden > 0).sum()))
+
+
+def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_jobs=None):
+    """Topic proportions of documents with the topics given, by the same updates as `document_completion`.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n_samples, n_features)
+        Counts.
+    topics : as for `document_completion`
+        Several draws must have their topics in the same order (see `align_draws`): proportions are averaged.
+    doc_topic_prior : as for `document_completion`, default=0.1
+    n_updates : int, default=50
+        Number of fixed-point steps.
+    n_jobs : int, default=None
+        Threads over documents; does not change a bit of the result.
+
+    Returns
+    -------
+    proportions : ndarray of shape (n_samples, n_components)
+        Rows sum to 1; a document without tokens gets the mean of the prior.
+    """
+    corpus = Corpus.from_counts(X, whom="doc_topic_proportions")
+    topics = as_draws(topics)
+    used, (corpus,) = _used_words(corpus)
+    total = 0.0
+    for s, draw in enumerate(topics):
+        phi = _word_major(draw, corpus.n_words, used)
+        alpha = _prior(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
+        total = total + _proportions(corpus, phi, alpha, n_updates, n_jobs)
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def as_draws(topics):
+    """A sequence of matrices (n_components, n_features) from one matrix or a stack of them."""
+    if isinstance(topics, (list, tuple)) and len(topics) and np.ndim(topics[0]) == 2:
+        return topics
+    topics = np.asarray(topics)
+    if topics.ndim == 2:
+        topics = topics[None]
+    if topics.ndim < 3 or topics.shape[0] == 0:
+        raise ValueError(
+            f"topics must be a matrix (n_components, n_features) or a non-empty stack of them, got an array of shape "
+            f"{topics.shape}."
+        )
+    return topics.reshape(-1, *topics.shape[-2:])
+
+
+def _used_words(*corpora):
+    """The columns that occur, and the corpora over these columns alone (n_words stays, as the width to check)."""
+    n_words = corpora[0].n_words
+    occurs = np.zeros(n_words, dtype=bool)
+    for corpus in corpora:
+        occurs[corpus.words] = True
+    used = np.flatnonzero(occurs)
+    place = np.cumsum(occurs) - 1
+    return used, [Corpus(c.indptr, place[c.words], c.counts, n_words) for c in corpora]
+
+
+def _word_major(topics, n_words, used):
+    """Check one draw, and return the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
+    topics = np.asarray(topics)
+    if topics.ndim != 2 or topics.shape[1] != n_words:
+        raise ValueError(
+            f"topics has shape {topics.shape}, but the documents have {n_words} columns; "
+            f"each draw must have shape (n_components, {n_words})."
+        )
+    sums = topics.sum(axis=1, dtype=np.float64)
+    if not np.all(np.abs(sums - 1.0) < 1e-3) or topics.min() < 0:
+        raise ValueError(
+            "topics must be non-negative with rows that sum to 1; here the sums run from "
+            f"{sums.min():g} to {sums.max():g} and the smallest entry is {topics.min():g}. "
+            "Pass topics / topics.sum(axis=1, keepdims=True)."
+        )
+    return np.ascontiguousarray(topics[:, used].T, dtype=np.float64)
+
+
+def _prior(prior, s, n_draws, n_docs, n_topics):
+    """The Dirichlet parameters of draw s, C-contiguous of shape (1, n_topics) or (n_docs, n_topics)."""
+    prior = np.asarray(prior(s) if callable(prior) else prior, dtype=np.float64)
+    alpha = prior
+    if alpha.ndim == 3:
+        if alpha.shape[0] != n_draws:
+            raise ValueError(
+                f"doc_topic_prior has shape {prior.shape}, whose first axis stands for draws, but topics has "
+                f"{n_draws} draws; the first axis must have that length."
+            )
+        alpha = alpha[s]
+    if alpha.ndim < 2:
+        alpha = alpha.reshape(1, -1)
+    if alpha.ndim > 2 or alpha.shape[0] not in (1, n_docs) or alpha.shape[1] not in (1, n_topics):
+        raise ValueError(
+            f"doc_topic_prior has shape {prior.shape}; needed is a number, ({n_topics},) for all documents, "
+            f"({n_docs}, {n_topics}) for each document, or a leading axis of draws before that."
+        )
+    if not (np.all(alpha > 0) and np.all(np.isfinite(alpha))):
+        raise ValueError(f"doc_topic_prior must be positive and finite, but its smallest entry is {alpha.min():g}.")
+    return np.ascontiguousarray(np.broadcast_to(alpha, (alpha.shape[0], n_topics)))
+
+
+def _over_documents(call, corpus, cost_per_pair, n_jobs):
+    """Run ``call(start, stop)`` over ranges that cover the documents, in threads where asked for."""
+    n_threads = effective_n_jobs(n_jobs)
+    work = corpus.words.size * cost_per_pair
+    n_ranges = max(n_threads, math.ceil(work / _WORK_PER_CALL))
+    # Ranges of about equal numbers of pairs; empty ones where documents are few.
+    cuts = np.searchsorted(corpus.indptr, np.linspace(0, corpus.words.size, n_ranges + 1)[1:-1])
+    cuts = np.unique(np.concatenate([[0], np.minimum(cuts, corpus.n_docs), [corpus.n_docs]])).tolist()
+    ranges = list(itertools.pairwise(cuts))
+    if n_threads == 1:
+        for start, stop in ranges:
+            call(start, stop)
+    else:
+        Parallel(n_jobs=n_threads, require="sharedmem")(delayed(call)(start, stop) for start, stop in ranges)
+
+
+def _proportions(corpus, phi, alpha, n_updates, n_jobs):
+    """Proportions under one draw, ndarray of shape (n_docs, n_components)."""
+    from ..kernels import completion as kernels
+
+    if n_updates < 1:
+        raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
+    theta = np.empty((corpus.n_docs, phi.shape[1]))
+
+    def call(start, stop):
+        kernels.proportions(corpus.indptr, corpus.words, corpus.counts, phi, alpha, int(n_updates), start, stop, theta)
+
+    _over_documents(call, corpus, phi.shape[1] * n_updates, n_jobs)
+    return theta
+
+
+def _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs):
+    """Probability of each distinct hidden pair under one draw, ndarray of shape (n_pairs,)."""
+    from ..kernels import completion as kernels
+
+    theta = _proportions(observed, phi, alpha, n_updates, n_jobs)
+    p = np.empty(hidden.words.size)
+
+    def call(start, stop):
+        kernels.word_probabilities(hidden.indptr, hidden.words, phi, theta, start, stop, p)
+
+    _over_documents(call, hidden, phi.shape[1], n_jobs)
+    return p
+
+
+def _log_predictive(hidden, p):
+    """Sum over each document's hidden tokens of log p, ndarray of shape (n_docs,)."""
+    rows = np.repeat(np.arange(hidden.n_docs), np.diff(hidden.indptr))
+    terms = hidden.counts * np.log(np.maximum(p, FLOOR))
+    return np.bincount(rows, weights=terms, minlength=hidden.n_docs)
+
+
+def _summary(log_predictive, n_hidden):
+    """Score and standard error; exactly rounded sums (fsum), so the order of documents changes no bit."""
+    total = math.fsum(n_hidden)
+    score = math.fsum(log_predictive) / total
+    scored = n_hidden > 0
+    n_docs = int(scored.sum())
+    if n_docs > 1:
+        residual = (log_predictive - score * n_hidden)[scored]
+        error = math.sqrt(n_docs / (n_docs - 1) * math.fsum(residual**2)) / total
+    else:
+        error = math.nan
+    return Bunch(
+        score=score,
+        perplexity=math.exp(-score) if score > -700 else math.inf,
+        standard_error=error,
+        log_predictive=log_predictive,
+        n_hidden=n_hidden,
+    )
