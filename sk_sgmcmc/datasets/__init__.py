@@ -1,0 +1,61 @@
+"""Data sets.
+
+``make_*`` are drawn from a model and come with the truth; ``load_*`` are always there; ``fetch_*`` are public sets in a
+folder of yours (see `fetch_corpus`), or downloaded.
+
+========================  ===============================================================================
+`make_lda`                documents drawn from latent Dirichlet allocation
+`load_docstrings`         docstrings of NumPy, SciPy, scikit-learn, numba, joblib
+`fetch_corpus`            any of the sets below, by name
+20newsgroups              posts to 20 Usenet groups (`fetch_20newsgroups_counts` downloads them)
+wikipedia                 long articles of English Wikipedia, 2015
+acl_abstracts             abstracts of computational linguistics with year and venue
+acl2020_abstracts         the main conference of ACL 2020
+sotu_paragraphs           State of the Union addresses with year, president and party
+poliblog5k                political blogs of 2008 with rating and day
+reuters21578              news wire of 1987 with topics and places
+ap                        Associated Press
+20news_different          three Usenet groups, tf-idf on the sphere
+msweb, nltcs              visits to areas of a web site; answers to a disability survey (0 and 1)
+`fetch_table`             australian, heart, a9a, covertype
+========================  ===============================================================================
+"""
+
+from ._docstrings import load_docstrings
+from ._real import (
+    fetch_20news_different,
+    fetch_20newsgroups_counts,
+    fetch_acl2020_abstracts,
+    fetch_acl_abstracts,
+    fetch_ap,
+    fetch_corpus,
+    fetch_msweb,
+    fetch_nltcs,
+    fetch_poliblog5k,
+    fetch_reuters21578,
+    fetch_sotu_paragraphs,
+    fetch_table,
+    fetch_wikipedia,
+)
+from ._synthetic import make_lda
+from ._text import make_count_vectorizer, normalize_text
+
+__all__ = [
+    "fetch_20news_different",
+    "fetch_20newsgroups_counts",
+    "fetch_acl2020_abstracts",
+    "fetch_acl_abstracts",
+    "fetch_ap",
+    "fetch_corpus",
+    "fetch_msweb",
+    "fetch_nltcs",
+    "fetch_poliblog5k",
+    "fetch_reuters21578",
+    "fetch_sotu_paragraphs",
+    "fetch_table",
+    "fetch_wikipedia",
+    "load_docstrings",
+    "make_count_vectorizer",
+    "make_lda",
+    "normalize_text",
+]

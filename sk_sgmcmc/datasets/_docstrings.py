@@ -1,0 +1,273 @@
+"""A corpus that is always there: the public docstrings of the packages that this one depends on."""
+
+import contextlib
+import gzip
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import os
+import pkgutil
+import tempfile
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from ..utils import as_table
+from ._home import cache_folder
+from ._text import document_frequency_mask, make_count_vectorizer
+
+# Import names of the hard dependencies, and the distributions that bring them.
+_PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "numba": "numba",
+    "joblib": "joblib",
+}
+# Modules that do something when imported (tests, build scripts, thread pools, drivers, switches) or that are copies of
+# other projects.
+_SKIPPED_MODULES = frozenset(
+    "tests test testing conftest setup externals experimental distutils f2py cuda runtests pycc scripts misc "
+    "cloudpickle parallel tbbpool omppool workqueue mypy_plugin".split()
+)
+_RECIPE = 1  # part of the cache's key; to be raised when what is collected changes
+_MIN_TOKENS = 10
+
+
+def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, data_home=None):
+    """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib, one document each.
+
+    About 5,000 documents and 0.7 million counted words; how many exactly depends on the installed versions.
+
+    Parameters
+    ----------
+    packages : sequence of str, default=None
+        Import names of the packages to read; None for the five above. Importing a package runs its code, so name only
+        packages that you trust.
+    min_df : int or float, default=5
+        Words in fewer documents are dropped, as in `make_count_vectorizer`.
+    max_df : int or float, default=0.5
+        Words in more documents are dropped.
+    return_text : bool, default=False
+        Also return the texts.
+    data_home : path-like, default=None
+        Folder for the cache; None for ``sk_sgmcmc`` inside scikit-learn's data home. Where it cannot be written,
+        the docstrings are read anew each time.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_documents, n_words).
+        ``feature_names`` : ndarray of str, the words.
+        ``metadata`` : table (DataFrame where pandas is installed, else Bunch) with the columns ``package``, ``module``
+        (package and subpackage, such as ``scipy.stats``), ``name`` (full name) and ``kind`` (module, class, function
+        or method).
+        ``target`` : ndarray of int64, number of the package in ``target_names``.
+        ``versions`` : dict, of the packages. ``text`` : list of str, where asked for. ``DESCR`` : str.
+
+    Notes
+    -----
+    Public modules are imported (not those of tests, build scripts and the like; one that fails is left out) and the
+    docstrings of their public classes, functions and methods are taken, each text once and under its public name.
+    Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
+    package and name. Words are counted by the recipe of `make_count_vectorizer`.
+    """
+    names = tuple(_PACKAGES) if packages is None else tuple(dict.fromkeys(packages))
+    if not names:
+        raise ValueError("packages is empty; pass None for all, or for example packages=['numpy', 'scipy'].")
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(f"packages that are not installed: {missing}; leave them out, or install them with pip.")
+    versions = {name: _version(name) for name in names}
+    key = hashlib.sha256(json.dumps([_RECIPE, versions]).encode()).hexdigest()[:16]
+    folder = cache_folder(data_home)
+    path = None if folder is None else folder / f"docstrings-{key}.json.gz"
+    cached = _read(path)
+    if cached is None:
+        cached = _count(_collect(names))
+        _write(path, cached)
+    counts = sparse.csr_matrix(
+        (np.asarray(cached["data"]), np.asarray(cached["indices"]), np.asarray(cached["indptr"])),
+        shape=(len(cached["name"]), len(cached["words"])),
+        dtype=np.int64,
+    )
+    mask = document_frequency_mask(counts, min_df, max_df)
+    counts = counts[:, np.flatnonzero(mask)]
+    table = {column: np.array(cached[column]) for column in ("package", "module", "name", "kind")}
+    place = {name: i for i, name in enumerate(names)}
+    data = Bunch(
+        data=counts,
+        counts=counts,
+        feature_names=np.array(cached["words"])[mask],
+        metadata=as_table(table),
+        target=np.array([place[name] for name in cached["package"]], dtype=np.int64),
+        target_names=list(names),
+        versions=versions,
+        DESCR=f"{counts.shape[0]} docstrings with {counts.sum()} counted words of "
+        + ", ".join(f"{name} {version}" for name, version in versions.items())
+        + ".",
+    )
+    if return_text:
+        data.text = cached["text"]
+    return data
+
+
+def _version(name):
+    try:
+        return metadata.version(_PACKAGES.get(name, name))
+    except metadata.PackageNotFoundError:
+        return str(getattr(importlib.import_module(name), "__version__", "unknown"))
+
+
+# ------------------------------------------------------------------------------------------------- reading docstrings
+
+
+def _import(name):
+    """The module, or None if it cannot be imported; nothing is printed, no warning shown."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(name)
+        except (Exception, SystemExit):  # a module may do anything, also leave
+            return None
+
+
+def _public_modules(package):
+    """The public modules of a package, the ones nearest to its top first, then by name."""
+    found, waiting = [], [package]
+    while waiting:
+        name = waiting.pop(0)
+        module = _import(name)
+        if module is None:
+            continue
+        found.append(module)
+        below = sorted(info.name for info in pkgutil.iter_modules(getattr(module, "__path__", [])))
+        waiting += [
+            f"{name}.{sub}" for sub in below if not sub.startswith(("_", "test")) and sub not in _SKIPPED_MODULES
+        ]
+    return found
+
+
+def _docstring(obj):
+    """Cleaned docstring of its own, or an empty string."""
+    try:
+        text = obj.__doc__
+    except Exception:  # a descriptor may raise anything
+        return ""
+    return inspect.cleandoc(text) if isinstance(text, str) else ""
+
+
+def _members(module, package):
+    """Public classes and callables of a module that belong to the package: (name, object), by name."""
+    for name in sorted(vars(module)):
+        obj = vars(module)[name]
+        if name.startswith("_") or inspect.ismodule(obj):
+            continue
+        # Compiled functions and ufuncs may not say where they come from; then they are of the module they are in.
+        home = getattr(obj, "__module__", None) or package
+        if not isinstance(home, str) or home.split(".")[0] != package or type(obj).__name__ == "fortran":
+            continue  # f2py's wrappers of LAPACK: hundreds of texts from one template
+        if inspect.isclass(obj) or inspect.isroutine(obj) or (callable(obj) and hasattr(obj, "__name__")):
+            yield name, obj
+
+
+def _home_of(obj, module):
+    """Public module that an object belongs to: the public part of its own path, else where it was found."""
+    home = getattr(obj, "__module__", None)
+    if not isinstance(home, str):
+        return module.__name__
+    parts = home.split(".")
+    private = [i for i, part in enumerate(parts) if part.startswith("_")]
+    return ".".join(parts[: private[0]] if private else parts)
+
+
+def _documents_of(package):
+    """All documents of a package: tuples (package, module, name, kind, text)."""
+    seen = set()
+
+    def document(home, name, kind, obj):
+        text = _docstring(obj)
+        if text and text not in seen:
+            seen.add(text)
+            yield package, ".".join(home.split(".")[:2]), name, kind, text
+
+    for module in _public_modules(package):
+        yield from document(module.__name__, module.__name__, "module", module)
+        for name, obj in _members(module, package):
+            home = _home_of(obj, module)
+            is_class = inspect.isclass(obj)
+            yield from document(home, f"{home}.{name}", "class" if is_class else "function", obj)
+            for attribute in sorted(vars(obj)) if is_class else ():
+                value = vars(obj)[attribute]
+                if isinstance(value, (staticmethod, classmethod)):
+                    value = value.__func__
+                if not attribute.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
+                    yield from document(home, f"{home}.{name}.{attribute}", "method", value)
+
+
+def _collect(names):
+    """Documents of all packages, by package and name."""
+    documents = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # attributes of modules may warn when looked at
+        for package in names:
+            documents += sorted(_documents_of(package), key=lambda document: document[2])
+    return documents
+
+
+def _count(documents):
+    """Count the words; what goes into the cache, a dict of lists."""
+    vectorizer = make_count_vectorizer(max_df=1.0)
+    counts = vectorizer.fit_transform(document[4] for document in documents)
+    long_enough = np.flatnonzero(counts.sum(axis=1).A1 >= _MIN_TOKENS)
+    counts = counts[long_enough]
+    counts.sort_indices()
+    columns = zip(*(documents[i] for i in long_enough), strict=True)
+    out = dict(zip(("package", "module", "name", "kind", "text"), map(list, columns), strict=True))
+    out.update(words=vectorizer.get_feature_names_out().tolist())
+    out.update({part: getattr(counts, part).tolist() for part in ("data", "indices", "indptr")})
+    return out
+
+
+# -------------------------------------------------------------------------------------------------------------- cache
+
+
+def _read(path):
+    """The cached dict, or None where there is none, or where it is damaged."""
+    if path is None or not path.exists():
+        return None
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            cached = json.load(file)
+        lengths = {len(cached[column]) for column in ("package", "module", "name", "kind", "text")}
+        lengths.add(len(cached["indptr"]) - 1)
+        sound = len(lengths) == 1 and len(cached["data"]) == len(cached["indices"]) == cached["indptr"][-1]
+        sound = sound and len(cached["words"]) > max(cached["indices"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError):
+        return None
+    return cached if sound else None
+
+
+def _write(path, cached):
+    """Write the cache, whole or not at all; another process may be doing the same."""
+    if path is None:
+        return
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "wb") as raw, gzip.open(raw, "wt", compresslevel=3, encoding="utf-8") as file:
+            json.dump(cached, file)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)

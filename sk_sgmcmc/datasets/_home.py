@@ -1,0 +1,54 @@
+"""Where data lie: a folder given, the one that ``SK_SGMCMC_DATA`` names, or ours in scikit-learn's data home."""
+
+import os
+from pathlib import Path
+
+from sklearn.datasets import get_data_home
+
+_VARIABLE = "SK_SGMCMC_DATA"
+
+
+def data_folders(data_home=None):
+    """Folders in which data sets are looked for, in this order.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        If given, it is the only one.
+
+    Returns
+    -------
+    list of Path
+    """
+    if data_home is not None:
+        return [Path(data_home).expanduser()]
+    folders = []
+    if os.environ.get(_VARIABLE):
+        folders.append(Path(os.environ[_VARIABLE]).expanduser())
+    folders.append(_own_folder())
+    return folders
+
+
+def _own_folder():
+    # Not get_data_home() itself: it makes the folder, and looking for data should leave no trace.
+    home = os.environ.get("SCIKIT_LEARN_DATA") or Path("~", "scikit_learn_data")
+    return Path(home).expanduser() / "sk_sgmcmc"
+
+
+def cache_folder(data_home=None):
+    """Folder for caches, made if need be; None where that is not possible.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+
+    Returns
+    -------
+    Path or None
+    """
+    try:
+        folder = Path(get_data_home()) / "sk_sgmcmc" if data_home is None else Path(data_home).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None

@@ -1,0 +1,308 @@
+"""Public data sets, read from a folder on this machine."""
+
+import contextlib
+import csv
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
+from sklearn.utils import Bunch
+
+from ..utils import as_table
+from ._home import data_folders
+from ._registry import CORPORA, TABLES
+from ._text import make_count_vectorizer
+
+# Columns of metadata that name something, and are texts even where they look like numbers.
+_NAMES = frozenset("filename curid id newid title booktitle authors blog".split())
+
+
+def fetch_corpus(name, *, data_home=None):
+    """A public document-term matrix.
+
+    Parameters
+    ----------
+    name : str
+        "20newsgroups", "wikipedia", "acl_abstracts", "acl2020_abstracts", "sotu_paragraphs", "poliblog5k",
+        "reuters21578", "ap", "20news_different", "msweb" or "nltcs".
+    data_home : path-like, default=None
+        The folder that holds ``<name>/counts.npz`` and so on. None looks into the folder that the environment variable
+        ``SK_SGMCMC_DATA`` names, then into ``sk_sgmcmc`` inside scikit-learn's data home.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` (also as ``counts``) : csr_matrix, shape (n_documents, n_features); a dense ndarray of 0 and 1 for
+        "nltcs". ``feature_names`` : ndarray of str. ``metadata`` : table of the documents (DataFrame where pandas is
+        installed, else Bunch). ``DESCR`` : str.
+        Where there are labels: ``target``, ndarray of int64, and ``target_names``.
+        Where there is a split: ``train``, ``test`` (for "nltcs" also ``valid``), the numbers of the rows.
+        For "20news_different" also ``tfidf``, csr_matrix with unit rows; for "msweb" also ``areas``, a table.
+
+    Raises
+    ------
+    OSError
+        The files are nowhere; the message says where was looked, what is expected and where the set is published.
+    """
+    facts = _facts(name, CORPORA, "fetch_corpus")
+    folder_name = "binary" if name == "nltcs" else name
+    folder = _find(name, folder_name, facts, data_home)
+    if name == "nltcs":
+        return _read_nltcs(folder, facts)
+    sizes = None
+    if facts.parts:
+        parts = [sparse.load_npz(folder / f"counts_{part}.npz") for part in facts.parts]
+        sizes = [part.shape[0] for part in parts]
+        counts = sparse.vstack(parts, format="csr")
+        labels = [label for part in facts.parts for label in _lines(folder / f"labels_{part}.txt")]
+    else:
+        counts = sparse.load_npz(folder / "counts.npz")
+        labels = _lines(folder / "labels.txt")
+    counts = sparse.csr_matrix(counts)
+    names = np.array(_lines(folder / "vocab.txt"))
+    columns = _read_table(folder / "meta.csv")
+    if labels and facts.target:
+        columns.setdefault(facts.target, np.array(labels))
+    if sizes:
+        columns["split"] = np.repeat(facts.parts, sizes)
+    wrong = {key: len(column) for key, column in columns.items() if len(column) != counts.shape[0]}
+    if names.size != counts.shape[1] or wrong:
+        raise OSError(
+            f"the files of {name!r} in {folder} do not fit together: counts of shape {counts.shape}, {names.size} "
+            f"lines in vocab.txt, other lengths {wrong}; get the data anew. {_how_to_get(name, facts)}"
+        )
+    return _bunch(counts, names, columns, facts, _extras(name, folder, facts))
+
+
+def _extras(name, folder, facts):
+    """What only one of the sets has."""
+    if name == "20news_different":
+        files = [folder / f"tfidf_{part}.npz" for part in facts.parts]
+        if all(file.exists() for file in files):
+            return {"tfidf": sparse.csr_matrix(sparse.vstack([sparse.load_npz(file) for file in files]))}
+    if name == "msweb" and (folder / "areas.csv").exists():
+        return {"areas": as_table(_read_table(folder / "areas.csv"))}
+    return {}
+
+
+def _bunch(counts, names, columns, facts, extras):
+    """The Bunch that all corpora come in."""
+    data = Bunch(
+        data=counts,
+        counts=counts,
+        feature_names=names,
+        metadata=as_table(columns),
+        DESCR=facts.description,
+        **extras,
+    )
+    if facts.target in columns:
+        target_names, data.target = np.unique(columns[facts.target], return_inverse=True)
+        data.target = data.target.astype(np.int64)
+        data.target_names = target_names.tolist()
+    split = columns.get("split" if facts.parts else facts.split)
+    if split is not None:
+        split = np.char.lower(np.asarray(split).astype(str))
+        for part in facts.parts or ("train", "test"):
+            data[part] = np.flatnonzero(split == part)
+    return data
+
+
+def _read_nltcs(folder, facts):
+    with np.load(folder / "nltcs.npz", allow_pickle=False) as file:
+        parts = [file[part] for part in facts.parts]
+    X = np.concatenate(parts)
+    columns = {"split": np.repeat(facts.parts, [len(part) for part in parts])}
+    return _bunch(X, np.array([f"question{j:02d}" for j in range(X.shape[1])]), columns, facts, {})
+
+
+def fetch_table(name, *, data_home=None):
+    """A public table for classification.
+
+    Parameters
+    ----------
+    name : str
+        "australian", "heart", "a9a" or "covertype".
+    data_home : path-like, default=None
+        The folder that holds ``tabular/<file>``; None as for `fetch_corpus`.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` : ndarray of float64, for "a9a" csr_matrix, shape (n_samples, n_features), not scaled.
+        ``target`` : ndarray of int64, as published. ``feature_names`` : ndarray of str. ``DESCR`` : str.
+        For "a9a" also ``train`` and ``test``, the numbers of the rows.
+
+    Raises
+    ------
+    OSError
+        As for `fetch_corpus`.
+    """
+    facts = _facts(name, TABLES, "fetch_table")
+    folder = _find(name, "tabular", facts, data_home)
+    if name == "a9a":
+        parts = [load_svmlight_file(str(folder / file), n_features=123, zero_based=False) for file in facts.files]
+        n_train = parts[0][0].shape[0]
+        X = sparse.csr_matrix(sparse.vstack([part[0] for part in parts]))
+        y = np.concatenate([part[1] for part in parts])
+        extras = {"train": np.arange(n_train), "test": np.arange(n_train, X.shape[0])}
+        names = None
+    else:
+        extras = {}
+        with np.load(folder / facts.files[0], allow_pickle=False) as file:
+            if name == "covertype":
+                codes = file["wilderness"], file["soil"]
+                numeric = file["numeric"]
+                # Filled in place: the table has 21 million entries.
+                X = np.zeros((numeric.shape[0], 54))
+                X[:, :10] = numeric
+                X[np.arange(X.shape[0]), 10 + codes[0].astype(np.intp)] = 1.0
+                X[np.arange(X.shape[0]), 14 + codes[1].astype(np.intp)] = 1.0
+                y = file["cover_type"]
+                names = [*file["feature_names"][:10], *(f"Wilderness_Area_{j}" for j in range(4))]
+                names += [f"Soil_Type_{j}" for j in range(40)]
+            else:
+                X, y = file["X"].astype(np.float64), file["y"]
+                names = file.get("feature_names")
+    names = [f"x{j}" for j in range(X.shape[1])] if names is None else names
+    return Bunch(data=X, target=y.astype(np.int64), feature_names=np.array(names), DESCR=facts.description, **extras)
+
+
+def fetch_20newsgroups_counts(*, data_home=None, download_if_missing=True):
+    """20 Newsgroups as counts, downloaded by scikit-learn where no data folder has them.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        As for `fetch_corpus`; where it has no ``20newsgroups/counts.npz``, it is handed on to
+        `sklearn.datasets.fetch_20newsgroups`, which keeps the posts there, and the words are counted here.
+    download_if_missing : bool, default=True
+        False raises OSError where the data are not on this machine.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        As `fetch_corpus` returns it for "20newsgroups"; the same rows and columns either way.
+    """
+    facts = CORPORA["20newsgroups"]
+    try:
+        return fetch_corpus("20newsgroups", data_home=data_home)
+    except FileNotFoundError as error:
+        not_found = error
+    home = None if data_home is None else str(data_home)
+    options = {"remove": ("headers", "footers", "quotes"), "shuffle": False, "data_home": home}
+    try:
+        train, test = (
+            fetch_20newsgroups(subset=subset, download_if_missing=download_if_missing, **options)
+            for subset in ("train", "test")
+        )
+    except OSError as error:
+        raise OSError(f"{not_found} scikit-learn's own fetcher failed as well: {error}") from error
+    vectorizer = make_count_vectorizer(min_df=20, dtype=np.int32)
+    counts = sparse.vstack([vectorizer.fit_transform(train.data), vectorizer.transform(test.data)], format="csr")
+    counts.sort_indices()
+    labels = [source.target_names[i] for source in (train, test) for i in source.target]
+    columns = {
+        "split": np.repeat(["train", "test"], [len(train.data), len(test.data)]),
+        "category": np.array(labels),
+    }
+    return _bunch(sparse.csr_matrix(counts), vectorizer.get_feature_names_out().astype(str), columns, facts, {})
+
+
+def _named(name):
+    """A function fetch_<name> of its own."""
+
+    def fetch(*, data_home=None):
+        return fetch_corpus(name, data_home=data_home)
+
+    fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"
+    fetch.__module__ = "sk_sgmcmc.datasets"
+    fetch.__doc__ = f"""{CORPORA[name].title}
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        As for `fetch_corpus`.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        As for `fetch_corpus`, whose argument is here "{name}".
+    """
+    return fetch
+
+
+fetch_wikipedia = _named("wikipedia")
+fetch_acl_abstracts = _named("acl_abstracts")
+fetch_acl2020_abstracts = _named("acl2020_abstracts")
+fetch_sotu_paragraphs = _named("sotu_paragraphs")
+fetch_poliblog5k = _named("poliblog5k")
+fetch_reuters21578 = _named("reuters21578")
+fetch_ap = _named("ap")
+fetch_20news_different = _named("20news_different")
+fetch_msweb = _named("msweb")
+fetch_nltcs = _named("nltcs")
+
+
+# ------------------------------------------------------------------------------------------------------------ finding
+
+
+def _facts(name, registry, whom):
+    if name not in registry:
+        raise ValueError(f"{whom} does not know {name!r}; it knows {', '.join(map(repr, registry))}.")
+    return registry[name]
+
+
+def _find(name, folder_name, facts, data_home):
+    """The folder that holds all files of a data set."""
+    looked = [folder / folder_name for folder in data_folders(data_home)]
+    for folder in looked:
+        if all((folder / file).is_file() for file in facts.files):
+            return folder
+    raise FileNotFoundError(
+        f"the data set {name!r} was not found. Looked for {', '.join(facts.files)} in: "
+        f"{', '.join(map(str, looked))}. {_how_to_get(name, facts)}"
+    )
+
+
+def _how_to_get(name, facts):
+    if name in TABLES:
+        layout = f"<folder>/tabular/{', '.join(facts.files)}"
+    elif name == "nltcs":
+        layout = "<folder>/binary/nltcs.npz with the arrays train, valid, test"
+    else:
+        layout = (
+            f"<folder>/{name}/ with {', '.join(facts.files)} (scipy.sparse.save_npz, rows are documents; one word a "
+            "line) and, if there are any, meta.csv (with a header) and labels.txt, one line a row"
+        )
+    return (
+        f"Expected layout: {layout}. The set is published at {facts.source}; counts are made by: {facts.recipe}. "
+        "Then pass data_home=<folder> or set the environment variable SK_SGMCMC_DATA to it. "
+        "load_docstrings() and make_lda() need no files."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ reading
+
+
+def _lines(path):
+    """Lines of a text file; none where there is no file."""
+    if not path.exists():
+        return []
+    # Not splitlines(): it cuts at separators that may stand inside a line.
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def _read_table(path):
+    """Columns of a csv file with a header, numbers as int64; an empty dict where there is no file."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns = {}
+    for key, values in zip(header, zip(*rows, strict=True), strict=True):
+        column = np.array(values)
+        if key not in _NAMES:
+            with contextlib.suppress(ValueError):
+                column = column.astype(np.int64)
+        columns[key] = column
+    return columns

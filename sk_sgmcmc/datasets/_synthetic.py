@@ -1,0 +1,104 @@
+"""Data drawn from a model, with the truth that they were drawn from."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from ..utils._seeds import seed_sequence
+
+
+def _log_dirichlet(rng, alpha, size):
+    """Dirichlet draws by way of log-gamma ones, so that small parameters give no row of zeros."""
+    alpha = np.broadcast_to(alpha, size)
+    # log G(a) = log G(a + 1) + log(U) / a
+    logs = np.log(rng.standard_gamma(alpha + 1.0)) + np.log1p(-rng.random(size)) / alpha
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _parameter(value, length, name):
+    value = np.asarray(value, dtype=np.float64)
+    if value.ndim > 1 or value.size not in (1, length) or not np.all((value > 0) & np.isfinite(value)):
+        raise ValueError(
+            f"{name} must be a positive number or an array of shape ({length},) of such numbers, "
+            f"got {value.tolist() if value.size <= 5 else f'an array of shape {value.shape}'}."
+        )
+    return value
+
+
+def make_lda(
+    n_samples=200,
+    n_features=300,
+    n_components=5,
+    document_length=80,
+    doc_topic_prior=0.2,
+    topic_word_prior=0.1,
+    random_state=None,
+):
+    r"""Documents drawn from latent Dirichlet allocation, with the topics they were drawn from.
+
+    .. math:: \phi_k \sim \mathrm{Dir}(\beta), \quad \theta_d \sim \mathrm{Dir}(\alpha), \quad
+              n_d \sim \mathrm{Multinomial}(L_d,\; \theta_d^\top \phi), \quad L_d \sim \mathrm{Poisson}(L).
+
+    Parameters
+    ----------
+    n_samples, n_features, n_components : int
+        Numbers of documents, words and topics.
+    document_length : float or array-like of shape (n_samples,), default=80
+        Mean number L of tokens of a document. An array gives each document's own number, exactly.
+    doc_topic_prior : float or array-like of shape (n_components,), default=0.2
+        alpha.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.1
+        beta.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_samples, n_features).
+        ``components`` : ndarray (n_components, n_features), the true topics; rows sum to 1.
+        ``doc_topics`` : ndarray (n_samples, n_components), the true proportions; rows sum to 1.
+        ``doc_topic_prior``, ``topic_word_prior`` : as given. ``feature_names`` : ndarray of str. ``DESCR`` : str.
+
+    References
+    ----------
+    D. Blei, A. Ng and M. Jordan (2003), Latent Dirichlet allocation, JMLR 3, section 3.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> make_lda(n_samples=10, n_features=30, random_state=0).data.shape
+    (10, 30)
+    """
+    for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_components", n_components)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    alpha = _parameter(doc_topic_prior, n_components, "doc_topic_prior")
+    beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
+    # A stream for each part, so that more documents leave the topics and the first documents' proportions alone.
+    topic_rng, theta_rng, length_rng, word_rng = (
+        np.random.default_rng(seed) for seed in seed_sequence(random_state).spawn(4)
+    )
+    components = _log_dirichlet(topic_rng, beta, (n_components, n_features))
+    doc_topics = _log_dirichlet(theta_rng, alpha, (n_samples, n_components))
+    lengths = np.asarray(document_length)
+    if lengths.ndim == 0:
+        lengths = length_rng.poisson(lengths, n_samples)
+    elif lengths.shape != (n_samples,):
+        raise ValueError(f"document_length has shape {lengths.shape}; needed is a number or ({n_samples},).")
+    rows = []
+    for theta, length in zip(doc_topics, lengths, strict=True):
+        p = theta @ components
+        rows.append(sparse.csr_matrix(word_rng.multinomial(length, p / p.sum())))
+    counts = sparse.vstack(rows, format="csr")
+    width = len(str(n_features - 1))
+    return Bunch(
+        data=counts,
+        counts=counts,
+        components=components,
+        doc_topics=doc_topics,
+        doc_topic_prior=doc_topic_prior,
+        topic_word_prior=topic_word_prior,
+        feature_names=np.array([f"word{j:0{width}d}" for j in range(n_features)]),
+        DESCR=f"{n_samples} documents drawn from latent Dirichlet allocation with {n_components} topics.",
+    )
