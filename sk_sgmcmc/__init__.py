@@ -1,7 +1,8 @@
 """Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
 
 from .sampling import sample
+from .topic import BayesianLDA
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["__version__", "sample"]
+__all__ = ["BayesianLDA", "__version__", "sample"]

@@ -54,14 +54,49 @@ class DrawPlan:
         self.thin = int(thin)
         self.n_draws = n_left // self.thin
 
-    def kept_after(self, step):
+    def wants(self, step):
         """Whether the state after ``step`` steps is kept."""
         return step > self.n_burn and (step - self.n_burn) % self.thin == 0
+
+    def used(self, kept_steps):
+        """Which of the draws kept after ``kept_steps`` count: all of them."""
+        return np.ones(len(kept_steps), dtype=bool)
 
     def slots(self, start, stop):
         """For the steps start..stop-1 (from 0): the index of the draw kept after each, or -1."""
         after = np.arange(start + 1, stop + 1) - self.n_burn
         return np.where((after > 0) & (after % self.thin == 0), after // self.thin - 1, -1)
+
+
+class StreamPlan:
+    """Which steps of a chain without an end are kept: every one, then every second, every fourth, ... as it grows.
+
+    Parameters
+    ----------
+    burn_in : float or int
+        Fraction of the steps made so far, or number of steps, whose draws do not count.
+    bytes_per_draw : int
+        Over all chains.
+    """
+
+    n_burn = np.inf  # a stream never stops fitting its priors
+
+    def __init__(self, burn_in, bytes_per_draw=0):
+        self.burn_in = burn_in
+        self.n_draws = int(min(MAX_AUTO_DRAWS, max(2, DRAW_MEMORY // max(1, bytes_per_draw))))
+        self.stride = 1
+
+    def wants(self, step):
+        """Whether the state after ``step`` steps is kept."""
+        return step % self.stride == 0
+
+    def used(self, kept_steps):
+        """Which of the draws kept after ``kept_steps`` count: those after burn-in, at least the last."""
+        kept_steps = np.asarray(kept_steps)
+        n_burn = self.burn_in * kept_steps[-1] if isinstance(self.burn_in, float) else self.burn_in
+        used = kept_steps > n_burn
+        used[-1] = True
+        return used
 
 
 class ChainDivergedError(FloatingPointError, ValueError):
@@ -83,7 +118,7 @@ class Chain:
     rng : numpy.random.Generator
         The chain's own stream.
     kept : dict of str to ndarray of shape (n_draws, ...)
-        Draws kept so far, filled up to ``n_kept``.
+        Draws kept so far, filled up to ``n_kept``; ``kept_steps`` says after which steps.
     """
 
     _unpickled = ("data",)
@@ -94,6 +129,7 @@ class Chain:
         self.plan = plan
         self.step = 0
         self.kept = {}
+        self.kept_steps = []
         self.n_kept = 0
 
     def bind(self, data):
@@ -118,19 +154,27 @@ class Chain:
         """The present state as one draw: dict of arrays; does not change the chain."""
         raise TypeError(f"{type(self).__name__} has no draws.")
 
-    def keep(self, draw, slot):
-        """Store a draw (dict of arrays) as number ``slot`` of the kept ones."""
+    def keep(self, draw):
+        """Store a draw (dict of arrays); a stream that is full first forgets every second of its draws."""
+        if self.n_kept == self.plan.n_draws:
+            for value in self.kept.values():
+                value[: (self.n_kept + 1) // 2] = value[: self.n_kept : 2].copy()
+            self.kept_steps = self.kept_steps[::2]
+            self.n_kept = len(self.kept_steps)
+            self.plan.stride *= 2
         for name, value in draw.items():
             if name not in self.kept:
                 self.kept[name] = np.empty((self.plan.n_draws, *np.shape(value)), dtype=np.asarray(value).dtype)
-            self.kept[name][slot] = value
-        self.n_kept = slot + 1
+            self.kept[name][self.n_kept] = value
+        self.kept_steps.append(self.step)
+        self.n_kept += 1
 
     def draws(self):
-        """Kept draws, (n_kept, ...) each; the present state where none is kept yet."""
+        """Kept draws that count, (n, ...) each; the present state where none is kept yet."""
         if self.n_kept == 0:
             return {name: np.asarray(value)[None] for name, value in self.current().items()}
-        return {name: value[: self.n_kept] for name, value in self.kept.items()}
+        used = self.plan.used(self.kept_steps)
+        return {name: value[: self.n_kept][used] for name, value in self.kept.items()}
 
     def __getstate__(self):
         state = self.__dict__.copy()

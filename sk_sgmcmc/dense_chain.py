@@ -133,7 +133,8 @@ class DenseChain(Chain):
                 f"of {tried:.3g} is too large for this target; try step_size={tried / 10:.2g}."
             )
         self.step += n
-        self.n_kept = max(self.n_kept, int(slots.max()) + 1)
+        self.kept_steps += (self.step - n + 1 + np.flatnonzero(slots >= 0)).tolist()
+        self.n_kept = len(self.kept_steps)
         spent = time.monotonic() - began
         if spent < _PIECE_SECONDS:
             self._piece = min(2 * self._piece, 2**20)
@@ -148,4 +149,5 @@ class DenseChain(Chain):
         return self.starts.size or dense.n_rows // dense.n_batch
 
     def current(self):
+        """The present state."""
         return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self.aux.shape[0] else np.empty((0, 0))}

@@ -12,7 +12,7 @@ makes one step of length h.
 
 import numpy as np
 
-from ._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
+from ._jit import F1, F1_IN, F2_IN, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel
 from ._random import TINY, gamma_draw, log_gamma_draw, poisson_draw
 
 
@@ -165,8 +165,9 @@ def sgrld_reduced_mean(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def sgrld_reduced_natural(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """theta_j = log(pi_j / pi_last): drift ((a_j - 1)/pi_j - (a_last - 1)/pi_last) / n, noise Z_j/sqrt(pi_j) less the last's.
+    """theta_j = log(pi_j / pi_last), drift ((a_j - 1)/pi_j - (a_last - 1)/pi_last) / n.
 
+    The noise is sqrt(2h/n) (Z_j/sqrt(pi_j) - Z_last/sqrt(pi_last)).
     The last row stays 0. Needs all rows in order. 1/pi explodes for rare cells; the chain then stops with a status.
     """
     h = hyper[0]
@@ -204,4 +205,18 @@ def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
                 theta[rows[i], k] = max(np.exp(aux[0, rows[i], k]), TINY)
             else:
                 theta[rows[i], k] = gamma_draw(signal[i, k], rng)
+    return OK
+
+
+@kernel(I8(F2_IN, F2_IN, I1_IN, F1_IN, F1, F1))
+def waiting_mass(theta, shape, rows, elapsed, mass, shape_mass):
+    """Add up over rows: the conditional mean of each waiting cell, a + (theta - a) e^{-elapsed}, and its shape a."""
+    mass[:] = 0.0
+    shape_mass[:] = 0.0
+    for i in range(rows.shape[0]):
+        decay = np.exp(-elapsed[i])
+        for k in range(theta.shape[1]):
+            a = shape[i, k]
+            mass[k] += a + (theta[rows[i], k] - a) * decay
+            shape_mass[k] += a
     return OK

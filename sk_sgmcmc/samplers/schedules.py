@@ -8,6 +8,7 @@ class Schedule(BaseEstimator):
     """Base of all schedules: call one with step indices (from 0) to get step sizes of the same shape."""
 
     def __call__(self, step):
+        """Step sizes at the step indices ``step``, an int or array; same shape."""
         raise TypeError(f"{type(self).__name__} is not a schedule one can use; pass a subclass.")
 
 
@@ -24,6 +25,7 @@ class ConstantStep(Schedule):
         self.step_size = step_size
 
     def __call__(self, step):
+        """Step sizes at the step indices ``step``, an int or array; same shape."""
         return np.full(np.shape(step), float(self.step_size))
 
 
@@ -51,11 +53,12 @@ class PolynomialDecay(Schedule):
         self.exponent = exponent
 
     def __call__(self, step):
+        """Step sizes at the step indices ``step``, an int or array; same shape."""
         return float(self.initial) * (1.0 + np.asarray(step, dtype=float) / self.offset) ** (-self.exponent)
 
 
 class CyclicalStep(Schedule):
-    r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, never below ``floor`` times :math:`h_0`.
+    r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, with a floor.
 
     Large steps at the start of a cycle leave a mode, small ones at its end sample it.
 
@@ -80,5 +83,6 @@ class CyclicalStep(Schedule):
         self.floor = floor
 
     def __call__(self, step):
+        """Step sizes at the step indices ``step``, an int or array; same shape."""
         phase = (np.asarray(step) % self.cycle_length) / self.cycle_length
         return float(self.initial) * np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)

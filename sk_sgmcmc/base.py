@@ -1,0 +1,121 @@
+"""What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
+
+from numbers import Integral, Real
+
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .chains import run_chains
+from .samplers._base import Sampler
+from .samplers._registry import check_fits, make_sampler
+from .utils._seeds import seed_sequence
+from .utils._sklearn import Interval, StrOptions
+
+
+class BaseSGMCMC(BaseEstimator):
+    """Base of the estimators that are fitted by a sampler.
+
+    A subclass says which signals it can give a sampler, in ``_offers``: pairs (geometry, signal), best first; names
+    its default in ``_default_sampler``; and implements
+
+    ``_new_chains(sampler, pair, data, seeds)``
+        Chains bound to their data, and the number of steps to make.
+    ``_set_fitted(chains)``
+        Turn what the chains kept into fitted attributes.
+    """
+
+    _offers = ()
+    _default_sampler = None
+
+    _parameter_constraints = {
+        "sampler": [str, Sampler, None],
+        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "burn_in": [Interval(Real, 0, 1, closed="left"), Interval(Integral, 1, None, closed="left")],
+        "thin": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "callbacks": "no_validation",
+    }
+
+    def set_params(self, **params):
+        """Set parameters; ``sampler__...`` works also where ``sampler`` is a name or None.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator, or of its sampler as ``sampler__name``. A sampler given by name, or None,
+            becomes its object first.
+
+        Returns
+        -------
+        self : object
+        """
+        if any(key.startswith("sampler__") for key in params):
+            sampler = params.get("sampler", self.sampler)
+            if sampler is None or isinstance(sampler, str):
+                params = {**params, "sampler": make_sampler(sampler or self._default_sampler)}
+        return super().set_params(**params)
+
+    def _checked_sampler(self):
+        """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen."""
+        sampler = make_sampler(self._default_sampler if self.sampler is None else self.sampler)
+        return sampler, check_fits(sampler, self._offers, type(self).__name__)
+
+    def _chain_seeds(self):
+        return seed_sequence(self.random_state).spawn(self.n_chains + 1)
+
+    def _threads_per_chain(self):
+        """Threads left for the documents or rows of one chain when each chain has a thread of its own."""
+        return max(1, effective_n_jobs(self.n_jobs) // self.n_chains)
+
+    def _run(self, chains, n_iter):
+        """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
+        self._chains, self._planned_iter = chains, n_iter
+        callbacks = list(self.callbacks or ()) if not callable(self.callbacks) else [self.callbacks]
+        for callback in callbacks:
+            callback.start(self)
+        n_jobs = min(self.n_chains, effective_n_jobs(self.n_jobs))
+        self._chains, interrupted = run_chains(
+            chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look
+        )
+        self._set_fitted(self._chains)
+        self.n_iter_ = self._chains[0].step
+        if interrupted:
+            raise KeyboardInterrupt(f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far.")
+        return self
+
+    def _look(self, chains):
+        """What callbacks are shown: this estimator, with its chains as they are now."""
+        self._chains = chains
+        return self
+
+    def resume(self, X, y=None):
+        """Go on with a fit that was interrupted or loaded from a checkpoint.
+
+        Gives the draws that an uninterrupted ``fit`` would have given.
+
+        Parameters
+        ----------
+        X : same type and content as given to ``fit``
+            The data: a saved estimator holds none.
+        y : same as given to ``fit``, default=None
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        check_is_fitted(self, "_chains")
+        data = self._bound_data(X, y)
+        for chain in self._chains:
+            chain.bind(data)
+        return self._run(self._chains, self._planned_iter)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        # Callbacks are for one run: they may hold files and validation data.
+        return {**state, "callbacks": None} if state.get("callbacks") is not None else state

@@ -1,0 +1,28 @@
+"""Special functions that numba does not have."""
+
+import numpy as np
+
+from ._jit import helper
+
+
+@helper
+def digamma(x):
+    """Digamma for x > 0: recurrence up to 6, then the asymptotic series; absolute error below 1e-12 for x > 1e-3."""
+    result = 0.0
+    while x < 6.0:
+        result -= 1.0 / x
+        x += 1.0
+    f = 1.0 / (x * x)
+    series = f * (1.0 / 12.0 - f * (1.0 / 120.0 - f * (1.0 / 252.0 - f * (1.0 / 240.0 - f / 132.0))))
+    return result + np.log(x) - 0.5 / x - series
+
+
+@helper
+def digamma_difference(a, n):
+    """digamma(a + n) - digamma(a) without cancellation: a sum of 1/(a + i) for small whole n (exact for tiny a)."""
+    if n < 20.0 and n == np.floor(n):
+        total = 0.0
+        for i in range(int(n)):
+            total += 1.0 / (a + i)
+        return total
+    return digamma(a + n) - digamma(a)

@@ -1,0 +1,44 @@
+"""Fitting the parameter of a Dirichlet-multinomial."""
+
+import numpy as np
+
+from ._jit import F1, F1_IN, F2_IN, F8, kernel
+from ._special import digamma_difference
+
+# A prior this small or large is not told apart from its neighbours by any corpus.
+_SMALLEST, _LARGEST = 1e-5, 1e3
+
+
+@kernel(F1(F2_IN, F1_IN, F1_IN, F8))
+def fixed_point(counts, lengths, alpha, prior_shape):
+    """One step of Minka's fixed point for the Dirichlet parameter of multinomial counts.
+
+    alpha_k <- alpha_k sum_d [digamma(alpha_k + n_dk) - digamma(alpha_k)] / sum_d [digamma(A + n_d) - digamma(A)], with
+    A the sum of alpha, under a Gamma(prior_shape + 1e-3, 1e-3) prior on each that keeps it finite (Minka 2000,
+    Estimating a Dirichlet distribution, equation 55).
+
+    Parameters
+    ----------
+    counts : (n_docs, n_topics)
+    lengths : (n_docs,), positive
+    alpha : (n_topics,)
+    prior_shape : float
+        Not below 1, so that topics without counts keep a positive parameter.
+
+    Returns
+    -------
+    new : (n_topics,)
+    """
+    n_topics = alpha.shape[0]
+    whole = alpha.sum()
+    below = 1e-3
+    for d in range(lengths.shape[0]):
+        below += digamma_difference(whole, lengths[d])
+    new = np.empty(n_topics)
+    for k in range(n_topics):
+        above = 0.0
+        for d in range(lengths.shape[0]):
+            if counts[d, k] > 0.0:
+                above += digamma_difference(alpha[k], counts[d, k])
+        new[k] = min(max((alpha[k] * above + prior_shape - 1.0 + 1e-3) / below, _SMALLEST), _LARGEST)
+    return new

@@ -1,0 +1,226 @@
+"""What topic models say to a sampler: topic assignments of a minibatch of documents, drawn given the topics.
+
+Tokens lie document after document: ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
+(n_tokens,), or of length 0 where every token weighs 1. A minibatch is a list ``docs`` of documents; its distinct words
+are the active rows, and ``slot`` (n_words,) holds the place of a word among them, -1 for the others.
+
+Every document has a stream of its own, a SplitMix64 counter seeded by (seed, document), so that neither the order of
+documents nor the number of threads changes a draw.
+"""
+
+import numpy as np
+from numba import types
+
+from .._jit import F1, F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+
+I4_IN = read_only(types.int32, 1)
+I4 = writable(types.int32, 1)
+Z = writable(types.uint16, 1)  # assignments: up to 65,535 topics
+F4_2 = writable(types.float32, 2)
+F4_2_IN = read_only(types.float32, 2)
+U8 = types.uint64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_TO_UNIT = 2.0**-53
+
+
+@helper
+def mix64(x):
+    """SplitMix64's finaliser: scrambles a 64-bit counter."""
+    x = (x ^ (x >> np.uint64(30))) * _MIX_1
+    x = (x ^ (x >> np.uint64(27))) * _MIX_2
+    return x ^ (x >> np.uint64(31))
+
+
+@helper
+def unit(x):
+    """A 64-bit word as a number in [0, 1)."""
+    return np.float64(x >> np.uint64(11)) * _TO_UNIT
+
+
+@kernel(I8(I1_IN, I1_IN, I4_IN, I4, I1))
+def find_active(docs, token_ptr, words, slot, rows):
+    """Mark the distinct words of a minibatch: their places in ``slot``, the words in ``rows``; returns how many.
+
+    ``slot`` is -1 everywhere before; see `clear_active`.
+    """
+    n_active = 0
+    for d in docs:
+        for i in range(token_ptr[d], token_ptr[d + 1]):
+            w = words[i]
+            if slot[w] < 0:
+                slot[w] = n_active
+                rows[n_active] = w
+                n_active += 1
+    return n_active
+
+
+@kernel(I8(I1_IN, I4))
+def clear_active(rows, slot):
+    """Undo `find_active`."""
+    for w in rows:
+        slot[w] = -1
+    return OK
+
+
+@kernel(I8(F2_IN, I1_IN, F1_IN, F1_IN, F4_2, F4_2))
+def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_cdf):
+    """Tables of the active words: ``phi`` = theta[rows] / total, and the running sums of doc_topic_prior times it."""
+    n_topics = theta.shape[1]
+    inverse = np.empty(n_topics)
+    for k in range(n_topics):
+        inverse[k] = 1.0 / total[k]
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        for k in range(n_topics):
+            phi[i, k] = theta[r, k] * inverse[k] + 1e-30
+        running = 0.0
+        for k in range(n_topics):
+            running += doc_topic_prior[k] * phi[i, k]
+            prior_cdf[i, k] = running
+    return OK
+
+
+@helper
+def _first_above(cdf, target, n):
+    """Index of the first entry of a running sum above ``target``, by bisection; the last if rounding hid it."""
+    lo = 0
+    hi = n - 1
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if cdf[mid] > target:
+            hi = mid
+        else:
+            lo = mid + 1
+    return lo
+
+
+@kernel(I8(I8, I8, I1_IN, I1_IN, I4_IN, F1_IN, I4_IN, F4_2_IN, F4_2_IN, U8, I8, I8, I8, Z, F2, F2), fast_sums=True)
+def draw_assignments(
+    start,
+    stop,
+    docs,
+    token_ptr,
+    words,
+    weights,
+    slot,
+    phi,
+    prior_cdf,
+    seed,
+    stored,
+    n_burn,
+    n_keep,
+    z,
+    counts,
+    doc_counts,
+):
+    """Gibbs sweeps over documents docs[start:stop] given the topics.
+
+    The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw: the first part is a sum over the
+    document's few topics, the second a running sum made once for each distinct word. The cost of a token follows the
+    topics in its document, not the number of topics.
+
+    Parameters
+    ----------
+    stored : int
+        1 if ``z`` holds the assignments of all tokens of the corpus: they are the start, are replaced by the last
+        sweep's, and ``counts`` is changed by new less old. 0 if assignments are drawn afresh into ``z`` as scratch,
+        and ``counts`` is increased by the sum over the kept sweeps.
+    n_burn, n_keep : int
+        Sweeps thrown away, and sweeps counted; stored assignments count the last sweep only.
+    counts : ndarray of shape (n_active, n_topics)
+        Changed in place.
+    doc_counts : ndarray of shape (n_batch, n_topics)
+        Set to the documents' counts summed over the kept sweeps (last sweep if stored).
+    """
+    n_topics = phi.shape[1]
+    n_doc = np.zeros(n_topics)  # weight of each topic in the document at hand
+    present = np.empty(n_topics, np.int64)  # its topics, in no order
+    place = np.empty(n_topics, np.int64)  # where a topic stands in `present`
+    partial = np.empty(n_topics)
+    weighted = weights.shape[0] > 0
+    sweeps = n_burn + n_keep
+    for b in range(start, stop):
+        d = docs[b]
+        lo = token_ptr[d]
+        hi = token_ptr[d + 1]
+        n_present = 0
+        for k in range(n_topics):
+            doc_counts[b, k] = 0.0
+        counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
+        if stored:
+            for i in range(lo, hi):
+                k = np.int64(z[i])
+                weight = weights[i] if weighted else 1.0
+                if n_doc[k] == 0.0:
+                    place[k] = n_present
+                    present[n_present] = k
+                    n_present += 1
+                n_doc[k] += weight
+                counts[slot[words[i]], k] -= weight
+        for sweep in range(sweeps):
+            for i in range(lo, hi):
+                r = slot[words[i]]
+                weight = weights[i] if weighted else 1.0
+                if stored or sweep > 0:
+                    k = np.int64(z[i])
+                    n_doc[k] -= weight
+                    if n_doc[k] == 0.0:
+                        n_present -= 1
+                        moved = present[n_present]
+                        present[place[k]] = moved
+                        place[moved] = place[k]
+                mass = 0.0
+                for j in range(n_present):
+                    mass += n_doc[present[j]] * phi[r, present[j]]
+                    partial[j] = mass
+                counter += _GOLDEN
+                target = unit(mix64(counter)) * (mass + prior_cdf[r, n_topics - 1])
+                if target < mass:
+                    j = 0
+                    while j < n_present - 1 and partial[j] <= target:
+                        j += 1
+                    k = present[j]
+                else:
+                    k = _first_above(prior_cdf[r], target - mass, n_topics)
+                if n_doc[k] == 0.0:
+                    place[k] = n_present
+                    present[n_present] = k
+                    n_present += 1
+                n_doc[k] += weight
+                z[i] = k
+                if sweep >= n_burn and not stored:
+                    counts[r, k] += weight
+            if sweep >= n_burn and not stored:
+                for j in range(n_present):
+                    doc_counts[b, present[j]] += n_doc[present[j]]
+        if stored:
+            for i in range(lo, hi):
+                counts[slot[words[i]], z[i]] += weights[i] if weighted else 1.0
+            for j in range(n_present):
+                doc_counts[b, present[j]] = n_doc[present[j]]
+        for j in range(n_present):
+            n_doc[present[j]] = 0.0
+    return OK
+
+
+@kernel(I8(I4_IN, F1_IN, Z, F2))
+def count_assignments(words, weights, z, counts):
+    """Add the tokens' weights to ``counts`` (n_words, n_topics) at their assigned topics."""
+    weighted = weights.shape[0] > 0
+    for i in range(words.shape[0]):
+        counts[words[i], z[i]] += weights[i] if weighted else 1.0
+    return OK
+
+
+@kernel(I8(F2, I1_IN, F2_IN, F1))
+def add_rows(target, rows, addend, total):
+    """target[rows] += addend, and ``total`` (n_columns,) grows by the column sums of it."""
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        for k in range(target.shape[1]):
+            target[r, k] += addend[i, k]
+            total[k] += addend[i, k]
+    return OK

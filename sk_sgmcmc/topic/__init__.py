@@ -1,0 +1,5 @@
+"""Topic models."""
+
+from ._lda import BayesianLDA
+
+__all__ = ["BayesianLDA"]

@@ -1,0 +1,299 @@
+"""The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ..chains import Chain
+from ..samplers._base import load_kernel
+from ._waiting import WaitingTopics
+
+# Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
+_MIN_DOCS_PER_THREAD = 32
+# Documents whose random assignment makes the first topics of a chain without stored assignments.
+_START_DOCS = 2000
+
+
+class TokenData:
+    """A corpus as tokens, document after document; shared by all chains.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    n_batch : int
+        Documents in a minibatch.
+    total_samples : float
+        Documents that the posterior is about: N in the scale N/n.
+    n_threads : int
+        Threads over the documents of a minibatch; changes no draw.
+    """
+
+    def __init__(self, corpus, n_batch, total_samples, n_threads=1):
+        self.token_ptr, self.words, weights = corpus.expand_tokens()
+        # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
+        weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
+        self.weights = np.empty(0) if np.all(weights == 1.0) else weights
+        self.n_words = corpus.n_words
+        self.n_batch = n_batch
+        self.total_samples = total_samples
+        self.n_threads = n_threads
+
+    @property
+    def n_docs(self):
+        """Number of documents."""
+        return self.token_ptr.size - 1
+
+
+class TopicChain(Chain):
+    """Topics and assignments of a count topic model.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    topic_word_prior : ndarray of shape (n_words, n_topics)
+        May be a broadcast view.
+    doc_topic_prior : ndarray of shape (n_topics,)
+    learn_doc_topic_prior : bool
+        Fit it during burn-in.
+    stored : bool
+        Keep the assignment of every token (two bytes each): the shape of a topic is then the prior plus the counts of
+        all of them, with no N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
+    n_sweeps : tuple of int
+        Gibbs sweeps over a minibatch thrown away, and sweeps averaged.
+    n_warm : int
+        First steps of a stored chain in which topics are set to their conditional mean instead of being drawn: a
+        start, not part of the chain, that leaves a random assignment several times as fast.
+    """
+
+    _unpickled = ("data", "_slot", "_active", "_pool")
+
+    def __init__(
+        self,
+        seed,
+        plan,
+        sampler,
+        topic_word_prior,
+        doc_topic_prior,
+        *,
+        learn_doc_topic_prior=False,
+        stored=True,
+        n_sweeps=(0, 1),
+        n_warm=0,
+    ):
+        super().__init__(seed, plan)
+        self.sampler = sampler
+        self.topic_word_prior = topic_word_prior
+        self.doc_topic_prior = np.array(doc_topic_prior, dtype=np.float64)
+        self.learn_doc_topic_prior = learn_doc_topic_prior
+        self.stored = stored
+        self.n_sweeps = n_sweeps
+        self.n_warm = n_warm if stored else 0
+        self.sweep_seed = int(self.rng.integers(2**62))
+        self.topics = None
+        self.counts = None
+        self.z = None
+        self.batches = np.empty((0, 0), dtype=np.int64)
+
+    @property
+    def n_topics(self):
+        """Number of topics."""
+        return self.doc_topic_prior.size
+
+    def bind(self, data):
+        self.data = data
+        self._slot = np.full(data.n_words, -1, dtype=np.int32)
+        self._active = np.empty(data.n_words, dtype=np.int64)
+        self._pool = None
+        if self.topics is None:
+            self._start()
+        return self
+
+    def _start(self):
+        """Random assignments, and the topics they give in the mean."""
+        data = self.data
+        n_tokens = data.words.size if self.stored else data.token_ptr[min(data.n_docs, _START_DOCS)]
+        z = self.rng.integers(self.n_topics, size=n_tokens, dtype=np.uint16)
+        counts = np.zeros(self.topic_word_prior.shape)
+        load_kernel("signals.lda.count_assignments")(data.words[:n_tokens], data.weights[:n_tokens], z, counts)
+        shape_mass = self.topic_word_prior.sum(axis=0)
+        if self.stored:
+            self.z, self.counts = z, counts
+            shape_mass = shape_mass + counts.sum(axis=0)
+        else:
+            counts *= data.total_samples / max(1, min(data.n_docs, _START_DOCS))
+        self._start_topics(counts, shape_mass)
+
+    def _start_topics(self, counts, shape_mass):
+        cells = self.topic_word_prior + counts
+        if self.sampler._coordinates == "log":
+            cells = np.log(cells) - np.log(cells[-1])
+        elif getattr(self.sampler, "parameterization", None) == "reduced-mean":
+            cells = cells / cells.sum(axis=0)
+        self.topics = WaitingTopics(self.sampler, cells, shape_mass)
+
+    def _next_batch(self):
+        data = self.data
+        if data.n_batch >= data.n_docs:
+            return np.arange(data.n_docs)
+        if not len(self.batches):
+            order = self.rng.permutation(data.n_docs)
+            n_blocks = data.n_docs // data.n_batch
+            self.batches = np.sort(order[: n_blocks * data.n_batch].reshape(n_blocks, data.n_batch), axis=1)
+        batch, self.batches = self.batches[0], self.batches[1:]
+        return batch
+
+    def _advance(self, until):
+        self.one_step(self._next_batch())
+        if self.plan.wants(self.step):
+            self.keep(self._public(self.topics))
+
+    def one_step(self, docs):
+        """One minibatch: wake its words, draw assignments given the topics, move the topics."""
+        hyper = self._hyper()
+        data, topics = self.data, self.topics
+        n_active = load_kernel("signals.lda.find_active")(docs, data.token_ptr, data.words, self._slot, self._active)
+        rows = self._active[:n_active].copy()
+        shape = self._waiting_shape(rows)
+        warm = self.step < self.n_warm
+        if warm:
+            phi, prior_cdf = self._tables(shape, np.arange(n_active), topics.shape_mass)
+        else:
+            cells, total = topics.wake(rows, shape, hyper, self.rng)
+            phi, prior_cdf = self._tables(cells, rows, total)
+        counts, doc_counts = self._assign(docs, phi, prior_cdf)
+        load_kernel("signals.lda.clear_active")(rows, self._slot)
+        if self.learn_doc_topic_prior and self.step < self.plan.n_burn:
+            self._learn_doc_topic_prior(docs, doc_counts)
+        if self.stored:
+            gained = topics.shape_mass if warm else np.empty(self.n_topics)
+            load_kernel("signals.lda.add_rows")(self.counts, rows, counts, gained)
+        if not warm:
+            self._move(docs, rows, counts, hyper)
+        self.step += 1
+
+    def _move(self, docs, rows, counts, hyper):
+        """Give the sampler the estimated shapes of the active words, or of all words if it cannot wait."""
+        data = self.data
+        if not self.sampler._waits:
+            moved = np.arange(data.n_words)
+        else:
+            moved = rows
+        wait_at = self._waiting_shape(moved)
+        signal = wait_at
+        if self.stored:
+            extra = self.counts.sum(axis=0) if not self.sampler._waits else np.zeros(self.n_topics)
+        else:
+            scale = data.total_samples / docs.size / self.n_sweeps[1]
+            signal = np.array(wait_at)
+            places = rows if not self.sampler._waits else slice(None)
+            signal[places] += scale * counts
+            extra = scale * counts.sum(axis=0)
+        self.topics.move(moved, signal, extra, hyper, self.rng, wait_at=wait_at, step_number=self.step)
+
+    def _hyper(self):
+        return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
+
+    def _waiting_shape(self, rows):
+        shape = self.topic_word_prior[rows]
+        return np.ascontiguousarray(shape) if self.counts is None else shape + self.counts[rows]
+
+    def _tables(self, cells, rows, total):
+        phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
+        prior_cdf = np.empty_like(phi)
+        load_kernel("signals.lda.topic_tables")(cells, rows, total, self.doc_topic_prior, phi, prior_cdf)
+        return phi, prior_cdf
+
+    def _assign(self, docs, phi, prior_cdf):
+        """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_batch, n_topics)."""
+        data = self.data
+        draw = load_kernel("signals.lda.draw_assignments").compiled
+        doc_counts = np.empty((docs.size, self.n_topics))
+        z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
+        seed = np.uint64(self.sweep_seed + self.step)
+
+        def work(start, stop):
+            counts = np.zeros(phi.shape)
+            draw(
+                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_cdf, seed,
+                int(self.stored), *self.n_sweeps, z, counts, doc_counts,
+            )  # fmt: skip
+            return counts
+
+        n_threads = min(data.n_threads, docs.size // _MIN_DOCS_PER_THREAD)
+        if n_threads <= 1:
+            return work(0, docs.size), doc_counts
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(data.n_threads)
+        # Cut by tokens, not by documents, so that threads end together.
+        tokens = np.cumsum(data.token_ptr[docs + 1] - data.token_ptr[docs])
+        cuts = np.searchsorted(tokens, tokens[-1] * np.arange(1, n_threads) / n_threads)
+        cuts = [0, *cuts.tolist(), docs.size]
+        parts = list(self._pool.map(work, cuts[:-1], cuts[1:]))
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0], doc_counts
+
+    def _learn_doc_topic_prior(self, docs, doc_counts):
+        """One damped fixed-point step of the Dirichlet prior on the minibatch's document-topic counts."""
+        lengths = doc_counts.sum(axis=1)
+        used = lengths > 0
+        new = load_kernel("dirichlet.fixed_point")(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
+        share = docs.size / self.data.n_docs
+        self.doc_topic_prior += min(1.0, max(share, 0.05)) * (new - self.doc_topic_prior)
+
+    # -- draws ---------------------------------------------------------------------------------------------------
+
+    def _public(self, topics):
+        """The state of ``topics`` as a draw; brings all words up to date in it."""
+        all_words = np.arange(self.topic_word_prior.shape[0])
+        if self.step < self.n_warm:
+            components = self.mean_topics()
+        else:
+            components = topics.all_up_to_date(self._waiting_shape(all_words), self._hyper(), self.rng)
+        draw = {"components": np.ascontiguousarray(components.T, dtype=np.float32)}
+        if self.learn_doc_topic_prior:
+            draw["doc_topic_prior"] = self.doc_topic_prior.copy()
+        return draw
+
+    def current(self):
+        twin = self.copy_for_looking()
+        return twin._public(self.topics.copy())
+
+    def mean_topics(self):
+        """Conditional mean of the topics given the stored assignments, (n_words, n_topics), columns summing to 1."""
+        shape = self.topic_word_prior + self.counts
+        return shape / shape.sum(axis=0)
+
+    def present_topics(self):
+        """The topics as they are, without the noise of a draw where assignments are stored; (n_words, n_topics)."""
+        return self.mean_topics() if self.stored else self.current()["components"].T
+
+    # -- streams -------------------------------------------------------------------------------------------------
+
+    def start_streaming(self, sampler, plan, n_sweeps):
+        """Go over from stored to fresh assignments: the stored ones stay in the shapes, as counts."""
+        self.topics.all_up_to_date(self._waiting_shape(np.arange(len(self.topic_word_prior))), self._hyper(), self.rng)
+        self.sampler = self.topics.sampler = sampler
+        self.stored, self.z, self.plan, self.n_sweeps, self.n_warm = False, None, plan, n_sweeps, 0
+        self.kept, self.kept_steps, self.n_kept = {}, [], 0
+        self.batches = np.empty((0, 0), dtype=np.int64)
+
+    def extend_vocabulary(self, topic_word_prior):
+        """Take a longer prior (n_words, n_topics): new words start with prior draws, also in the draws kept."""
+        n_old = self.topic_word_prior.shape[0]
+        new = np.ascontiguousarray(topic_word_prior[n_old:])
+        self.topic_word_prior = topic_word_prior
+        if self.counts is not None:
+            self.counts = np.vstack([self.counts, np.zeros(new.shape)])
+        mass = self.topics.mass
+        self.topics.extend(new, self.rng)
+        if "components" in self.kept:
+            old = self.kept["components"]
+            share = (new / (mass + new.sum(axis=0))).T.astype(np.float32)
+            grown = np.empty((*old.shape[:2], len(topic_word_prior)), dtype=old.dtype)
+            grown[..., :n_old] = old * (1.0 - share.sum(axis=1, keepdims=True))
+            grown[..., n_old:] = share
+            self.kept["components"] = grown

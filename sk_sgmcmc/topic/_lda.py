@@ -1,0 +1,409 @@
+"""Latent Dirichlet allocation with posterior uncertainty."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import _fit_context
+
+from ..chains import DrawPlan, StreamPlan
+from ..samplers.schedules import ConstantStep, PolynomialDecay
+from ..utils._sklearn import Interval, StrOptions
+from ._base import BaseTopicModel
+from ._chain import TokenData, TopicChain
+from ._gibbs import GibbsTopicChain
+from ._vocabulary import new_names
+from ._waiting import MAX_STEP
+
+# Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
+# much as a third of a token.
+_TOKENS_PER_CELL = 2.5
+_MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
+_STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
+_FRESH_STEPS = 1000
+_FRESH_BATCH = 256
+# Share of burn-in in which topics are set to their mean, see TopicChain.
+_WARM_SHARE = 0.7
+
+
+class BayesianLDA(BaseTopicModel):
+    r"""Latent Dirichlet allocation, topics and their uncertainty drawn by stochastic-gradient MCMC.
+
+    Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
+    :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, and each token draws a topic from :math:`\theta_d` and a word from
+    that topic.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+    sampler : str, sampler object or None, default=None
+        How topics are drawn: `SCIR`, `SGRLD`, or the exact reference `Gibbs`. None is `SCIR`. Pass an object, or set
+        ``sampler__step_size``, to tune it.
+    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
+        :math:`\alpha`. "auto" fits one value for each topic during burn-in.
+    topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
+        :math:`\beta`.
+    topic_prior : {"dirichlet"}, default="dirichlet"
+        The prior of the topics.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        "stored" keeps the topic of every token, two bytes each: the shape of a topic is then :math:`\beta` plus the
+        counts of all stored assignments, after those of the minibatch were redrawn, with no N/n; exact for any
+        minibatch. "fresh" draws assignments anew in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
+        by N/n, as in the papers: for streams and corpora that do not fit in memory. "auto" stores in `fit`, unless
+        ``total_samples`` says that X is a part of the data; `partial_fit` always draws afresh.
+    n_sweeps : tuple of two int, default=(5, 5)
+        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged. Averaging narrows the posterior
+        slightly, in proportion to the step size; (k, 1) does not.
+    total_samples : int or None, default=None
+        Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
+    new_features : {"error", "extend"}, default="error"
+        Whether documents with other columns are refused, or their columns are aligned by name: missing ones count as
+        0, and `partial_fit` adds new words to the topics, with prior mass.
+    n_iter : int or None, default=None
+        Steps: minibatches, or sweeps of `Gibbs`. None lets the sampler choose: about 200 passes over the data with
+        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, as float32, within 512 MiB.
+    batch_size : int or "auto", default="auto"
+        Documents in a minibatch.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads: over chains, and over the documents of a minibatch where there are more threads than chains.
+        Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`: held-out score while fitting, checkpoints.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics; rows sum to 1.
+    samples_ : dict of ndarray
+        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in one
+        order over draws and chains. With ``doc_topic_prior="auto"`` also ``"doc_topic_prior"``.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        :math:`\alpha` in use, averaged over draws where it is fitted.
+    sampler_ : sampler object
+        The sampler in use, with the step sizes it took in ``step_size_``.
+    n_iter_ : int
+        Steps made.
+    n_samples_seen_ : int
+        Documents seen.
+    trace_ : dict
+        Held-out scores, where `HeldOutScore` was among the callbacks.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    With stored assignments and the default infinite step size, a step draws the topics' cells for the words of the
+    minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own, and then the
+    assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in set
+    topics to their conditional mean instead, which leaves the random start several times as fast.
+
+    Interrupting a fit (Ctrl-C) leaves a fitted estimator; `resume` goes on.
+
+    References
+    ----------
+    Blei, Ng and Jordan (2003), Latent Dirichlet allocation, JMLR 3. Patterson and Teh (2013), Stochastic gradient
+    Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4. Baker, Fearnhead, Fox and Nemeth
+    (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS, section 4.1.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> lda = BayesianLDA(n_components=3, n_iter=50, random_state=0).fit(X)
+    >>> lda.samples_["components"].shape
+    (1, 25, 3, 50)
+    >>> lda.transform(X).shape
+    (200, 3)
+    """
+
+    _offers = (("simplex", "counts"), ("any", "conditionals"))
+    _default_sampler = "scir"
+
+    _parameter_constraints = {
+        **BaseTopicModel._parameter_constraints,
+        "n_components": [Interval(Integral, 1, 65535, closed="both")],
+        "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        "topic_word_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        "topic_prior": [StrOptions({"dirichlet"})],
+        "assignments": [StrOptions({"auto", "stored", "fresh"})],
+        "n_sweeps": [tuple, list],
+        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "new_features": [StrOptions({"error", "extend"})],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        sampler=None,
+        doc_topic_prior="auto",
+        topic_word_prior=0.01,
+        topic_prior="dirichlet",
+        assignments="auto",
+        n_sweeps=(5, 5),
+        total_samples=None,
+        new_features="error",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.topic_prior = topic_prior
+        self.assignments = assignments
+        self.n_sweeps = n_sweeps
+        self.total_samples = total_samples
+        self.new_features = new_features
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Draw topics given documents.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Counts. An entry x that is not whole counts as floor(x) tokens and one of weight x - floor(x).
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            For negative or non-finite counts, parameters out of range, a sampler that does not fit, or a batch
+            larger than the data.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
+        """
+        sampler, pair = self._checked_sampler()
+        corpus = self._check_X(X, reset=True)
+        doc_prior, word_prior = self._priors(corpus.n_words)
+        n_sweeps = self._checked_sweeps()
+        stored = self._stores(sampler, corpus)
+        n_batch = self._n_batch(sampler, corpus, stored)
+        n_iter = self._n_steps(sampler, corpus, stored, n_batch)
+        auto = self._auto_step_size(stored)
+        self.sampler_ = sampler._resolved(auto)
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
+        self._token_args = (n_batch, float(self.total_samples or corpus.n_docs))
+        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain
+        chains = [
+            make(
+                seed,
+                plan,
+                self.sampler_,
+                word_prior,
+                doc_prior,
+                learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
+                stored=stored,
+                n_sweeps=(0, 1) if stored else n_sweeps,
+                n_warm=int(_WARM_SHARE * plan.n_burn),
+            ).bind(data)
+            for seed in self._chain_seeds()[1:]
+        ]
+        self.n_samples_seen_ = corpus.n_docs
+        self.__dict__.pop("trace_", None)
+        return self._run(chains, n_iter)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Go on from where the chain is, with one pass over more documents.
+
+        Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
+        `fit` with stored assignments these stay as they are, and only the documents since are scaled.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Counts of documents, as for `fit`.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        sampler, pair = self._checked_sampler()
+        if pair[1] == "conditionals":
+            raise ValueError(
+                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
+                'use sampler="scir" or "sgrld" for partial_fit.'
+            )
+        first = not hasattr(self, "_chains")
+        if not first and self.new_features == "extend":
+            self._extend_vocabulary(X)
+        corpus = self._check_X(X, reset=first)
+        n_sweeps = self._checked_sweeps()
+        if isinstance(self.batch_size, Integral) and self.batch_size > corpus.n_docs:
+            raise ValueError(self._batch_too_large(corpus))
+        n_batch = min(corpus.n_docs, _FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
+        if first:
+            doc_prior, word_prior = self._priors(corpus.n_words)
+            self.sampler_ = sampler._resolved(self._auto_step_size(False))
+            self.n_samples_seen_ = 0
+            self._n_stored = 0
+            chains = [
+                TopicChain(
+                    seed, StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components),
+                    self.sampler_, word_prior, doc_prior, n_sweeps=n_sweeps, stored=False,
+                    learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
+                )
+                for seed in self._chain_seeds()[1:]
+            ]  # fmt: skip
+        else:
+            chains = self._chains
+            if chains[0].stored:
+                self._n_stored = self.n_samples_seen_
+                self.sampler_ = sampler._resolved(self._auto_step_size(False))
+                plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
+                for chain in chains:
+                    chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
+        self.n_samples_seen_ += corpus.n_docs
+        new = self.n_samples_seen_ - getattr(self, "_n_stored", 0)
+        total = self._checked_total(new)
+        data = TokenData(corpus, n_batch, total, self._threads_per_chain())
+        for chain in chains:
+            chain.bind(data)
+        return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
+
+    def _checked_total(self, seen):
+        if self.total_samples is None:
+            return float(seen)
+        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
+            if not getattr(self, "_warned_total", False):
+                warnings.warn(
+                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
+                    "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
+                    "at None to count the documents.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            self._warned_total = True
+        return float(self.total_samples)
+
+    def _bound_data(self, X, y=None):
+        corpus = self._check_X(X, reset=False)
+        return TokenData(corpus, *self._token_args, self._threads_per_chain())
+
+    def _extend_vocabulary(self, X):
+        """Add the columns of X that are new, in their order, to the topics."""
+        names = new_names(X, self)
+        if not len(names):
+            return
+        if np.ndim(self.topic_word_prior):
+            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
+        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
+        self.n_features_in_ = self.feature_names_in_.size
+        _, word_prior = self._priors(self.n_features_in_)
+        for chain in self._chains:
+            chain.extend_vocabulary(word_prior)
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def _priors(self, n_words):
+        """Checked priors: (n_topics,) and (n_words, n_topics), the latter a broadcast view where it is a number."""
+        K = self.n_components
+        alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
+        alpha = np.asarray(alpha, dtype=np.float64)
+        beta = np.asarray(self.topic_word_prior, dtype=np.float64)
+        shapes = {"doc_topic_prior": (alpha, [(), (K,)]), "topic_word_prior": (beta, [(), (n_words,), (K, n_words)])}
+        for name, (value, allowed) in shapes.items():
+            if value.shape not in allowed:
+                raise ValueError(
+                    f"{name} has shape {value.shape}; give a number or an array of shape "
+                    f"{' or '.join(str(shape) for shape in allowed[1:])}."
+                )
+            if not (np.all(value > 0) and np.all(np.isfinite(value))):
+                raise ValueError(f"{name} must be positive and finite, its smallest entry is {value.min():g}.")
+        word_prior = np.broadcast_to(beta, (K, n_words)).T
+        return np.broadcast_to(alpha, (K,)).copy(), word_prior
+
+    def _checked_sweeps(self):
+        sweeps = tuple(self.n_sweeps)
+        if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
+            raise ValueError(
+                f"n_sweeps={self.n_sweeps!r} must be two whole numbers: sweeps thrown away (at least 0) and sweeps "
+                "averaged (at least 1), for example (5, 5)."
+            )
+        return int(sweeps[0]), int(sweeps[1])
+
+    def _stores(self, sampler, corpus):
+        if self.assignments != "auto":
+            return self.assignments == "stored" or sampler._full_batch
+        return sampler._full_batch or self.total_samples in (None, corpus.n_docs)
+
+    def _batch_too_large(self, corpus):
+        return (
+            f"batch_size={self.batch_size} is larger than the {corpus.n_docs} documents of X; "
+            'use batch_size="auto" or a smaller number.'
+        )
+
+    def _n_batch(self, sampler, corpus, stored):
+        if isinstance(self.batch_size, Integral):
+            if self.batch_size > corpus.n_docs:
+                raise ValueError(self._batch_too_large(corpus))
+            return corpus.n_docs if sampler._full_batch else int(self.batch_size)
+        if sampler._full_batch:
+            return corpus.n_docs
+        if not stored:
+            return min(corpus.n_docs, _FRESH_BATCH)
+        wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * self.n_components)
+        return min(corpus.n_docs, max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens))))
+
+    def _n_steps(self, sampler, corpus, stored, n_batch):
+        if self.n_iter is not None:
+            return int(self.n_iter)
+        if not stored:
+            return _FRESH_STEPS
+        sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
+        return sweeps * max(1, corpus.n_docs // n_batch)
+
+    def _auto_step_size(self, stored):
+        """An exact shape is best forgotten at once; a noisy one is averaged over time, at the paper's schedule."""
+        if stored:
+            return ConstantStep(MAX_STEP)
+        return PolynomialDecay(0.5, 10.0, 0.33)
+
+    # -- fitted --------------------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        self._collect(chains)
+        if "doc_topic_prior" in self.samples_:
+            self.doc_topic_prior_ = self.samples_["doc_topic_prior"].mean(axis=(0, 1))
+        else:
+            self.doc_topic_prior_ = chains[0].doc_topic_prior.copy()

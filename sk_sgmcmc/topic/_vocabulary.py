@@ -1,0 +1,43 @@
+"""Columns aligned by name, for estimators that take words they have not met."""
+
+import numpy as np
+from scipy import sparse
+
+
+def _names(X, estimator):
+    """Column names of a frame, and a check that the estimator has names to compare them with."""
+    if not hasattr(estimator, "feature_names_in_"):
+        raise ValueError(
+            'new_features="extend" aligns columns by name, but this estimator was fitted without names; pass a '
+            "DataFrame whose columns are the words from the first call on, for example "
+            "pandas.DataFrame.sparse.from_spmatrix(counts, columns=vectorizer.get_feature_names_out())."
+        )
+    if not hasattr(X, "columns"):
+        raise ValueError(
+            f'new_features="extend" aligns columns by name and needs a DataFrame, got {type(X).__name__}; '
+            "pass pandas.DataFrame.sparse.from_spmatrix(counts, columns=vectorizer.get_feature_names_out())."
+        )
+    names = np.asarray(X.columns, dtype=object)
+    if len(set(names)) != names.size:
+        raise ValueError("The columns of X have repeated names; each word must have one column.")
+    return names
+
+
+def new_names(X, estimator):
+    """Names of X's columns that the estimator does not know, in their order."""
+    known = set(getattr(estimator, "feature_names_in_", ()))
+    return np.array([name for name in _names(X, estimator) if name not in known], dtype=object)
+
+
+def aligned_counts(X, estimator):
+    """The frame's counts with the estimator's columns: missing ones empty, unknown ones left out; a csr_array."""
+    names = _names(X, estimator)
+    place = {name: i for i, name in enumerate(estimator.feature_names_in_)}
+    is_sparse = hasattr(X, "sparse") and all(
+        hasattr(dtype, "subtype") and hasattr(dtype, "fill_value") for dtype in X.dtypes
+    )
+    counts = sparse.coo_array(X.sparse.to_coo() if is_sparse else np.asarray(X, dtype=np.float64))
+    target = np.array([place.get(name, -1) for name in names], dtype=np.int64)[counts.coords[1]]
+    known = target >= 0
+    shape = (counts.shape[0], len(place))
+    return sparse.csr_array((counts.data[known], (counts.coords[0][known], target[known])), shape=shape)

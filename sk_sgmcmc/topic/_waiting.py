@@ -1,0 +1,142 @@
+"""Topics whose words wait: a word is touched only when a minibatch speaks of it."""
+
+import numpy as np
+
+from ..chains import ChainDivergedError
+from ..samplers._base import load_kernel
+
+# exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
+MAX_STEP = 750.0
+
+
+class WaitingTopics:
+    """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
+
+    Between steps every word waits at a constant shape: the prior, plus the counts of stored assignments if there are
+    any. Under SCIR it is brought up to date by one transition over the elapsed time when a minibatch next speaks of
+    it. What does not wait is the normaliser: the sum of all words enters the probability of each. For the words that
+    stay asleep it is replaced by its conditional mean, which is known in closed form; this is an approximation of
+    relative order 1/sqrt(sum). (With an infinite step the sum is drawn from its exact law instead.)
+
+    Samplers that cannot wait get all words at every step, through the same two calls.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    theta : ndarray of shape (n_words, n_topics)
+        Start, in the sampler's coordinates.
+    shape_mass : ndarray of shape (n_topics,)
+        Sum over words of the shapes at which they wait.
+    """
+
+    def __init__(self, sampler, theta, shape_mass):
+        self.sampler = sampler
+        self.theta = np.ascontiguousarray(theta, dtype=np.float64)
+        self.aux = np.zeros((sampler._n_aux, *self.theta.shape))
+        self.scalars = np.zeros(sampler._n_scalars)
+        self.now = 0.0
+        self.updated_at = np.zeros(self.theta.shape[0])
+        self.shape_mass = np.array(shape_mass, dtype=np.float64)
+        self.mass = self.linear().sum(axis=0)
+
+    def linear(self):
+        """The state as non-negative cells, (n_words, n_topics); a view where it is that already."""
+        if self.sampler._coordinates == "log":
+            return np.exp(self.theta - self.theta.max(axis=0))
+        return self.theta
+
+    def copy(self):
+        """A copy that can be moved without moving this one."""
+        twin = object.__new__(WaitingTopics)
+        twin.__dict__.update(self.__dict__)
+        for name in ("theta", "aux", "scalars", "updated_at", "shape_mass", "mass"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def extend(self, shape, rng):
+        """Append words that wait at ``shape`` (n_new, n_topics), with draws from their prior."""
+        from ..kernels._random import TINY
+
+        cells = np.maximum(rng.standard_gamma(shape), TINY)
+        self.mass = self.mass + cells.sum(axis=0)
+        self.shape_mass = self.shape_mass + shape.sum(axis=0)
+        if self.sampler._coordinates == "log":
+            cells = np.log(cells)
+        self.theta = np.vstack([self.theta, cells])
+        self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
+        self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
+
+    def wake(self, rows, shape, hyper, rng):
+        """Bring ``rows`` up to date.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_active,)
+        shape : ndarray of shape (n_active, n_topics)
+            Shapes at which they have waited.
+        hyper : ndarray
+            The sampler's numbers at this step.
+        rng : Generator
+
+        Returns
+        -------
+        cells : ndarray of shape (n_words, n_topics)
+            Non-negative; rows other than ``rows`` may be out of date.
+        total : ndarray of shape (n_topics,)
+            What a row is divided by to make probabilities.
+        """
+        if not self.sampler._waits:
+            cells = self.linear()
+            return cells, cells.sum(axis=0)
+        elapsed = self.now - self.updated_at[rows]
+        woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
+        load_kernel("simplex.waiting_mass")(self.theta, shape, rows, elapsed, woken, woken_shape)
+        self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
+        if hyper[0] >= MAX_STEP and self.now > 0.0:
+            asleep = rng.standard_gamma(self._asleep_shape)
+        else:
+            asleep = np.maximum(self.mass - woken, 0.0)
+        self._asleep = asleep
+        advance, _ = self.sampler._kernels("simplex")
+        advance(self.theta, self.aux, self.scalars, shape, elapsed, hyper, rows, rng)
+        self.updated_at[rows] = self.now
+        return self.theta, asleep + self.theta[rows].sum(axis=0)
+
+    def move(self, rows, signal, extra, hyper, rng, *, wait_at, step_number):
+        """Move ``rows`` by one step at the estimated shapes ``signal``; they then wait at the shapes ``wait_at``.
+
+        Where the two are the same array the transition composes with the waiting and is put off until the rows wake.
+        """
+        h = min(float(hyper[0]), MAX_STEP)
+        if not self.sampler._waits or signal is not wait_at:
+            status = self.sampler._kernels("simplex")[1](
+                self.theta, self.aux, self.scalars, signal, extra, hyper, rows, rng
+            )
+            if status != 0:
+                raise ChainDivergedError(
+                    f"The topics left the finite numbers at step {step_number + 1}: {self.sampler!r} with a step size "
+                    f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
+                )
+        if not self.sampler._waits:
+            return
+        decay = np.exp(-h)
+        wait_shape = wait_at.sum(axis=0)
+        asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * decay
+        self.now += h
+        if signal is wait_at:  # put off: what matters is its conditional mean
+            moved = wait_shape + (self.theta[rows].sum(axis=0) - wait_shape) * decay
+        else:
+            self.updated_at[rows] = self.now
+            moved = self.theta[rows].sum(axis=0)
+        self.mass = asleep + moved
+        self.shape_mass = self._asleep_shape + wait_shape
+
+    def all_up_to_date(self, shape, hyper, rng):
+        """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
+        rows = np.arange(self.theta.shape[0])
+        cells, _ = self.wake(rows, shape, hyper, rng)
+        total = cells.sum(axis=0)
+        # From here on the sum is known; rounding cannot pile up in it.
+        self.mass = total.copy() if self.sampler._waits else self.mass
+        return cells / total
