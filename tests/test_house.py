@@ -135,10 +135,15 @@ def name_of(path):
     return path.relative_to(ROOT).as_posix()
 
 
+def over(paths):
+    """Run a test for each of these files, with the file in its name."""
+    return pytest.mark.parametrize("path", [pytest.param(path, id=name_of(path)) for path in paths])
+
+
 # ---------------------------------------------------------------------------------------------------------- imports
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_imports_point_one_way(path):
     part = part_of(dotted_name(path))
     imported = parts_imported(path)
@@ -149,7 +154,7 @@ def test_imports_point_one_way(path):
     assert not wrong, f"{name_of(path)} must not import {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_signals_are_imported_by_models_only(path):
     part = part_of(dotted_name(path))
     if part in {"samplers", "utils", "metrics", "datasets"}:
@@ -157,7 +162,7 @@ def test_signals_are_imported_by_models_only(path):
         assert not signals
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_third_parties_stay_where_they_belong(path):
     part = part_of(dotted_name(path))
     everywhere = {module.split(".")[0] for module, _ in imports_of(path)} - sys.stdlib_module_names - {"sk_sgmcmc"}
@@ -181,7 +186,7 @@ def _is_private(module, name):
     return pieces[0] == "sklearn" and any(piece.startswith("_") and piece != "__version__" for piece in pieces)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_private_parts_of_scikit_learn_are_imported_in_utils_only(path):
     if part_of(dotted_name(path)) != "utils":
         assert not [f"{module}.{name}" for module, name in imports_of(path) if _is_private(module, name)]
@@ -220,7 +225,7 @@ def test_top_level_holds_nothing_else():
     assert found <= TOP_LEVEL, sorted(found - TOP_LEVEL)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_no_file_is_longer_than_400_lines(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 
@@ -261,7 +266,7 @@ def _calls(path):
     return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_no_global_random_numbers(path):
     allowed = {"Generator", "SeedSequence", "PCG64", "RandomState", "default_rng", "BitGenerator"}
     wrong = []
@@ -275,7 +280,7 @@ def test_no_global_random_numbers(path):
     assert not wrong
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@over(MODULES)
 def test_no_full_fastmath_and_no_parallel_kernels(path):
     """Full fastmath breaks NaN guards; parallel=True aborts the process under threads. Chains are our parallelism."""
     for call in _calls(path):
@@ -289,7 +294,7 @@ def test_no_full_fastmath_and_no_parallel_kernels(path):
                     assert not (isinstance(value, ast.Constant) and value.value is True), f"line {node.lineno}"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if "kernels" in path.parts], ids=name_of)
+@over(path for path in MODULES if "kernels" in path.parts)
 def test_kernels_never_raise(path):
     """An exception inside a first-class function may be swallowed, so a kernel returns a status instead."""
     for function in ast.walk(tree_of(path)):
@@ -328,6 +333,12 @@ def test_ci_runs_the_second_command_of_the_readme():
     ).stdout
     assert said.strip() == shell_blocks()[1].strip()
     assert 'bash -euo pipefail -c "$command"' in script
+
+
+def test_the_example_in_the_readme_runs():
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(blocks) == 1
+    exec(compile(blocks[0], "README.md", "exec"), {})
 
 
 def test_version_is_written_once_and_the_changelog_agrees():
@@ -408,7 +419,7 @@ def test_public_object_is_on_the_api_page(module, name):
     assert f"{module}.{name}" in listed, f"{module}.{name} is public and not in doc/api.rst"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/plot_*.py")), ids=name_of)
+@over(sorted((ROOT / "examples").glob("*/plot_*.py")))
 def test_gallery_example_has_a_title_and_an_answer(path):
     """Each example opens with a title and at least a sentence on the question that it answers."""
     text = ast.get_docstring(tree_of(path)) or ""
@@ -416,11 +427,7 @@ def test_gallery_example_has_a_title_and_an_answer(path):
     assert len(lines) >= 4 and set(lines[1]) == {"="} and len(lines[1]) >= len(lines[0])
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(p for d in ("reproduce", "benchmarks") for p in (ROOT / "examples" / d).glob("[!_]*.py")),
-    ids=name_of,
-)
+@over(sorted(p for d in ("reproduce", "benchmarks") for p in (ROOT / "examples" / d).glob("[!_]*.py")))
 def test_long_script_has_a_short_setting(path):
     assert '"--smoke"' in path.read_text(encoding="utf-8"), "give it --smoke: seconds, and no peer package needed"
 

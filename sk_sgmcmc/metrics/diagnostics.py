@@ -25,7 +25,10 @@ def _per_column(function, draws):
     step = max(1, _BLOCK // (n_chains * n_draws))
     out = np.empty(flat.shape[2])
     for lo in range(0, flat.shape[2], step):
-        out[lo : lo + step] = function(flat[:, :, lo : lo + step].astype(np.float64))
+        block = flat[:, :, lo : lo + step].astype(np.float64)
+        bad = ~np.all(np.isfinite(block), axis=(0, 1))
+        block[:, :, bad] = 0.0
+        out[lo : lo + step] = np.where(bad, np.nan, function(block))
     out = out.reshape(draws.shape[2:])
     return float(out) if out.ndim == 0 else out
 
@@ -52,7 +55,7 @@ def _r_hat(x):
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.sqrt((n - 1) / n + np.where(still, np.where(between > 0, np.inf, np.nan), between / within) / n)
     same = np.all(x == x[:1, :1], axis=(0, 1))
-    return np.where(same | ~np.all(np.isfinite(x), axis=(0, 1)), np.nan, out)
+    return np.where(same, np.nan, out)
 
 
 def _ess(x):
@@ -76,9 +79,9 @@ def _ess(x):
     monotone = np.minimum.accumulate(pairs, axis=0)
     tau = -1.0 + 2.0 * np.where(kept, monotone, 0.0).sum(axis=0)
     # An antithetic chain may have more effective than actual draws, but not without bound: Stan's cap.
-    tau = np.maximum(tau, 1.0 / np.log10(max(m * n, 10)))
+    tau = np.maximum(tau, 1.0 / np.log10(m * n))
     same = np.all(x == x[:1, :1], axis=(0, 1))
-    return np.where(same | ~np.all(np.isfinite(x), axis=(0, 1)), np.nan, m * n / tau)
+    return np.where(same, np.nan, m * n / tau)
 
 
 def effective_sample_size(draws, kind="bulk"):
@@ -118,9 +121,7 @@ def effective_sample_size(draws, kind="bulk"):
 
         def tail(x):
             low, high = np.quantile(x, [0.05, 0.95], axis=(0, 1))
-            bad = ~np.all(np.isfinite(x), axis=(0, 1))
-            ess = [_ess(_split((x <= q).astype(np.float64))) for q in (low, high)]
-            return np.where(bad, np.nan, np.fmin(*ess))
+            return np.fmin(*(_ess(_split((x <= q).astype(np.float64))) for q in (low, high)))
 
         return _per_column(tail, draws)
     raise ValueError(f'kind must be "bulk", "mean" or "tail", got {kind!r}.')
@@ -156,9 +157,8 @@ def split_r_hat(draws, rank_normalized=True):
     def ranked(x):
         x = _split(x)
         folded = np.abs(x - np.median(x, axis=(0, 1)))
-        bad = ~np.all(np.isfinite(x), axis=(0, 1))
         # fmax: the folded draws may all be equal where the draws are not (two values only)
-        return np.where(bad, np.nan, np.fmax(_r_hat(_rank_normalize(x)), _r_hat(_rank_normalize(folded))))
+        return np.fmax(_r_hat(_rank_normalize(x)), _r_hat(_rank_normalize(folded)))
 
     return _per_column(ranked, draws)
 

@@ -95,7 +95,7 @@ class TopicChain(Chain):
         self.topics = None
         self.counts = None
         self.z = None
-        self.batches = np.empty((0, 0), dtype=np.int64)
+        self.forget_batches()
 
     @property
     def n_topics(self):
@@ -133,6 +133,10 @@ class TopicChain(Chain):
         elif getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
         self.topics = WaitingTopics(self.sampler, cells, shape_mass)
+
+    def forget_batches(self):
+        """Drop the minibatches planned for the rest of an epoch: other documents come."""
+        self.batches = np.empty((0, 0), dtype=np.int64)
 
     def _next_batch(self):
         data = self.data
@@ -279,7 +283,6 @@ class TopicChain(Chain):
         self.sampler = self.topics.sampler = sampler
         self.stored, self.z, self.plan, self.n_sweeps, self.n_warm = False, None, plan, n_sweeps, 0
         self.kept, self.kept_steps, self.n_kept = {}, [], 0
-        self.batches = np.empty((0, 0), dtype=np.int64)
 
     def extend_vocabulary(self, topic_word_prior):
         """Take a longer prior (n_words, n_topics): new words start with prior draws, also in the draws kept."""

@@ -1,18 +1,16 @@
 """Latent Dirichlet allocation with posterior uncertainty."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import _fit_context
 
-from ..chains import DrawPlan, StreamPlan
+from ..chains import DrawPlan
 from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ..utils._sklearn import Interval, StrOptions
 from ._base import BaseTopicModel
 from ._chain import TokenData, TopicChain
 from ._gibbs import GibbsTopicChain
-from ._vocabulary import new_names
+from ._stream import FRESH_BATCH, StreamingMixin
 from ._waiting import MAX_STEP
 
 # Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
@@ -21,12 +19,11 @@ _TOKENS_PER_CELL = 2.5
 _MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
 _STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
 _FRESH_STEPS = 1000
-_FRESH_BATCH = 256
 # Share of burn-in in which topics are set to their mean, see TopicChain.
 _WARM_SHARE = 0.7
 
 
-class BayesianLDA(BaseTopicModel):
+class BayesianLDA(StreamingMixin, BaseTopicModel):
     r"""Latent Dirichlet allocation, topics and their uncertainty drawn by stochastic-gradient MCMC.
 
     Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
@@ -186,7 +183,6 @@ class BayesianLDA(BaseTopicModel):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Draw topics given documents.
 
@@ -209,6 +205,7 @@ class BayesianLDA(BaseTopicModel):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
+        self._validate_params()
         sampler, pair = self._checked_sampler()
         corpus = self._check_X(X, reset=True)
         doc_prior, word_prior = self._priors(corpus.n_words)
@@ -236,102 +233,13 @@ class BayesianLDA(BaseTopicModel):
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
-        self.n_samples_seen_ = corpus.n_docs
+        self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
         self.__dict__.pop("trace_", None)
         return self._run(chains, n_iter)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
-        """Go on from where the chain is, with one pass over more documents.
-
-        Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
-        `fit` with stored assignments these stay as they are, and only the documents since are scaled.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Counts of documents, as for `fit`.
-        y : ignored
-
-        Returns
-        -------
-        self : object
-            Fitted.
-        """
-        sampler, pair = self._checked_sampler()
-        if pair[1] == "conditionals":
-            raise ValueError(
-                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
-                'use sampler="scir" or "sgrld" for partial_fit.'
-            )
-        first = not hasattr(self, "_chains")
-        if not first and self.new_features == "extend":
-            self._extend_vocabulary(X)
-        corpus = self._check_X(X, reset=first)
-        n_sweeps = self._checked_sweeps()
-        if isinstance(self.batch_size, Integral) and self.batch_size > corpus.n_docs:
-            raise ValueError(self._batch_too_large(corpus))
-        n_batch = min(corpus.n_docs, _FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
-        if first:
-            doc_prior, word_prior = self._priors(corpus.n_words)
-            self.sampler_ = sampler._resolved(self._auto_step_size(False))
-            self.n_samples_seen_ = 0
-            self._n_stored = 0
-            chains = [
-                TopicChain(
-                    seed, StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components),
-                    self.sampler_, word_prior, doc_prior, n_sweeps=n_sweeps, stored=False,
-                    learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
-                )
-                for seed in self._chain_seeds()[1:]
-            ]  # fmt: skip
-        else:
-            chains = self._chains
-            if chains[0].stored:
-                self._n_stored = self.n_samples_seen_
-                self.sampler_ = sampler._resolved(self._auto_step_size(False))
-                plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
-                for chain in chains:
-                    chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
-        self.n_samples_seen_ += corpus.n_docs
-        new = self.n_samples_seen_ - getattr(self, "_n_stored", 0)
-        total = self._checked_total(new)
-        data = TokenData(corpus, n_batch, total, self._threads_per_chain())
-        for chain in chains:
-            chain.bind(data)
-        return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
-
-    def _checked_total(self, seen):
-        if self.total_samples is None:
-            return float(seen)
-        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
-            if not getattr(self, "_warned_total", False):
-                warnings.warn(
-                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
-                    "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
-                    "at None to count the documents.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            self._warned_total = True
-        return float(self.total_samples)
 
     def _bound_data(self, X, y=None):
         corpus = self._check_X(X, reset=False)
         return TokenData(corpus, *self._token_args, self._threads_per_chain())
-
-    def _extend_vocabulary(self, X):
-        """Add the columns of X that are new, in their order, to the topics."""
-        names = new_names(X, self)
-        if not len(names):
-            return
-        if np.ndim(self.topic_word_prior):
-            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
-        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
-        self.n_features_in_ = self.feature_names_in_.size
-        _, word_prior = self._priors(self.n_features_in_)
-        for chain in self._chains:
-            chain.extend_vocabulary(word_prior)
 
     # -- choices -------------------------------------------------------------------------------------------------
 
@@ -381,7 +289,7 @@ class BayesianLDA(BaseTopicModel):
         if sampler._full_batch:
             return corpus.n_docs
         if not stored:
-            return min(corpus.n_docs, _FRESH_BATCH)
+            return min(corpus.n_docs, FRESH_BATCH)
         wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * self.n_components)
         return min(corpus.n_docs, max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens))))
 

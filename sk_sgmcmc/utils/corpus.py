@@ -61,7 +61,8 @@ def check_counts(X, *, input_name="X", whom="a count model"):
 
 def _refuse_bad_values(values, input_name, whom):
     """Raise for NaN, infinity and negative numbers; the openings are those that scikit-learn's checks look for."""
-    total = values.sum() if values.size else 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values.sum()
     if not np.isfinite(total):  # one pass is enough in the ordinary case
         if np.isnan(values).any():
             raise ValueError(

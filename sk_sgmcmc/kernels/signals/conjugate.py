@@ -35,8 +35,9 @@ def gamma_poisson(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def log_normal_median(theta, X, y, weight, params, scale, signal, extra):
-    """Log observations in ``X``; ``params`` = (prior mean, prior precision, precision of an observation, posterior
-    precision, posterior standard deviation): signal = estimated posterior mean of log theta, extra = its sd.
+    """Log observations in ``X``: signal = estimated posterior mean of log theta, extra = its standard deviation.
+
+    ``params`` = (prior mean, prior precision, precision of an observation, posterior precision, posterior sd).
     """
     for r in range(theta.shape[0]):
         signal[r, 0] = params[0] * params[1]

@@ -1,0 +1,103 @@
+"""Topic models on streams: `partial_fit`, documents counted, words that appear later."""
+
+import warnings
+
+import numpy as np
+
+from ..chains import StreamPlan
+from ._chain import TokenData, TopicChain
+from ._vocabulary import new_names
+
+FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
+
+
+class StreamingMixin:
+    """`partial_fit` for topic models whose chain is a `TopicChain`."""
+
+    def partial_fit(self, X, y=None):
+        """Go on from where the chain is, with one pass over more documents.
+
+        Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
+        `fit` with stored assignments these stay as they are, and only the documents since are scaled.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Counts of documents, as for `fit`.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, pair = self._checked_sampler()
+        if pair[1] == "conditionals":
+            raise ValueError(
+                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
+                'use sampler="scir" or "sgrld" for partial_fit.'
+            )
+        first = not hasattr(self, "_chains")
+        if not first and self.new_features == "extend":
+            self._extend_vocabulary(X)
+        corpus = self._check_X(X, reset=first)
+        n_sweeps = self._checked_sweeps()
+        # The last block of a stream may be shorter than a minibatch.
+        n_batch = min(corpus.n_docs, FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
+        if first:
+            doc_prior, word_prior = self._priors(corpus.n_words)
+            self.sampler_ = sampler._resolved(self._auto_step_size(False))
+            self.n_samples_seen_ = self._n_stored = 0
+            chains = [
+                TopicChain(
+                    seed, StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components),
+                    self.sampler_, word_prior, doc_prior, n_sweeps=n_sweeps, stored=False,
+                    learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
+                )
+                for seed in self._chain_seeds()[1:]
+            ]  # fmt: skip
+        else:
+            chains = self._chains
+            if chains[0].stored:
+                self._n_stored = self.n_samples_seen_
+                self.sampler_ = sampler._resolved(self._auto_step_size(False))
+                plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
+                for chain in chains:
+                    chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
+        self.n_samples_seen_ += corpus.n_docs
+        new = self.n_samples_seen_ - self._n_stored
+        total = self._checked_total(new)
+        self._token_args = (n_batch, total)
+        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        for chain in chains:
+            chain.bind(data).forget_batches()
+        return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
+
+    def _checked_total(self, seen):
+        if self.total_samples is None:
+            return float(seen)
+        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
+            if not getattr(self, "_warned_total", False):
+                warnings.warn(
+                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
+                    "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
+                    "at None to count the documents.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            self._warned_total = True
+        return float(self.total_samples)
+
+    def _extend_vocabulary(self, X):
+        """Add the columns of X that are new, in their order, to the topics."""
+        names = new_names(X, self)
+        if not len(names):
+            return
+        if np.ndim(self.topic_word_prior):
+            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
+        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
+        self.n_features_in_ = self.feature_names_in_.size
+        _, word_prior = self._priors(self.n_features_in_)
+        for chain in self._chains:
+            chain.extend_vocabulary(word_prior)
