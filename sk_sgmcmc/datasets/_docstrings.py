@@ -122,7 +122,7 @@ def _version(name):
     try:
         return metadata.version(_PACKAGES.get(name, name))
     except metadata.PackageNotFoundError:
-        return str(getattr(importlib.import_module(name), "__version__", "unknown"))
+        return str(getattr(_import(name), "__version__", "unknown"))
 
 
 # ------------------------------------------------------------------------------------------------- reading docstrings
@@ -173,9 +173,14 @@ def _members(module, package):
         obj = vars(module)[name]
         if name.startswith("_") or inspect.ismodule(obj):
             continue
-        # Compiled functions and ufuncs may not say where they come from; then they are of the module they are in.
-        home = getattr(obj, "__module__", None) or package
-        if not isinstance(home, str) or home.split(".")[0] != package or type(obj).__name__ == "fortran":
+        home = getattr(obj, "__module__", None)
+        if not isinstance(home, str):
+            # Ufuncs do not say where they come from; then they are of the module that declares them.
+            if name not in getattr(module, "__all__", ()):
+                continue
+            home = package
+        elsewhere = home.split(".")[0] != package or not _SKIPPED_MODULES.isdisjoint(home.split("."))
+        if elsewhere or type(obj).__name__ == "fortran":
             continue  # f2py's wrappers of LAPACK: hundreds of texts from one template
         if inspect.isclass(obj) or inspect.isroutine(obj) or (callable(obj) and hasattr(obj, "__name__")):
             yield name, obj
@@ -191,9 +196,8 @@ def _home_of(obj, module):
     return ".".join(parts[: private[0]] if private else parts)
 
 
-def _documents_of(package):
-    """All documents of a package: tuples (package, module, name, kind, text)."""
-    seen = set()
+def _documents_of(package, seen):
+    """All documents of a package whose text is not in the set seen: tuples (package, module, name, kind, text)."""
 
     def document(home, name, kind, obj):
         text = _docstring(obj)
@@ -217,19 +221,21 @@ def _documents_of(package):
 
 def _collect(names):
     """Documents of all packages, by package and name."""
-    documents = []
+    documents, seen = [], set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # attributes of modules may warn when looked at
         for package in names:
-            documents += sorted(_documents_of(package), key=lambda document: document[2])
+            documents += sorted(_documents_of(package, seen), key=lambda document: document[2])
     return documents
 
 
 def _count(documents):
     """Count the words; what goes into the cache, a dict of lists."""
-    vectorizer = make_count_vectorizer(max_df=1.0)
-    counts = vectorizer.fit_transform(document[4] for document in documents)
-    long_enough = np.flatnonzero(counts.sum(axis=1).A1 >= _MIN_TOKENS)
+    vectorizer = make_count_vectorizer(max_df=1.0, dtype=np.int64)
+    counts = vectorizer.fit_transform([document[4] for document in documents] + ["placeholder"])[:-1]
+    long_enough = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel() >= _MIN_TOKENS)
+    if long_enough.size == 0:
+        raise ValueError(f"the packages have no public docstring of {_MIN_TOKENS} counted words; name others.")
     counts = counts[long_enough]
     counts.sort_indices()
     columns = zip(*(documents[i] for i in long_enough), strict=True)

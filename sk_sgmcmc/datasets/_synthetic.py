@@ -7,11 +7,13 @@ from sklearn.utils import Bunch
 from ..utils._seeds import seed_sequence
 
 
-def _log_dirichlet(rng, alpha, size):
+def _dirichlet(seed, alpha, size):
     """Dirichlet draws by way of log-gamma ones, so that small parameters give no row of zeros."""
     alpha = np.broadcast_to(alpha, size)
+    # A stream for each kind of number: the first rows are the same whatever the number of rows.
+    gamma_rng, uniform_rng = (np.random.default_rng(part) for part in seed.spawn(2))
     # log G(a) = log G(a + 1) + log(U) / a
-    logs = np.log(rng.standard_gamma(alpha + 1.0)) + np.log1p(-rng.random(size)) / alpha
+    logs = np.log(gamma_rng.standard_gamma(alpha + 1.0)) + np.log1p(-uniform_rng.random(size)) / alpha
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
 
@@ -76,11 +78,10 @@ def make_lda(
     alpha = _parameter(doc_topic_prior, n_components, "doc_topic_prior")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
     # A stream for each part, so that more documents leave the topics and the first documents' proportions alone.
-    topic_rng, theta_rng, length_rng, word_rng = (
-        np.random.default_rng(seed) for seed in seed_sequence(random_state).spawn(4)
-    )
-    components = _log_dirichlet(topic_rng, beta, (n_components, n_features))
-    doc_topics = _log_dirichlet(theta_rng, alpha, (n_samples, n_components))
+    topic_seed, theta_seed, length_seed, word_seed = seed_sequence(random_state).spawn(4)
+    length_rng, word_rng = np.random.default_rng(length_seed), np.random.default_rng(word_seed)
+    components = _dirichlet(topic_seed, beta, (n_components, n_features))
+    doc_topics = _dirichlet(theta_seed, alpha, (n_samples, n_components))
     lengths = np.asarray(document_length)
     if lengths.ndim == 0:
         lengths = length_rng.poisson(lengths, n_samples)
