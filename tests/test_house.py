@@ -399,6 +399,18 @@ def test_public_object_is_documented(module, name):
     assert doc["Summary"], "no summary line"
 
 
+@cache
+def objects_on_the_api_page():
+    """Everything that doc/api.rst lists; raises if it lists what does not exist."""
+    listed, module = [], ""
+    for line in (ROOT / "doc" / "api.rst").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = match.group(1)
+        elif match := re.fullmatch(r" {3}(\w+)", line):
+            listed.append(getattr(importlib.import_module(module), match.group(1)))
+    return listed
+
+
 @pytest.mark.parametrize("module, name", PUBLIC)
 def test_public_object_is_on_the_api_page(module, name):
     if name is None or name.startswith("__"):
@@ -406,17 +418,7 @@ def test_public_object_is_on_the_api_page(module, name):
     thing = getattr(importlib.import_module(module), name)
     if inspect.ismodule(thing):
         return
-    page = (ROOT / "doc" / "api.rst").read_text(encoding="utf-8")
-    listed = set()
-    current = ""
-    for line in page.splitlines():
-        match = re.match(r"\.\. (?:currentmodule|module):: (\S+)", line)
-        if match:
-            current = match.group(1)
-        elif re.match(r"\s+[\w.]+$", line):
-            listed.add(f"{current}.{line.strip()}")
-            listed.add(line.strip())
-    assert f"{module}.{name}" in listed, f"{module}.{name} is public and not in doc/api.rst"
+    assert any(thing is listed for listed in objects_on_the_api_page()), f"{module}.{name} is not in doc/api.rst"
 
 
 @over(sorted((ROOT / "examples").glob("*/plot_*.py")))
