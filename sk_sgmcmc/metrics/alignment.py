@@ -39,6 +39,12 @@ def align_topics(reference, topics):
     Notes
     -----
     The assignment is solved exactly (`scipy.optimize.linear_sum_assignment`).
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import align_topics
+    >>> align_topics([[0.9, 0.1], [0.2, 0.8]], [[0.1, 0.9], [0.7, 0.3]]).tolist()
+    [1, 0]
     """
     reference, topics = np.asarray(reference), np.asarray(topics)
     if reference.ndim != 2 or topics.ndim != 2 or reference.shape[1] != topics.shape[1]:

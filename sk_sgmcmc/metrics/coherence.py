@@ -85,6 +85,13 @@ def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
     G. Bouma (2009), Normalized (pointwise) mutual information in collocation extraction, GSCL. J. Lau, D. Newman and
     T. Baldwin (2014), Machine reading tea leaves, EACL, section 3. D. Mimno et al. (2011), Optimizing semantic
     coherence in topic models, EMNLP, equation 1 (a sum there, a mean here, so that n_words does not set the scale).
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import coherence
+    >>> X = [[1, 1, 0], [2, 1, 0], [0, 0, 1], [0, 0, 1]]
+    >>> coherence([[0, 1], [0, 2]], X).tolist()
+    [1.0, -1.0]
     """
     if measure not in ("npmi", "umass"):
         raise ValueError(f'measure must be "npmi" or "umass", got {measure!r}.')

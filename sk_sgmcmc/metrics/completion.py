@@ -44,9 +44,9 @@ def document_completion(
     ----------
     observed, hidden : array-like or sparse of shape (n_samples, n_features)
         The two parts of the documents, see `split_tokens`.
-    topics : array of shape (n_components, n_features), (n_draws, n_components, n_features) or \
-(n_chains, n_draws, n_components, n_features), or a sequence of (n_components, n_features)
-        Word probabilities of the topics; rows sum to 1.
+    topics : array of shape (..., n_components, n_features), or list of (n_components, n_features)
+        Word probabilities of the topics; rows sum to 1. Leading axes, (n_draws,) or (n_chains, n_draws), are draws to
+        be averaged over, in this order. In a list, draws may differ in their number of topics.
     doc_topic_prior : float, array or callable, default=0.1
         The Dirichlet parameter alpha. An array of shape (n_components,) for all documents,
         (n_samples, n_components) for each document, or (n_draws, 1 or n_samples, 1 or n_components) for each draw;
@@ -89,6 +89,19 @@ def document_completion(
     H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009), Evaluation methods for topic models, ICML, section 5.1
     (document completion). J. Baker, P. Fearnhead, E. Fox and C. Nemeth (2018), Large-scale stochastic sampling from
     the probability simplex, NeurIPS, section 4.2 (running average).
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
+    >>> data = make_lda(random_state=0)
+    >>> observed, hidden = split_tokens(data.data)
+    >>> five = document_completion(observed, hidden, data.components)
+    >>> four = document_completion(observed, hidden, data.components[:4])
+    >>> five.perplexity < four.perplexity
+    True
+    >>> paired_difference(five, four).z > 5
+    True
     """
     observed = Corpus.from_counts(observed, input_name="observed", whom="document_completion")
     hidden = Corpus.from_counts(hidden, input_name="hidden", whom="document_completion")
@@ -187,9 +200,11 @@ def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_job
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
         Counts.
-    topics : as for `document_completion`
-        Several draws must have their topics in the same order (see `align_draws`): proportions are averaged.
-    doc_topic_prior : as for `document_completion`, default=0.1
+    topics : array of shape (..., n_components, n_features)
+        As for `document_completion`. Several draws must have their topics in the same order (see `align_draws`):
+        proportions are averaged.
+    doc_topic_prior : float, array or callable, default=0.1
+        As for `document_completion`.
     n_updates : int, default=50
         Number of fixed-point steps.
     n_jobs : int, default=None

@@ -112,6 +112,14 @@ def effective_sample_size(draws, kind="bulk"):
     A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner (2021), Rank-normalization, folding, and
     localization: an improved R-hat for assessing convergence of MCMC, Bayesian Analysis 16, sections 3.2 and 4.
     C. J. Geyer (1992), Practical Markov chain Monte Carlo, Stat. Sci. 7, section 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import effective_sample_size
+    >>> draws = np.random.default_rng(0).normal(size=(4, 1000))
+    >>> effective_sample_size(draws) > 3000 > effective_sample_size(draws.cumsum(axis=1))
+    True
     """
     if kind == "mean":
         return _per_column(lambda x: _ess(_split(x)), draws)

@@ -117,6 +117,15 @@ def rosenblatt_ks(draws, concentration, *, log=False):
     float
         Mean over the d - 1 coordinates of `ks_distance`; about 0.87 / sqrt(n_draws) for exact independent draws.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import rosenblatt_ks
+    >>> a = np.array([800.1, 100.1, 0.1, 0.1])
+    >>> draws = np.random.default_rng(0).dirichlet(a, size=1000)
+    >>> rosenblatt_ks(draws, a) < 0.04 < rosenblatt_ks(draws + 1e-6, a)
+    True
+
     References
     ----------
     J. Baker, P. Fearnhead, E. Fox and C. Nemeth (2018), Large-scale stochastic sampling from the probability simplex,
