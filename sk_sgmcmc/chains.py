@@ -17,6 +17,7 @@ from joblib.parallel import get_active_backend
 # Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer rather than more.
 DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
+TINY = 1e-300  # what a cell that underflows is set to, so that no row sums to 0
 LOOK_AROUND_SECONDS = 0.5
 
 

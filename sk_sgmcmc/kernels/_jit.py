@@ -59,6 +59,7 @@ _cache_warned = False
 def _njit(function, **options):
     """`numba.njit` with a disk cache, or without one where no place for it can be written."""
     global _cache_warned
+    options["error_model"] = "numpy"  # a division by zero gives inf, as in NumPy; kernels never raise
     try:
         return numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError as error:

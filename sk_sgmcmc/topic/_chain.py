@@ -4,14 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..chains import Chain
+from ..chains import TINY, Chain
 from ..samplers._base import load_kernel
+from ._collapsed import CollapsedSweeps, fitted_doc_prior
+from ._start import soft_start
 from ._waiting import WaitingTopics
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
-# Documents whose random assignment makes the first topics of a chain without stored assignments.
-_START_DOCS = 2000
 
 
 class TokenData:
@@ -53,8 +53,9 @@ class TopicChain(Chain):
     plan : DrawPlan
     sampler : Sampler
         Resolved: with ``step_size_``.
-    topic_word_prior : ndarray of shape (n_words, n_topics)
-        May be a broadcast view.
+    word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
+        The topics' prior.
+    n_words : int
     doc_topic_prior : ndarray of shape (n_topics,)
     learn_doc_topic_prior : bool
         Fit it during burn-in.
@@ -64,8 +65,9 @@ class TopicChain(Chain):
     n_sweeps : tuple of int
         Gibbs sweeps over a minibatch thrown away, and sweeps averaged.
     n_warm : int
-        First steps of a stored chain in which topics are set to their conditional mean instead of being drawn: a
-        start, not part of the chain, that leaves a random assignment several times as fast.
+        First steps of a stored chain that are collapsed Gibbs sweeps, as part of burn-in.
+    init : {"soft", "random"}
+        Start from assignments by a streaming pass, see `soft_start`, or at random.
     """
 
     _unpickled = ("data", "_slot", "_active", "_pool")
@@ -75,26 +77,33 @@ class TopicChain(Chain):
         seed,
         plan,
         sampler,
-        topic_word_prior,
+        word_prior,
+        n_words,
         doc_topic_prior,
         *,
         learn_doc_topic_prior=False,
         stored=True,
         n_sweeps=(0, 1),
         n_warm=0,
+        init="soft",
     ):
         super().__init__(seed, plan)
         self.sampler = sampler
-        self.topic_word_prior = topic_word_prior
+        self.word_prior = word_prior
+        self.n_words = n_words
         self.doc_topic_prior = np.array(doc_topic_prior, dtype=np.float64)
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.stored = stored
         self.n_sweeps = n_sweeps
         self.n_warm = n_warm if stored else 0
+        self.init = init
         self.sweep_seed = int(self.rng.integers(2**62))
         self.topics = None
+        self.collapsed = None
         self.counts = None
         self.z = None
+        self.next_doc = 0
+        self.n_passes = 0
         self.forget_batches()
 
     @property
@@ -102,37 +111,56 @@ class TopicChain(Chain):
         """Number of topics."""
         return self.doc_topic_prior.size
 
+    @property
+    def topic_word_prior(self):
+        """The topics' prior, (n_words, n_topics); a view that costs no memory where it is one number."""
+        return np.broadcast_to(self.word_prior, (self.n_words, self.n_topics))
+
+    @property
+    def is_started(self):
+        """Whether the chain has a state yet."""
+        return self.topics is not None or self.collapsed is not None
+
     def bind(self, data):
         self.data = data
         self._slot = np.full(data.n_words, -1, dtype=np.int32)
         self._active = np.empty(data.n_words, dtype=np.int64)
         self._pool = None
-        if self.topics is None:
+        if self.init == "random" and not self.is_started:
             self._start()
         return self
 
     def _start(self):
-        """Random assignments, and the topics they give in the mean."""
+        """Assignments to start from, and what the chain keeps of them."""
         data = self.data
-        n_tokens = data.words.size if self.stored else data.token_ptr[min(data.n_docs, _START_DOCS)]
-        z = self.rng.integers(self.n_topics, size=n_tokens, dtype=np.uint16)
-        counts = np.zeros(self.topic_word_prior.shape)
-        load_kernel("signals.lda.count_assignments")(data.words[:n_tokens], data.weights[:n_tokens], z, counts)
-        shape_mass = self.topic_word_prior.sum(axis=0)
+        z = self.rng.integers(self.n_topics, size=data.words.size, dtype=np.uint16)
+        if self.init == "soft":
+            soft_start(data, self.doc_topic_prior, float(np.mean(self.word_prior)), self.rng, z)
         if self.stored:
-            self.z, self.counts = z, counts
-            shape_mass = shape_mass + counts.sum(axis=0)
-        else:
-            counts *= data.total_samples / max(1, min(data.n_docs, _START_DOCS))
-        self._start_topics(counts, shape_mass)
+            self.z = z
+            self.collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
+            if self.n_warm == 0:
+                self._start_topics()
+            return
+        counts = np.zeros((self.n_words, self.n_topics))
+        load_kernel("signals.lda.count_assignments")(data.words, data.weights, z, counts)
+        counts *= data.total_samples / data.n_docs
+        self._make_topics(counts)
 
-    def _start_topics(self, counts, shape_mass):
+    def _start_topics(self):
+        """Leave the collapsed sweeps of burn-in: topics become part of the state."""
+        self.counts = np.array(self.collapsed.counts, dtype=np.float64)
+        self.collapsed = None
+        self._make_topics(self.counts)
+
+    def _make_topics(self, counts):
         cells = self.topic_word_prior + counts
+        waiting = cells if self.stored else self.topic_word_prior
         if self.sampler._coordinates == "log":
             cells = np.log(cells) - np.log(cells[-1])
         elif getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
-        self.topics = WaitingTopics(self.sampler, cells, shape_mass)
+        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0))
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""
@@ -150,9 +178,41 @@ class TopicChain(Chain):
         return batch
 
     def _advance(self, until):
-        self.one_step(self._next_batch())
+        if not self.is_started:
+            self._start()
+        if self.step < self.n_warm:
+            self._warm_step()
+        else:
+            if self.topics is None:
+                self._start_topics()
+            self.one_step(self._next_batch())
         if self.plan.wants(self.step):
             self.keep(self._public(self.topics))
+
+    def _warm_step(self):
+        """A step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
+
+        They have the same stationary law as the steps that follow, and reach it sooner.
+        """
+        data = self.data
+        left = min(data.n_batch, data.n_docs)
+        while left > 0:
+            stop = min(self.next_doc + left, data.n_docs)
+            self.collapsed.sweep(data, self.next_doc, stop, self.doc_topic_prior, self.rng)
+            left -= stop - self.next_doc
+            self.next_doc = stop % data.n_docs
+            if self.next_doc == 0:
+                self.n_passes += 1
+                self._learn_from_stored()
+        self.step += 1
+
+    def _learn_from_stored(self):
+        """Fit the documents' prior to the stored assignments, after the fifth pass of burn-in and every tenth."""
+        if not self.learn_doc_topic_prior or self.step >= self.plan.n_burn or self.n_passes % 10 != 5:
+            return
+        self.doc_topic_prior = fitted_doc_prior(self.data, self.z, self.doc_topic_prior)
+        if self.collapsed is not None:
+            self.collapsed.prior_changed()
 
     def one_step(self, docs):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
@@ -160,22 +220,14 @@ class TopicChain(Chain):
         data, topics = self.data, self.topics
         n_active = load_kernel("signals.lda.find_active")(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
-        shape = self._waiting_shape(rows)
-        warm = self.step < self.n_warm
-        if warm:
-            phi, prior_cdf = self._tables(shape, np.arange(n_active), topics.shape_mass)
-        else:
-            cells, total = topics.wake(rows, shape, hyper, self.rng)
-            phi, prior_cdf = self._tables(cells, rows, total)
-        counts, doc_counts = self._assign(docs, phi, prior_cdf)
+        cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng)
+        counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
         load_kernel("signals.lda.clear_active")(rows, self._slot)
-        if self.learn_doc_topic_prior and self.step < self.plan.n_burn:
-            self._learn_doc_topic_prior(docs, doc_counts)
         if self.stored:
-            gained = topics.shape_mass if warm else np.empty(self.n_topics)
-            load_kernel("signals.lda.add_rows")(self.counts, rows, counts, gained)
-        if not warm:
-            self._move(docs, rows, counts, hyper)
+            self.counts[rows] += counts
+        elif self.learn_doc_topic_prior and self.step < self.plan.n_burn:
+            self._learn_from_minibatch(docs, doc_counts)
+        self._move(docs, rows, counts, hyper)
         self.step += 1
 
     def _move(self, docs, rows, counts, hyper):
@@ -240,63 +292,69 @@ class TopicChain(Chain):
             parts[0] += part
         return parts[0], doc_counts
 
-    def _learn_doc_topic_prior(self, docs, doc_counts):
-        """One damped fixed-point step of the Dirichlet prior on the minibatch's document-topic counts."""
-        lengths = doc_counts.sum(axis=1)
+    def _learn_from_minibatch(self, docs, doc_counts):
+        """One damped fixed-point step of the documents' prior on the minibatch's document-topic counts."""
+        counts = doc_counts / self.n_sweeps[1]
+        lengths = counts.sum(axis=1)
         used = lengths > 0
-        new = load_kernel("dirichlet.fixed_point")(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
-        share = docs.size / self.data.n_docs
-        self.doc_topic_prior += min(1.0, max(share, 0.05)) * (new - self.doc_topic_prior)
+        new = load_kernel("dirichlet.fixed_point")(counts[used], lengths[used], self.doc_topic_prior, 1.0)
+        share = docs.size / max(docs.size, self.data.total_samples)
+        self.doc_topic_prior = self.doc_topic_prior + max(share, 0.05) * (new - self.doc_topic_prior)
 
     # -- draws ---------------------------------------------------------------------------------------------------
 
     def _public(self, topics):
-        """The state of ``topics`` as a draw; brings all words up to date in it."""
-        all_words = np.arange(self.topic_word_prior.shape[0])
-        if self.step < self.n_warm:
-            components = self.mean_topics()
+        """The state as a draw; brings all words of ``topics`` up to date."""
+        if topics is None:
+            cells = np.maximum(self.rng.standard_gamma(self.topic_word_prior + self.collapsed.counts), TINY)
+            components = cells / cells.sum(axis=0)
         else:
-            components = topics.all_up_to_date(self._waiting_shape(all_words), self._hyper(), self.rng)
+            components = topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
         draw = {"components": np.ascontiguousarray(components.T, dtype=np.float32)}
         if self.learn_doc_topic_prior:
             draw["doc_topic_prior"] = self.doc_topic_prior.copy()
         return draw
 
     def current(self):
-        twin = self.copy_for_looking()
-        return twin._public(self.topics.copy())
-
-    def mean_topics(self):
-        """Conditional mean of the topics given the stored assignments, (n_words, n_topics), columns summing to 1."""
-        shape = self.topic_word_prior + self.counts
-        return shape / shape.sum(axis=0)
+        if not self.is_started:
+            self._start()
+        return self.copy_for_looking()._public(None if self.topics is None else self.topics.copy())
 
     def present_topics(self):
-        """The topics as they are, without the noise of a draw where assignments are stored; (n_words, n_topics)."""
-        return self.mean_topics() if self.stored else self.current()["components"].T
+        """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""
+        if not self.stored:
+            return self.current()["components"].T
+        if not self.is_started:
+            self._start()
+        shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
+        return shape / shape.sum(axis=0)
 
     # -- streams -------------------------------------------------------------------------------------------------
 
     def start_streaming(self, sampler, plan, n_sweeps):
         """Go over from stored to fresh assignments: the stored ones stay in the shapes, as counts."""
-        self.topics.all_up_to_date(self._waiting_shape(np.arange(len(self.topic_word_prior))), self._hyper(), self.rng)
+        if not self.is_started:
+            self._start()
+        if self.topics is None:
+            self._start_topics()
+        self.topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
         self.sampler = self.topics.sampler = sampler
         self.stored, self.z, self.plan, self.n_sweeps, self.n_warm = False, None, plan, n_sweeps, 0
         self.kept, self.kept_steps, self.n_kept = {}, [], 0
 
-    def extend_vocabulary(self, topic_word_prior):
-        """Take a longer prior (n_words, n_topics): new words start with prior draws, also in the draws kept."""
-        n_old = self.topic_word_prior.shape[0]
-        new = np.ascontiguousarray(topic_word_prior[n_old:])
-        self.topic_word_prior = topic_word_prior
+    def extend_vocabulary(self, word_prior, n_words):
+        """Go on with ``n_words`` words: the new ones start with prior draws, also in the draws kept."""
+        n_old, self.n_words, self.word_prior = self.n_words, n_words, word_prior
+        new = np.ascontiguousarray(self.topic_word_prior[n_old:])
+        if self.topics is None:
+            self._start_topics()
         if self.counts is not None:
             self.counts = np.vstack([self.counts, np.zeros(new.shape)])
-        mass = self.topics.mass
+        share = (new / (self.topics.mass + new.sum(axis=0))).T.astype(np.float32)
         self.topics.extend(new, self.rng)
         if "components" in self.kept:
             old = self.kept["components"]
-            share = (new / (mass + new.sum(axis=0))).T.astype(np.float32)
-            grown = np.empty((*old.shape[:2], len(topic_word_prior)), dtype=old.dtype)
+            grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
             grown[..., :n_old] = old * (1.0 - share.sum(axis=1, keepdims=True))
             grown[..., n_old:] = share
             self.kept["components"] = grown

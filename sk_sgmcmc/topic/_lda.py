@@ -19,7 +19,7 @@ _TOKENS_PER_CELL = 2.5
 _MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
 _STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
 _FRESH_STEPS = 1000
-# Share of burn-in in which topics are set to their mean, see TopicChain.
+# Share of burn-in made of collapsed sweeps, see TopicChain.
 _WARM_SHARE = 0.7
 
 
@@ -52,6 +52,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
     n_sweeps : tuple of two int, default=(5, 5)
         For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged. Averaging narrows the posterior
         slightly, in proportion to the step size; (k, 1) does not.
+    init : {"soft", "random"}, default="soft"
+        Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
     total_samples : int or None, default=None
         Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
     new_features : {"error", "extend"}, default="error"
@@ -102,8 +104,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
     -----
     With stored assignments and the default infinite step size, a step draws the topics' cells for the words of the
     minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own, and then the
-    assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in set
-    topics to their conditional mean instead, which leaves the random start several times as fast.
+    assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in are
+    collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
 
     Interrupting a fit (Ctrl-C) leaves a fitted estimator; `resume` goes on.
 
@@ -136,6 +138,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         "topic_prior": [StrOptions({"dirichlet"})],
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "n_sweeps": [tuple, list],
+        "init": [StrOptions({"soft", "random"})],
         "total_samples": [Interval(Real, 1, None, closed="left"), None],
         "new_features": [StrOptions({"error", "extend"})],
     }
@@ -150,6 +153,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         topic_prior="dirichlet",
         assignments="auto",
         n_sweeps=(5, 5),
+        init="soft",
         total_samples=None,
         new_features="error",
         n_iter=None,
@@ -169,6 +173,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         self.topic_prior = topic_prior
         self.assignments = assignments
         self.n_sweeps = n_sweeps
+        self.init = init
         self.total_samples = total_samples
         self.new_features = new_features
         self.n_iter = n_iter
@@ -225,11 +230,13 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
                 plan,
                 self.sampler_,
                 word_prior,
+                corpus.n_words,
                 doc_prior,
                 learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
                 stored=stored,
                 n_sweeps=(0, 1) if stored else n_sweeps,
                 n_warm=int(_WARM_SHARE * plan.n_burn),
+                init=self.init,
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
@@ -244,7 +251,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _priors(self, n_words):
-        """Checked priors: (n_topics,) and (n_words, n_topics), the latter a broadcast view where it is a number."""
+        """Checked priors: (n_topics,), and a number, (n_words, 1) or (n_words, n_topics)."""
         K = self.n_components
         alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
         alpha = np.asarray(alpha, dtype=np.float64)
@@ -258,7 +265,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
                 )
             if not (np.all(value > 0) and np.all(np.isfinite(value))):
                 raise ValueError(f"{name} must be positive and finite, its smallest entry is {value.min():g}.")
-        word_prior = np.broadcast_to(beta, (K, n_words)).T
+        word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
 
     def _checked_sweeps(self):

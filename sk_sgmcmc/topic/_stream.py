@@ -52,7 +52,8 @@ class StreamingMixin:
             chains = [
                 TopicChain(
                     seed, StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components),
-                    self.sampler_, word_prior, doc_prior, n_sweeps=n_sweeps, stored=False,
+                    self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps, stored=False,
+                    init=self.init,
                     learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
                 )
                 for seed in self._chain_seeds()[1:]
@@ -100,4 +101,4 @@ class StreamingMixin:
         self.n_features_in_ = self.feature_names_in_.size
         _, word_prior = self._priors(self.n_features_in_)
         for chain in self._chains:
-            chain.extend_vocabulary(word_prior)
+            chain.extend_vocabulary(word_prior, self.n_features_in_)
