@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import importlib.metadata
 import os
 import tempfile
 from pathlib import Path
@@ -15,9 +16,10 @@ def _cache_folder():
     """Folder for numba's cache, named by a hash of all kernels.
 
     numba looks only at the file in which a cached function stands: edit a helper in another file, and its callers
-    are loaded from the cache as they were. Another text in any kernel therefore means another folder.
+    are loaded from the cache as they were. Another text in any kernel therefore means another folder. So does another
+    numba: it writes the index of its cache before the data, so that a second process could take data of the old one.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(importlib.metadata.version("numba").encode())
     for path in sorted((ROOT / "sk_sgmcmc" / "kernels").rglob("*.py")):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     name = f"kernels-{digest.hexdigest()[:16]}"
