@@ -51,6 +51,10 @@ I1_IN = read_only(I8, 1)
 # One signature for every sampler's transition kernels, see ``doc/developer/kernels.rst``:
 # (theta, aux, scalars, signal, extra, hyper, rows, rng) -> status
 TRANSITION = I8(F2, F3, F1, F2_IN, F1_IN, F1_IN, I1_IN, RNG)
+# What a Metropolis trajectory asks of a geometry: move along the flow of the kinetic energy for a time, and project a
+# momentum onto the tangent space. (theta, momentum, inverse_mass, time) and (theta, momentum) -> status
+FLOW = I8(F2, F2, F2_IN, F8)
+PROJECT = I8(F2, F2)
 
 _lock = threading.RLock()
 _cache_warned = False

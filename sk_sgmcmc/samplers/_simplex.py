@@ -109,8 +109,8 @@ class SGRLD(Sampler):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the drift; the noise has variance :math:`2 h G^{-1}`. (The papers' :math:`\epsilon` is
         :math:`2 h`.)
-    parameterization : {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}, \
-            default="expanded-mean"
+    parameterization : str, default="expanded-mean"
+        One of "expanded-mean", "expanded-natural", "reduced-mean" and "reduced-natural".
         The coordinates of the simplex. Only the first is safe for rare cells: it mirrors at 0, the natural ones
         divide by the probability.
 
