@@ -79,8 +79,8 @@ class DenseChain(Chain):
         self.sampler = sampler
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
-        self.aux = np.zeros((max(sampler._n_aux, 1 if geometry == "simplex" else 0), *self.theta.shape))
-        self.scalars = np.zeros(sampler._n_scalars)
+        self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
+        self._keeps_aux = self.aux.shape[0] > 0 and geometry in ("simplex", "positive")
         self.shuffle_seed = shuffle_seed
         self.starts = np.empty(0, dtype=np.int64)
         self._piece = _FIRST_PIECE
@@ -111,21 +111,14 @@ class DenseChain(Chain):
         return starts
 
     def _advance(self, until):
-        from .kernels.runners import run_dense
-
         dense = self.data[0]
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
-            self.kept["aux"] = np.empty((self.plan.n_draws if self.aux.shape[0] else 0, *self.theta.shape))
+            self.kept["aux"] = np.empty((self.plan.n_draws, *(self.theta.shape if self._keeps_aux else (0, 0))))
         n = min(self._piece, until - self.step, self._steps_left_in_epoch())
         slots = self.plan.slots(self.step, self.step + n)
-        advance, step = self.sampler._kernels(self.geometry)
         began = time.monotonic()
-        status, made = run_dense(
-            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
-            dense.n_rows / dense.n_batch, self.sampler._hyper(self.step, self.step + n), slots, self.kept["theta"],
-            self.kept["aux"], advance.compiled, dense.signal.compiled, step.compiled, self.rng,
-        )  # fmt: skip
+        status, made = self._call_runner(slots, self.sampler._hyper(self.step, self.step + n))
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
             raise ChainDivergedError(
@@ -141,6 +134,22 @@ class DenseChain(Chain):
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
 
+    def _call_runner(self, slots, hypers):
+        """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
+        from .kernels import runners
+
+        dense, kept = self.data[0], self.kept["theta"]
+        kept_aux = self.kept["aux"] if self._keeps_aux else np.empty((0, *self.theta.shape))
+        state = self.theta, self.aux, self.scalars, *self._rows, dense.params
+        first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
+        signal = dense.signal.compiled
+        if self.sampler._runner == "metropolis":
+            return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
+        return runners.run_dense(
+            *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
+            kept_aux, first, signal, second, self.rng,
+        )  # fmt: skip
+
     def _steps_left_in_epoch(self):
         """Steps until new minibatches must be drawn: a piece never looks beyond, so its length changes no draw."""
         dense = self.data[0]
@@ -150,4 +159,23 @@ class DenseChain(Chain):
 
     def current(self):
         """The present state."""
-        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self.aux.shape[0] else np.empty((0, 0))}
+        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self._keeps_aux else np.empty((0, 0))}
+
+
+def report_state(sampler, chains):
+    """Write onto the fitted sampler what its chains have learnt: masses, and adapted step sizes of trajectories."""
+    if not hasattr(sampler, "mass"):
+        return
+    from .kernels import mass as at
+
+    D = chains[0].theta.size
+    scalars = [chain.scalars for chain in chains]
+    kind = int(scalars[0][at.KIND])
+    if kind:
+        m = D if kind == at.DIAGONAL else D * D
+        shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
+        sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
+        sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+    if sampler._runner == "metropolis":
+        sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
+        sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, chains[0].step)

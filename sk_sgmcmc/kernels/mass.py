@@ -12,8 +12,8 @@ from ._jit import helper
 (
     STARTED, XI, Q, Q_MASS, H0, KIND, LEARNING, COUNT, WANTED, N_UPDATES, STEP, FREEZE_AT, SHRINKAGE, LOWEST, HIGHEST,
     DECAY, GROWTH, SPACING, SPACING_POWER, NEXT_TEST, N_TESTS, TEST_SUM, TEST_SQUARES, WIDTH, Q_SQUARES, N_ACCEPTED,
-    LOG_FACTOR, LAST_ENERGY,
-) = range(28)  # fmt: skip
+    LOG_FACTOR, LAST_ENERGY, ADAPTED,
+) = range(29)  # fmt: skip
 HEAD = 32
 IDENTITY, DIAGONAL, FULL = 0, 1, 2
 
@@ -62,10 +62,11 @@ def draw_momentum(scalars, out, rng):
             out[i // width, i % width] *= scalars[HEAD + D + i]
     elif kind == 2:
         lo = HEAD + D * D
-        for i in range(D - 1, -1, -1):  # from below, so that no entry is used after it was overwritten
+        white = out.copy()
+        for i in range(D):
             total = 0.0
-            for j in range(i + 1):
-                total += scalars[lo + i * D + j] * out[j // width, j % width]
+            for j in range(D):
+                total += scalars[lo + i * D + j] * white[j // width, j % width]
             out[i // width, i % width] = total
 
 
@@ -77,92 +78,6 @@ def kinetic(p, velocity):
         for k in range(p.shape[1]):
             total += p[r, k] * velocity[r, k]
     return total
-
-
-@helper
-def cholesky(a):
-    """Lower root of a symmetric matrix, in place; False where it is not positive definite."""
-    n = a.shape[0]
-    for j in range(n):
-        total = a[j, j]
-        for k in range(j):
-            total -= a[j, k] * a[j, k]
-        if not total > 0.0:
-            return False
-        a[j, j] = np.sqrt(total)
-        for i in range(j + 1, n):
-            total = a[i, j]
-            for k in range(j):
-                total -= a[i, k] * a[j, k]
-            a[i, j] = total / a[j, j]
-        for i in range(j):
-            a[i, j] = 0.0
-    return True
-
-
-@helper
-def inverse_of(a):
-    """Inverse of a positive definite matrix; zeros where it is not one."""
-    n = a.shape[0]
-    root = a.copy()
-    out = np.zeros((n, n))
-    if not cholesky(root):
-        return out
-    for c in range(n):
-        column = np.zeros(n)
-        for i in range(n):
-            total = 1.0 if i == c else 0.0
-            for k in range(i):
-                total -= root[i, k] * column[k]
-            column[i] = total / root[i, i]
-        for i in range(n - 1, -1, -1):
-            total = column[i]
-            for k in range(i + 1, n):
-                total -= root[k, i] * column[k]
-            column[i] = total / root[i, i]
-        out[:, c] = column
-    return out
-
-
-@helper
-def spectral_bound(a, low, high):
-    """Clip the eigenvalues of a symmetric matrix into [low, high], by cyclic Jacobi rotations; a new matrix."""
-    n = a.shape[0]
-    b = a.copy()
-    v = np.eye(n)
-    for _ in range(30):
-        off = 0.0
-        size = 0.0
-        for i in range(n):
-            size += b[i, i] * b[i, i]
-            for j in range(i):
-                off += b[i, j] * b[i, j]
-        if off <= 1e-24 * size:
-            break
-        for i in range(n - 1):
-            for j in range(i + 1, n):
-                if b[i, j] == 0.0:
-                    continue
-                tau = (b[j, j] - b[i, i]) / (2.0 * b[i, j])
-                t = (1.0 if tau >= 0.0 else -1.0) / (abs(tau) + np.sqrt(1.0 + tau * tau))
-                c = 1.0 / np.sqrt(1.0 + t * t)
-                s = t * c
-                for k in range(n):
-                    x, y = b[k, i], b[k, j]
-                    b[k, i], b[k, j] = c * x - s * y, s * x + c * y
-                for k in range(n):
-                    x, y = b[i, k], b[j, k]
-                    b[i, k], b[j, k] = c * x - s * y, s * x + c * y
-                for k in range(n):
-                    x, y = v[k, i], v[k, j]
-                    v[k, i], v[k, j] = c * x - s * y, s * x + c * y
-    out = np.zeros((n, n))
-    for k in range(n):
-        value = min(max(b[k, k], low), high)
-        for i in range(n):
-            for j in range(n):
-                out[i, j] += value * v[i, k] * v[j, k]
-    return out
 
 
 @helper
@@ -198,19 +113,23 @@ def maximise(scalars, D):
             for j in range(D):
                 S[i, j] = (1.0 - share) * scalars[HEAD + 2 * m + i * D + j] / n
             S[i, i] += share * mean
-        inverse = inverse_of(S)
         factor = max(n - D - 1.0, 1.0) / n
-        W = np.empty((D, D))
-        for i in range(D):
-            for j in range(D):
-                W[i, j] = (1.0 - kappa) * scalars[HEAD + i * D + j] + kappa * factor * inverse[i, j]
-        W = spectral_bound(W, low, high)
-        M = inverse_of(W)
-        if cholesky(M):
-            for i in range(D):
-                for j in range(D):
-                    scalars[HEAD + i * D + j] = W[i, j]
-                    scalars[HEAD + m + i * D + j] = M[i, j]
+        W = (1.0 - kappa) * scalars[HEAD : HEAD + m].copy().reshape((D, D))
+        if np.isfinite(S.sum()):  # the eigensolver would raise
+            values, vectors = np.linalg.eigh(S)
+            for k in range(D):
+                scale = kappa * factor / max(values[k], 1e-12 * values[D - 1])
+                for i in range(D):
+                    for j in range(D):
+                        W[i, j] += scale * vectors[i, k] * vectors[j, k]
+            values, vectors = np.linalg.eigh(W)
+            scalars[HEAD : HEAD + m] = 0.0
+            for k in range(D):
+                value = min(max(values[k], low), high)
+                for i in range(D):
+                    scalars[HEAD + m + i * D + k] = vectors[i, k] / np.sqrt(value)
+                    for j in range(D):
+                        scalars[HEAD + i * D + j] += value * vectors[i, k] * vectors[j, k]
         for i in range(D):
             for j in range(D):
                 fitted += scalars[HEAD + i * D + j] * scalars[HEAD + 2 * m + i * D + j] / (n * D)

@@ -1,10 +1,26 @@
 """Names of samplers, and which of them fit a model."""
 
+from ._euclidean import HMC, SGHMC, SGLD
+from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
+from ._thermostats import SGNHT, SGNPHMC
+
+
+def _with_learnt_mass(cls):
+    def make():
+        return cls(mass=MonteCarloEM())
+
+    make._fits, make.__name__ = cls._fits, cls.__name__
+    return make
+
 
 # Every name a string may give. A value is called without arguments to make the sampler.
-SAMPLERS = {cls._name: cls for cls in (SCIR, SGRLD, ExponentialOU, ExactDirichlet, Gibbs)}
+SAMPLERS = {
+    cls._name: cls for cls in (SCIR, SGRLD, ExponentialOU, ExactDirichlet, Gibbs, SGLD, SGHMC, SGNHT, SGNPHMC, HMC)
+}
+LEARNT_MASS = {f"{cls._name}-em": _with_learnt_mass(cls) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
+SAMPLERS.update(LEARNT_MASS)
 
 
 def make_sampler(sampler):
