@@ -25,9 +25,7 @@ class DenseGradient:
     def __call__(self, theta, rows=slice(None)):
         """Log density and gradient, flat, estimated from some of the rows or on all of them."""
         dense = self.dense
-        X, y, weight = (
-            np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight)
-        )
+        X, y, weight = (np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
         out, extra = np.empty(self.shape), np.zeros(max(1, self.shape[1]))
         scale = dense.n_rows / X.shape[0]
         status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)

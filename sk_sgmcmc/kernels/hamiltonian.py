@@ -7,7 +7,7 @@ Each step reads one gradient, at the place where the runner left the state.
 import numpy as np
 
 from ._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
-from .mass import HEAD, STARTED, XI, draw_momentum, kinetic, kind_of, learn_mass, times_inverse_mass
+from .mass import HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
 
 
 @helper

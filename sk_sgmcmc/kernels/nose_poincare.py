@@ -12,7 +12,6 @@ from .hamiltonian import kick
 from .mass import (
     DECAY,
     H0,
-    HEAD,
     LAST_ENERGY,
     LEARNING,
     N_UPDATES,

@@ -151,9 +151,7 @@ class SGHMC(_Euclidean):
         "temperature": _POSITIVE,
     }
 
-    def __init__(
-        self, step_size="auto", friction=1.0, scheme="baoab", noise_estimate=0.0, mass=None, temperature=1.0
-    ):
+    def __init__(self, step_size="auto", friction=1.0, scheme="baoab", noise_estimate=0.0, mass=None, temperature=1.0):
         self.step_size = step_size
         self.friction = friction
         self.scheme = scheme
