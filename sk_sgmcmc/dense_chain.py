@@ -111,7 +111,6 @@ class DenseChain(Chain):
         return starts
 
     def _advance(self, until):
-        dense = self.data[0]
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
             self.kept["aux"] = np.empty((self.plan.n_draws, *(self.theta.shape if self._keeps_aux else (0, 0))))

@@ -19,10 +19,9 @@ IDENTITY, DIAGONAL, FULL = 0, 1, 2
 
 
 @helper
-def block(scalars, kind, D, which):
-    """Where block ``which`` begins (0: inverse mass, 1: root of the mass, 2: E-step sums), and how long it is."""
-    m = D if kind == 1 else D * D if kind == 2 else 0
-    return HEAD + which * m, m
+def block(kind, D, which):
+    """Where block ``which`` of a diagonal or full mass begins; 0: inverse mass, 1: root of the mass, 2: E-step sums."""
+    return HEAD + which * (D if kind == 1 else D * D)
 
 
 @helper
@@ -154,7 +153,7 @@ def learn_mass(scalars, p, velocity, rng):
     kind = kind_of(scalars)
     D = p.size
     width = p.shape[1]
-    lo, m = block(scalars, kind, D, 2)
+    lo = block(kind, D, 2)
     for i in range(D):
         x = p[i // width, i % width]
         if kind == 1:

@@ -41,7 +41,8 @@ class SGLD(_Euclidean):
     r"""Stochastic-gradient Langevin dynamics; with all the data at every step, the unadjusted Langevin algorithm.
 
     Targets the posterior with an error of order ``step_size``. On a Gaussian of precision :math:`\lambda` the variance
-    is :math:`\frac{1}{\lambda (1 - h \lambda / 2)}` exactly, plus :math:`\frac{h}{\lambda (2 - h \lambda)}` times the variance of the gradient.
+    is :math:`1 / (\lambda (1 - h \lambda / 2))` exactly, plus :math:`h / (\lambda (2 - h \lambda))` times the variance
+    of the gradient.
 
     Parameters
     ----------
