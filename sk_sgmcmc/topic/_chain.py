@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..chains import TINY, Chain
-from ..samplers._base import load_kernel
 from ._collapsed import CollapsedSweeps, fitted_doc_prior
 from ._start import soft_start
 from ._waiting import WaitingTopics
@@ -142,8 +141,10 @@ class TopicChain(Chain):
             if self.n_warm == 0:
                 self._start_topics()
             return
+        from ..kernels.signals.lda import count_assignments
+
         counts = np.zeros((self.n_words, self.n_topics))
-        load_kernel("signals.lda.count_assignments")(data.words, data.weights, z, counts)
+        count_assignments(data.words, data.weights, z, counts)
         counts *= data.total_samples / data.n_docs
         self._make_topics(counts)
 
@@ -216,13 +217,15 @@ class TopicChain(Chain):
 
     def one_step(self, docs):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
+        from ..kernels.signals import lda
+
         hyper = self._hyper()
         data, topics = self.data, self.topics
-        n_active = load_kernel("signals.lda.find_active")(docs, data.token_ptr, data.words, self._slot, self._active)
+        n_active = lda.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng)
         counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
-        load_kernel("signals.lda.clear_active")(rows, self._slot)
+        lda.clear_active(rows, self._slot)
         if self.stored:
             self.counts[rows] += counts
         elif self.learn_doc_topic_prior and self.step < self.plan.n_burn:
@@ -257,15 +260,19 @@ class TopicChain(Chain):
         return np.ascontiguousarray(shape) if self.counts is None else shape + self.counts[rows]
 
     def _tables(self, cells, rows, total):
+        from ..kernels.signals.lda import topic_tables
+
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
         prior_cdf = np.empty_like(phi)
-        load_kernel("signals.lda.topic_tables")(cells, rows, total, self.doc_topic_prior, phi, prior_cdf)
+        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_cdf)
         return phi, prior_cdf
 
     def _assign(self, docs, phi, prior_cdf):
         """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_batch, n_topics)."""
+        from ..kernels.signals.lda import draw_assignments
+
         data = self.data
-        draw = load_kernel("signals.lda.draw_assignments").compiled
+        draw = draw_assignments.compiled
         doc_counts = np.empty((docs.size, self.n_topics))
         z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
         seed = np.uint64(self.sweep_seed + self.step)
@@ -294,10 +301,12 @@ class TopicChain(Chain):
 
     def _learn_from_minibatch(self, docs, doc_counts):
         """One damped fixed-point step of the documents' prior on the minibatch's document-topic counts."""
+        from ..kernels.dirichlet import fixed_point
+
         counts = doc_counts / self.n_sweeps[1]
         lengths = counts.sum(axis=1)
         used = lengths > 0
-        new = load_kernel("dirichlet.fixed_point")(counts[used], lengths[used], self.doc_topic_prior, 1.0)
+        new = fixed_point(counts[used], lengths[used], self.doc_topic_prior, 1.0)
         share = docs.size / max(docs.size, self.data.total_samples)
         self.doc_topic_prior = self.doc_topic_prior + max(share, 0.05) * (new - self.doc_topic_prior)
 

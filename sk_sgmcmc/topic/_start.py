@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from ..samplers._base import load_kernel
-
 _N_UPDATES = 5  # EM steps for the proportions of a document
 _GROWTH = 0.7  # exponent at which the memory grows
 _TOKENS_PER_CALL = 2_000_000
@@ -26,6 +24,8 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     rng : Generator
     z : ndarray of uint16
     """
+    from ..kernels.topic_start import assign_from_proportions
+
     n_topics = doc_prior.size
     total = float(data.weights.sum() if data.weights.size else data.words.size)
     if total == 0 or n_topics == 1:
@@ -41,10 +41,9 @@ def soft_start(data, doc_prior, word_prior, rng, z):
         topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
     topics.merge(n_topics, doc_prior)
     topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
-    assign = load_kernel("topic_start.assign_from_proportions")
     phi = topics.probabilities()
     for start, stop in pieces(data.token_ptr):
-        assign(start, stop, _N_UPDATES, data.token_ptr, data.words, phi, doc_prior, z, rng)
+        assign_from_proportions(start, stop, _N_UPDATES, data.token_ptr, data.words, phi, doc_prior, z, rng)
 
 
 def pieces(token_ptr, tokens=_TOKENS_PER_CALL):
@@ -80,8 +79,9 @@ class SoftTopics:
 
     def learn(self, order, window, unit):
         """One pass over the documents in ``order``."""
+        from ..kernels.topic_start import soft_pass
+
         data = self.data
-        soft_pass = load_kernel("topic_start.soft_pass")
         n = max(1, int(_TOKENS_PER_CALL * data.n_docs / max(1, data.words.size)))
         for start in range(0, data.n_docs, n):
             soft_pass(
@@ -92,9 +92,11 @@ class SoftTopics:
 
     def merge(self, n_topics, doc_prior):
         """Join topics until ``n_topics`` are left."""
+        from ..kernels.topic_start import merge_topics
+
         counts = np.ascontiguousarray(self.raw.T) * np.float32(self.scale[0])
         alive = np.ones(self.mass.size, dtype=bool)
-        load_kernel("topic_start.merge_topics")(counts, self.mass, n_topics, alive)
+        merge_topics(counts, self.mass, n_topics, alive)
         self.raw = np.ascontiguousarray(counts[alive].T)
         self.mass = self.mass[alive]
         self.scale[0] = 1.0

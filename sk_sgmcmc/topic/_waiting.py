@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..chains import ChainDivergedError
-from ..samplers._base import load_kernel
+from ..chains import TINY, ChainDivergedError
 
 # exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
 MAX_STEP = 750.0
@@ -56,8 +55,6 @@ class WaitingTopics:
 
     def extend(self, shape, rng):
         """Append words that wait at ``shape`` (n_new, n_topics), with draws from their prior."""
-        from ..kernels._random import TINY
-
         cells = np.maximum(rng.standard_gamma(shape), TINY)
         self.mass = self.mass + cells.sum(axis=0)
         self.shape_mass = self.shape_mass + shape.sum(axis=0)
@@ -86,12 +83,14 @@ class WaitingTopics:
         total : ndarray of shape (n_topics,)
             What a row is divided by to make probabilities.
         """
+        from ..kernels.simplex import waiting_mass
+
         if not self.sampler._waits:
             cells = self.linear()
             return cells, cells.sum(axis=0)
         elapsed = self.now - self.updated_at[rows]
         woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
-        load_kernel("simplex.waiting_mass")(self.theta, shape, rows, elapsed, woken, woken_shape)
+        waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
         self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
         if hyper[0] >= MAX_STEP and self.now > 0.0:
             asleep = rng.standard_gamma(self._asleep_shape)
