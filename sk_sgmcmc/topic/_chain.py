@@ -1,5 +1,6 @@
 """The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
 
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -41,6 +42,10 @@ class TokenData:
     def n_docs(self):
         """Number of documents."""
         return self.token_ptr.size - 1
+
+    def fingerprint(self):
+        """A number that other tokens would hardly have, to know the data again."""
+        return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))
 
 
 class TopicChain(Chain):
@@ -119,6 +124,11 @@ class TopicChain(Chain):
     def is_started(self):
         """Whether the chain has a state yet."""
         return self.topics is not None or self.collapsed is not None
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if self.collapsed is not None:
+            self.collapsed.rejoin(self.z, self.topic_word_prior)
 
     def bind(self, data):
         self.data = data

@@ -47,6 +47,14 @@ class CollapsedSweeps:
             self.counts = counts
             self.prior_mass = topic_word_prior.sum(axis=0)
 
+    def __getstate__(self):
+        # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
+        return {name: value for name, value in self.__dict__.items() if name not in ("z", "topic_word_prior")}
+
+    def rejoin(self, z, topic_word_prior):
+        """Share the chain's arrays again, after both were unpickled."""
+        self.z, self.topic_word_prior = z, topic_word_prior
+
     def sweep(self, data, start, stop, doc_topic_prior, rng):
         """Redraw the tokens of documents start:stop."""
         if self.is_fast:

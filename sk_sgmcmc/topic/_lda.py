@@ -4,6 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ..base import all_or_nothing
 from ..chains import DrawPlan
 from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ..utils._sklearn import Interval, StrOptions
@@ -188,6 +189,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Draw topics given documents.
 
@@ -223,6 +225,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
         self._token_args = (n_batch, float(self.total_samples or corpus.n_docs))
         data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        self._fingerprint = data.fingerprint()
         make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain
         chains = [
             make(
@@ -246,7 +249,13 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
 
     def _bound_data(self, X, y=None):
         corpus = self._check_X(X, reset=False)
-        return TokenData(corpus, *self._token_args, self._threads_per_chain())
+        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                f"resume goes on with the data that were being fitted, but X of shape {corpus.n_docs, corpus.n_words} "
+                "holds other counts; pass the same X again, or new documents to partial_fit."
+            )
+        return data
 
     # -- choices -------------------------------------------------------------------------------------------------
 
