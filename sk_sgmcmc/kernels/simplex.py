@@ -12,7 +12,7 @@ makes one step of length h.
 
 import numpy as np
 
-from ._jit import F1, F1_IN, F2_IN, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel
+from ._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel, read_only
 from ._random import TINY, gamma_draw, log_gamma_draw, poisson_draw
 
 
@@ -220,3 +220,35 @@ def waiting_mass(theta, shape, rows, elapsed, mass, shape_mass):
             mass[k] += a + (theta[rows[i], k] - a) * decay
             shape_mass[k] += a
     return OK
+
+
+@kernel(F1(F2_IN, I1_IN))
+def column_sums(theta, rows):
+    """Sums of theta[rows] over rows, (n_columns,)."""
+    total = np.zeros(theta.shape[1])
+    for r in rows:
+        for k in range(theta.shape[1]):
+            total[k] += theta[r, k]
+    return total
+
+
+@kernel(F2(read_only(F8, 2, "A"), F2_IN, I1_IN))
+def waiting_shape(prior, counts, rows):
+    """prior[rows] + counts[rows], (n_active, n_columns); ``counts`` may have no rows, and then counts nothing."""
+    shape = np.empty((rows.shape[0], prior.shape[1]))
+    counted = counts.shape[0] > 0
+    for i in range(rows.shape[0]):
+        for k in range(prior.shape[1]):
+            shape[i, k] = prior[rows[i], k] + (counts[rows[i], k] if counted else 0.0)
+    return shape
+
+
+@kernel(F1(F2, I1_IN, F2_IN))
+def add_rows(target, rows, addend):
+    """target[rows] += addend; returns the column sums of the addend, (n_columns,)."""
+    total = np.zeros(target.shape[1])
+    for i in range(rows.shape[0]):
+        for k in range(target.shape[1]):
+            target[rows[i], k] += addend[i, k]
+            total[k] += addend[i, k]
+    return total

@@ -236,38 +236,37 @@ class TopicChain(Chain):
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng)
         counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
         lda.clear_active(rows, self._slot)
-        if self.stored:
-            self.counts[rows] += counts
-        elif self.learn_doc_topic_prior and self.step < self.plan.n_burn:
+        if self.learn_doc_topic_prior and not self.stored and self.step < self.plan.n_burn:
             self._learn_from_minibatch(docs, doc_counts)
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
     def _move(self, docs, rows, counts, hyper):
-        """Give the sampler the estimated shapes of the active words, or of all words if it cannot wait."""
-        data = self.data
-        if not self.sampler._waits:
-            moved = np.arange(data.n_words)
-        else:
-            moved = rows
-        wait_at = self._waiting_shape(moved)
-        signal = wait_at
+        """Move the topics at the shapes that the minibatch's ``counts`` give."""
+        from ..kernels.simplex import add_rows
+
+        waits = self.sampler._waits
+        moved = rows if waits else np.arange(self.n_words)
         if self.stored:
-            extra = self.counts.sum(axis=0) if not self.sampler._waits else np.zeros(self.n_topics)
+            gained = add_rows(self.counts, rows, counts)
+            if waits:
+                self.topics.put_off(gained, hyper)
+                return
+            signal, extra = self._waiting_shape(moved), self.counts.sum(axis=0)
         else:
-            scale = data.total_samples / docs.size / self.n_sweeps[1]
-            signal = np.array(wait_at)
-            places = rows if not self.sampler._waits else slice(None)
-            signal[places] += scale * counts
-            extra = scale * counts.sum(axis=0)
-        self.topics.move(moved, signal, extra, hyper, self.rng, wait_at=wait_at, step_number=self.step)
+            counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
+            signal = self._waiting_shape(moved)
+            extra = add_rows(signal, np.arange(rows.size) if waits else rows, counts)
+        self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
 
     def _hyper(self):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
 
     def _waiting_shape(self, rows):
-        shape = self.topic_word_prior[rows]
-        return np.ascontiguousarray(shape) if self.counts is None else shape + self.counts[rows]
+        from ..kernels.simplex import waiting_shape
+
+        counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
+        return waiting_shape(self.topic_word_prior, counts, rows)
 
     def _tables(self, cells, rows, total):
         from ..kernels.signals.lda import topic_tables

@@ -1,8 +1,9 @@
 """Topic assignments in plain Python, written from the equations: one token after the other, all topics at once.
 
 The documents' streams are SplitMix64 counters, here with Python's whole numbers. Topic k of a token of word w has the
-weight (n_dk + alpha_k) phi_kw; the draw's number in [0, 1) first runs through the topics present in the document, in
-the order in which they are listed, then through alpha_k phi_kw, so that equal numbers give equal topics.
+weight (n_dk + alpha_k) phi_kw; the draw's number in [0, 1) first runs through the token's topic so far (the token itself
+left out), then through the other topics present in the document, in the order in which they are listed, then through
+alpha_k phi_kw, so that equal numbers give equal topics.
 """
 
 import numpy as np
@@ -51,15 +52,16 @@ class Present:
             self.order.pop()
 
 
-def draw_topic(u, present, phi_w, cdf_w):
-    """Topic of one token by the number u."""
-    parts = [present.weight[k] * float(phi_w[k]) for k in present.order]
-    mass = sum(parts)
-    target = u * (mass + float(cdf_w[-1]))
-    if target < mass:
-        running = np.cumsum(parts)
-        return present.order[min(int(np.searchsorted(running, target, side="right")), len(parts) - 1)]
-    above = cdf_w.astype(float) > target - mass
+def draw_topic(u, present, phi_w, cdf_w, old, weight):
+    """Topic of one token by the number u; ``old`` is its topic so far, or None."""
+    order = present.order if old is None else [old, *(k for k in present.order if k != old)]
+    parts = [(present.weight[k] - (weight if k == old else 0.0)) * float(phi_w[k]) for k in order]
+    target = u * (sum(parts) + float(cdf_w[-1]))
+    for k, part in zip(order, parts, strict=True):
+        target -= part
+        if target < 0:
+            return k
+    above = cdf_w.astype(float) > target
     return int(np.argmax(above)) if above.any() else len(cdf_w) - 1
 
 
@@ -81,10 +83,13 @@ def draw_assignments(docs, phi, cdf, seed, z, n_burn=0, n_keep=1, fresh=False):
                 counts[w, z[i]] -= weight
         for sweep in range(n_burn + n_keep):
             for i, w, weight in tokens:
-                if not fresh or sweep > 0:
-                    present.take(z[i], weight)
-                z[i] = draw_topic(next(numbers), present, phi[w], cdf[w])
-                present.add(z[i], weight)
+                old = int(z[i]) if not fresh or sweep > 0 else None
+                new = draw_topic(next(numbers), present, phi[w], cdf[w], old, weight)
+                if new != old:
+                    if old is not None:
+                        present.take(old, weight)
+                    present.add(new, weight)
+                z[i] = new
             if fresh and sweep >= n_burn:
                 for i, w, weight in tokens:
                     counts[w, z[i]] += weight

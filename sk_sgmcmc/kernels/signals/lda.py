@@ -11,7 +11,7 @@ documents nor the number of threads changes a draw.
 import numpy as np
 from numba import types
 
-from .._jit import F1, F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+from .._jit import F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -136,73 +136,97 @@ def draw_assignments(
         Set to the documents' counts summed over the kept sweeps (last sweep if stored).
     """
     n_topics = phi.shape[1]
-    n_doc = np.zeros(n_topics)  # weight of each topic in the document at hand
-    present = np.empty(n_topics, np.int64)  # its topics, in no order
-    place = np.empty(n_topics, np.int64)  # where a topic stands in `present`
-    partial = np.empty(n_topics)
+    topic = np.empty(n_topics, np.int32)  # the document's topics, in no order
+    mass_of = np.empty(n_topics)  # and the weight of each
+    place = np.full(n_topics, -1, np.int32)  # where a topic stands among them, -1 if it does not
     weighted = weights.shape[0] > 0
     sweeps = n_burn + n_keep
     for b in range(start, stop):
         d = docs[b]
         lo = token_ptr[d]
         hi = token_ptr[d + 1]
-        n_present = 0
+        n = 0
         for k in range(n_topics):
             doc_counts[b, k] = 0.0
         counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
         if stored:
             for i in range(lo, hi):
-                k = np.int64(z[i])
+                k = np.intp(z[i])
                 weight = weights[i] if weighted else 1.0
-                if n_doc[k] == 0.0:
-                    place[k] = n_present
-                    present[n_present] = k
-                    n_present += 1
-                n_doc[k] += weight
+                j = place[k]
+                if j < 0:
+                    place[k] = n
+                    topic[n] = k
+                    mass_of[n] = weight
+                    n += 1
+                else:
+                    mass_of[j] += weight
                 counts[slot[words[i]], k] -= weight
         for sweep in range(sweeps):
             for i in range(lo, hi):
                 r = slot[words[i]]
                 weight = weights[i] if weighted else 1.0
-                if stored or sweep > 0:
-                    k = np.int64(z[i])
-                    n_doc[k] -= weight
-                    if n_doc[k] == 0.0:
-                        n_present -= 1
-                        moved = present[n_present]
-                        present[place[k]] = moved
-                        place[moved] = place[k]
                 mass = 0.0
-                for j in range(n_present):
-                    mass += n_doc[present[j]] * phi[r, present[j]]
-                    partial[j] = mass
+                for j in range(n):
+                    mass += mass_of[j] * phi[r, topic[j]]
                 counter += _GOLDEN
-                target = unit(mix64(counter)) * (mass + prior_cdf[r, n_topics - 1])
-                if target < mass:
-                    j = 0
-                    while j < n_present - 1 and partial[j] <= target:
-                        j += 1
-                    k = present[j]
+                target = unit(mix64(counter))
+                drawn = stored or sweep > 0
+                old = 0
+                j_old = -1
+                if drawn:
+                    # The present topic comes first, without this token: while it is kept nothing is written.
+                    old = np.intp(z[i])
+                    j_old = place[old]
+                    mass -= weight * phi[r, old]
+                    target *= mass + prior_cdf[r, n_topics - 1]
+                    target -= (mass_of[j_old] - weight) * phi[r, old]
+                    if target < 0.0:
+                        if sweep >= n_burn and not stored:
+                            counts[r, old] += weight
+                        continue
                 else:
-                    k = _first_above(prior_cdf[r], target - mass, n_topics)
-                if n_doc[k] == 0.0:
-                    place[k] = n_present
-                    present[n_present] = k
-                    n_present += 1
-                n_doc[k] += weight
-                z[i] = k
-                if sweep >= n_burn and not stored:
-                    counts[r, k] += weight
+                    target *= mass + prior_cdf[r, n_topics - 1]
+                new = -1
+                for j in range(n):
+                    if j != j_old:
+                        target -= mass_of[j] * phi[r, topic[j]]
+                        if target < 0.0:
+                            new = np.intp(topic[j])
+                            break
+                if new < 0:
+                    new = _first_above(prior_cdf[r], target, n_topics)
+                if not stored and sweep >= n_burn:
+                    counts[r, new] += weight
+                if drawn:
+                    if new == old:
+                        continue
+                    mass_of[j_old] -= weight
+                    if mass_of[j_old] == 0.0:
+                        n -= 1
+                        place[topic[n]] = j_old
+                        topic[j_old] = topic[n]
+                        mass_of[j_old] = mass_of[n]
+                        place[old] = -1
+                z[i] = new
+                j = place[new]
+                if j < 0:
+                    place[new] = n
+                    topic[n] = new
+                    mass_of[n] = weight
+                    n += 1
+                else:
+                    mass_of[j] += weight
             if sweep >= n_burn and not stored:
-                for j in range(n_present):
-                    doc_counts[b, present[j]] += n_doc[present[j]]
+                for j in range(n):
+                    doc_counts[b, topic[j]] += mass_of[j]
         if stored:
             for i in range(lo, hi):
                 counts[slot[words[i]], z[i]] += weights[i] if weighted else 1.0
-            for j in range(n_present):
-                doc_counts[b, present[j]] = n_doc[present[j]]
-        for j in range(n_present):
-            n_doc[present[j]] = 0.0
+            for j in range(n):
+                doc_counts[b, topic[j]] = mass_of[j]
+        for j in range(n):
+            place[topic[j]] = -1
     return OK
 
 
@@ -212,15 +236,4 @@ def count_assignments(words, weights, z, counts):
     weighted = weights.shape[0] > 0
     for i in range(words.shape[0]):
         counts[words[i], z[i]] += weights[i] if weighted else 1.0
-    return OK
-
-
-@kernel(I8(F2, I1_IN, F2_IN, F1))
-def add_rows(target, rows, addend, total):
-    """target[rows] += addend, and ``total`` (n_columns,) grows by the column sums of it."""
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        for k in range(target.shape[1]):
-            target[r, k] += addend[i, k]
-            total[k] += addend[i, k]
     return OK
