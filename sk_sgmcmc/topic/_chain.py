@@ -12,6 +12,7 @@ from ._waiting import WaitingTopics
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
+_MAX_TOKENS = 10**10
 
 
 class TokenData:
@@ -29,6 +30,12 @@ class TokenData:
     """
 
     def __init__(self, corpus, n_batch, total_samples, n_threads=1):
+        total = float(corpus.counts.sum())
+        if total > _MAX_TOKENS:
+            raise ValueError(
+                f"X holds {total:g} tokens, the largest entry being {corpus.counts.max():g}; at most {_MAX_TOKENS:g} "
+                "can be held, since every token has a topic. If these are counts, pass parts of them to partial_fit."
+            )
         self.token_ptr, self.words, weights = corpus.expand_tokens()
         # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
         weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
@@ -373,6 +380,6 @@ class TopicChain(Chain):
         if "components" in self.kept:
             old = self.kept["components"]
             grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
-            grown[..., :n_old] = old * (1.0 - share.sum(axis=1, keepdims=True))
+            grown[: self.n_kept, :, :n_old] = old[: self.n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
             grown[..., n_old:] = share
             self.kept["components"] = grown
