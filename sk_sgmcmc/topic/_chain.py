@@ -276,14 +276,14 @@ class TopicChain(Chain):
         return waiting_shape(self.topic_word_prior, counts, rows)
 
     def _tables(self, cells, rows, total):
-        from ..kernels.signals.lda import topic_tables
+        from ..kernels.signals.lda import BLOCK, topic_tables
 
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
-        prior_cdf = np.empty_like(phi)
-        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_cdf)
-        return phi, prior_cdf
+        prior_blocks = np.empty((rows.size, -(-self.n_topics // BLOCK) + 1), dtype=np.float32)
+        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_blocks)
+        return phi, prior_blocks
 
-    def _assign(self, docs, phi, prior_cdf):
+    def _assign(self, docs, phi, prior_blocks):
         """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_batch, n_topics)."""
         from ..kernels.signals.lda import draw_assignments
 
@@ -296,8 +296,8 @@ class TopicChain(Chain):
         def work(start, stop):
             counts = np.zeros(phi.shape)
             draw(
-                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_cdf, seed,
-                int(self.stored), *self.n_sweeps, z, counts, doc_counts,
+                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_blocks,
+                self.doc_topic_prior, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
             )  # fmt: skip
             return counts
 

@@ -7,6 +7,9 @@ from ..chains import TINY, ChainDivergedError
 # exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
 MAX_STEP = 750.0
 
+# A cell this small, in tokens, has no part in any assignment.
+FLOOR = 1e-12
+
 
 class WaitingTopics:
     """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
@@ -64,7 +67,7 @@ class WaitingTopics:
         self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
 
-    def wake(self, rows, shape, hyper, rng):
+    def wake(self, rows, shape, hyper, rng, floor=FLOOR):
         """Bring ``rows`` up to date.
 
         Parameters
@@ -75,6 +78,8 @@ class WaitingTopics:
         hyper : ndarray
             The sampler's numbers at this step.
         rng : Generator
+        floor : float or None
+            Cells that are sure to fall below it need not be drawn; None draws them all.
 
         Returns
         -------
@@ -97,7 +102,8 @@ class WaitingTopics:
         else:
             asleep = np.maximum(self.mass - woken, 0.0)
         advance, _ = self.sampler._kernels("simplex")
-        advance(self.theta, self.aux, self.scalars, shape, elapsed, hyper, rows, rng)
+        numbers = hyper if floor is None else np.array([hyper[0], floor])
+        advance(self.theta, self.aux, self.scalars, shape, elapsed, numbers, rows, rng)
         self.updated_at[rows] = self.now
         self._asleep, self._awake = asleep, column_sums(self.theta, rows)
         return self.theta, asleep + self._awake
@@ -146,7 +152,7 @@ class WaitingTopics:
     def all_up_to_date(self, shape, hyper, rng):
         """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
         rows = np.arange(self.theta.shape[0])
-        cells, _ = self.wake(rows, shape, hyper, rng)
+        cells, _ = self.wake(rows, shape, hyper, rng, floor=None)
         total = cells.sum(axis=0)
         # From here on the sum is known; rounding cannot pile up in it.
         self.mass = total.copy() if self.sampler._waits else self.mass
