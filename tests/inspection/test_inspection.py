@@ -58,7 +58,8 @@ def test_topic_words_go_where_they_are_put(lda, plt):
     assert display.plot().figure_ is not figure  # again, elsewhere
     for bad, message in (
         ({"ax": axes[0]}, "2 Axes"), ({"topics": [4]}, "topics"), ({"topics": []}, "topics"),
-        ({"topics": [0.5]}, "topics"), ({"interval": None}, "interval"), ({"interval": 2}, "interval"), ({"n_words": 0}, "n=0"),
+        ({"topics": [0.5]}, "topics"), ({"interval": None}, "interval"), ({"interval": 2}, "interval"),
+        ({"n_words": 0}, "n=0"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             TopicWordsDisplay.from_estimator(lda, **bad)
