@@ -116,7 +116,8 @@ class DenseChain(Chain):
         dense = self.data[0]
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
-            self.kept["aux"] = np.empty((self.plan.n_draws if self.aux.shape[0] else 0, *self.theta.shape))
+            if self.aux.shape[0]:
+                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step, self._steps_left_in_epoch())
         slots = self.plan.slots(self.step, self.step + n)
         advance, step = self.sampler._kernels(self.geometry)
@@ -124,7 +125,8 @@ class DenseChain(Chain):
         status, made = run_dense(
             self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
             dense.n_rows / dense.n_batch, self.sampler._hyper(self.step, self.step + n), slots, self.kept["theta"],
-            self.kept["aux"], advance.compiled, dense.signal.compiled, step.compiled, self.rng,
+            self.kept.get("aux", np.empty((0, *self.theta.shape))), advance.compiled, dense.signal.compiled,
+            step.compiled, self.rng,
         )  # fmt: skip
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
@@ -150,4 +152,5 @@ class DenseChain(Chain):
 
     def current(self):
         """The present state."""
-        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self.aux.shape[0] else np.empty((0, 0))}
+        state = {"theta": self.theta.copy()}
+        return {**state, "aux": self.aux[0].copy()} if self.aux.shape[0] else state
