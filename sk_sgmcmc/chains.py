@@ -285,7 +285,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
             f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
             "the draws made so far, and resume(X) goes on from here.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return chains, stop.is_set()
 

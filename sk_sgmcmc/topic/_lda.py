@@ -222,7 +222,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         n_iter = self._n_steps(sampler, corpus, stored, n_batch)
         self.sampler_ = sampler._resolved(self._auto_step_size(sampler, stored))
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
-        self._token_args = (n_batch, float(self.total_samples or corpus.n_docs))
+        self._warned_total = False
+        self._token_args = (n_batch, self._checked_total(corpus.n_docs))
         data = TokenData(corpus, *self._token_args, self._threads_per_chain())
         self._fingerprint = data.fingerprint()
         make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain

@@ -105,7 +105,7 @@ class StreamingMixin:
                     "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
                     "at None to count the documents.",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             self._warned_total = True
         return float(self.total_samples)

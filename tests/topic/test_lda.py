@@ -1,6 +1,7 @@
 """BayesianLDA: what it finds in planted data, and what its answers promise."""
 
 import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -331,3 +332,10 @@ def test_top_words(fitted):
     for bad, name in (({"n": 0}, "n=0"), ({"interval": 1.5}, "interval"), ({"feature_names": ["a"]}, "feature_names")):
         with pytest.raises(ValueError, match=name):
             fitted.top_words(**bad)
+
+
+def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = fitted.top_words(4, interval=0.9)
+    assert type(table).__name__ == "Bunch" and list(table.rank[:5]) == [1, 2, 3, 4, 1]
+    assert set(table) == {"topic", "rank", "word", "probability", "low", "high", "top_probability"}

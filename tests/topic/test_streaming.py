@@ -117,6 +117,13 @@ def test_a_total_that_is_far_off_warns_once(planted):
         BayesianLDA(**PARAMS, total_samples=5).partial_fit(X)
 
 
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_the_warning_of_a_total_points_at_the_caller(planted, method):
+    with pytest.warns(UserWarning, match="total_samples=1000000 is more than ten times") as caught:
+        getattr(BayesianLDA(**PARAMS, total_samples=10**6, n_iter=4), method)(planted[0][:100])
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_total_samples_is_what_counts_are_scaled_to(planted):
     X = planted[0][:200]
     with pytest.warns(UserWarning, match="ten times"):
