@@ -77,7 +77,8 @@ order = np.argsort(-share)
 display = TopicWordsDisplay.from_estimator(
     lda, n_words=7, topics=order, feature_names=docstrings.feature_names, n_columns=6
 )
-for ax, k in zip(display.axes_, order, strict=True):
+for i, (ax, k) in enumerate(zip(display.axes_, order, strict=True)):
+    ax.set_xlim(0, 1.05 * display.high[i].max())  # a scale of its own, so that the intervals are seen
     ax.set_title(f"topic {k} ({100 * share[k]:.1f} %)", loc="left", fontsize=10, fontweight="bold")
 
 # %%
