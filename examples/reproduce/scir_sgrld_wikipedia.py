@@ -214,7 +214,7 @@ def main(argv=None):
     parser.add_argument("--iterations", type=int, default=1000, help="minibatches; collapsed Gibbs makes a twentieth")
     parser.add_argument("--tuning-iterations", type=int, default=200)
     parser.add_argument("--documents", type=int, default=None, help="at most so many documents are fitted")
-    parser.add_argument("--gibbs-documents", type=int, default=1000, help="of these, for collapsed Gibbs")
+    parser.add_argument("--gibbs-documents", type=int, default=5000, help="of these, for collapsed Gibbs")
     parser.add_argument("--scored", type=int, default=400, help="documents that are scored")
     parser.add_argument("--tuned", type=int, default=200, help="documents to tune on")
     parser.add_argument("--components", type=int, default=100)
