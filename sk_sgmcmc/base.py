@@ -1,16 +1,34 @@
 """What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
 
+from functools import wraps
 from numbers import Integral, Real
 
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .callbacks import as_callbacks
 from .chains import run_chains
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
+
+
+def all_or_nothing(fit):
+    """Make a method of an estimator leave it as it was where it refuses its input."""
+
+    @wraps(fit)
+    def refusing(self, *args, **kwargs):
+        before = self.__dict__.copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except (ValueError, TypeError):
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return refusing
 
 
 class BaseSGMCMC(BaseEstimator):
@@ -19,8 +37,11 @@ class BaseSGMCMC(BaseEstimator):
     A subclass says which signals it can give a sampler, in ``_offers``: pairs (geometry, signal), best first; names
     its default in ``_default_sampler``; and implements
 
-    ``_new_chains(sampler, pair, data, seeds)``
-        Chains bound to their data, and the number of steps to make.
+    ``fit``
+        Check parameters, sampler (`_checked_sampler`) and data, in this order; make chains bound to their data, one
+        for each of ``_chain_seeds()[1:]``; hand them to `_run`.
+    ``_bound_data(X, y)``
+        The data as chains are bound to them, for `resume`.
     ``_set_fitted(chains)``
         Turn what the chains kept into fitted attributes.
     """
@@ -38,7 +59,7 @@ class BaseSGMCMC(BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "callbacks": "no_validation",
+        "callbacks": [callable, list, tuple, None],
     }
 
     def set_params(self, **params):
@@ -62,6 +83,7 @@ class BaseSGMCMC(BaseEstimator):
 
     def _checked_sampler(self):
         """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen."""
+        as_callbacks(self.callbacks)
         sampler = make_sampler(self._default_sampler if self.sampler is None else self.sampler)
         return sampler, check_fits(sampler, self._offers, type(self).__name__)
 
@@ -75,7 +97,7 @@ class BaseSGMCMC(BaseEstimator):
     def _run(self, chains, n_iter):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         self._chains, self._planned_iter = chains, n_iter
-        callbacks = list(self.callbacks or ()) if not callable(self.callbacks) else [self.callbacks]
+        callbacks = as_callbacks(self.callbacks)
         for callback in callbacks:
             callback.start(self)
         n_jobs = min(self.n_chains, effective_n_jobs(self.n_jobs))
@@ -93,6 +115,7 @@ class BaseSGMCMC(BaseEstimator):
         self._chains = chains
         return self
 
+    @all_or_nothing
     def resume(self, X, y=None):
         """Go on with a fit that was interrupted or loaded from a checkpoint.
 
@@ -117,5 +140,6 @@ class BaseSGMCMC(BaseEstimator):
 
     def __getstate__(self):
         state = super().__getstate__()
-        # Callbacks are for one run: they may hold files and validation data.
-        return {**state, "callbacks": None} if state.get("callbacks") is not None else state
+        # Callbacks are for one run: they may hold files and validation data. One that is still to be fitted, in
+        # another process, keeps them.
+        return {**state, "callbacks": None} if "_chains" in state else state

@@ -1,7 +1,8 @@
 """What can look at a fit while it runs: held-out scores, checkpoints, or a function of one's own.
 
-Pass one or several as ``callbacks=`` of an estimator. They look at copies, so a chain's draws are the same with and
-without them.
+Pass one or several as ``callbacks=`` of an estimator. A function is called after every step, as
+``function(estimator, step)``, and ends the run by returning True. They look at copies, so a chain's draws are the same
+with and without them.
 """
 
 import os
@@ -35,6 +36,31 @@ class Callback:
     def __call__(self, estimator, step):
         """Look at the estimator after ``step`` steps; return True to end the run early."""
         return False
+
+
+class _Function(Callback):
+    """A plain function as a callback, called after every step."""
+
+    def __init__(self, function):
+        super().__init__(1)
+        self.function = function
+
+    def __call__(self, estimator, step):
+        return bool(self.function(estimator, step))
+
+
+def as_callbacks(callbacks):
+    """The list of `Callback` that a user's ``callbacks=`` argument means."""
+    if callbacks is None:
+        return []
+    found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for callback in found:
+        if not callable(callback):
+            raise TypeError(
+                f"callbacks={callbacks!r} must be a callback from sk_sgmcmc.callbacks, a function of (estimator, "
+                "step), or a list of them."
+            )
+    return [callback if isinstance(callback, Callback) else _Function(callback) for callback in found]
 
 
 class HeldOutScore(Callback):

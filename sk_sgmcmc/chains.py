@@ -40,7 +40,7 @@ class DrawPlan:
 
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
-        self.n_burn = int(burn_in * n_iter) if isinstance(burn_in, float) else int(burn_in)
+        self.n_burn = int(burn_in * n_iter) if burn_in < 1 else int(burn_in)
         if self.n_burn >= self.n_iter:
             raise ValueError(
                 f"burn_in={burn_in!r} throws away all of the n_iter={n_iter} steps; "
@@ -96,7 +96,7 @@ class StreamPlan:
     def used(self, kept_steps):
         """Which of the draws kept after ``kept_steps`` count: those after burn-in, at least the last."""
         kept_steps = np.asarray(kept_steps)
-        n_burn = self.burn_in * kept_steps[-1] if isinstance(self.burn_in, float) else self.burn_in
+        n_burn = self.burn_in * kept_steps[-1] if self.burn_in < 1 else self.burn_in
         used = kept_steps > n_burn
         used[-1] = True
         return used
@@ -160,11 +160,14 @@ class Chain:
     def keep(self, draw):
         """Store a draw (dict of arrays); a stream that is full first forgets every second of its draws."""
         if self.n_kept == self.plan.n_draws:
-            for value in self.kept.values():
-                value[: (self.n_kept + 1) // 2] = value[: self.n_kept : 2].copy()
-            self.kept_steps = self.kept_steps[::2]
-            self.n_kept = len(self.kept_steps)
             self.plan.stride *= 2
+            staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
+            for value in self.kept.values():
+                value[: len(staying)] = value[staying]
+            self.kept_steps = [self.kept_steps[i] for i in staying]
+            self.n_kept = len(staying)
+            if not self.plan.wants(self.step):
+                return
         for name, value in draw.items():
             if name not in self.kept:
                 self.kept[name] = np.empty((self.plan.n_draws, *np.shape(value)), dtype=np.asarray(value).dtype)
@@ -253,7 +256,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
         Whether Ctrl-C stopped them early.
     """
     bar = _progress_bar(verbose, n_iter, min(chain.step for chain in chains))
-    with deferred_interrupt() as stop, bar, Parallel(n_jobs=n_jobs, prefer="threads") as pool:
+    with deferred_interrupt() as stop, bar, _pool(n_jobs) as pool:
         # Chains that live in other processes are sent out once and come back finished.
         shared = pool.n_jobs == 1 or getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
         seconds = LOOK_AROUND_SECONDS if shared else np.inf
@@ -284,9 +287,14 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
             f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
             "the draws made so far, and resume(X) goes on from here.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return chains, stop.is_set()
+
+
+def _pool(n_jobs):
+    # Large arrays reach other processes as memory maps: copied on write, since a chain writes into its own.
+    return Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c")
 
 
 def _rebind(chain, data):

@@ -113,7 +113,8 @@ class DenseChain(Chain):
     def _advance(self, until):
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
-            self.kept["aux"] = np.empty((self.plan.n_draws, *(self.theta.shape if self._keeps_aux else (0, 0))))
+            if self._keeps_aux:
+                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step, self._steps_left_in_epoch())
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
@@ -138,7 +139,7 @@ class DenseChain(Chain):
         from .kernels import runners
 
         dense, kept = self.data[0], self.kept["theta"]
-        kept_aux = self.kept["aux"] if self._keeps_aux else np.empty((0, *self.theta.shape))
+        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
         first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
         signal = dense.signal.compiled
@@ -158,7 +159,8 @@ class DenseChain(Chain):
 
     def current(self):
         """The present state."""
-        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self._keeps_aux else np.empty((0, 0))}
+        state = {"theta": self.theta.copy()}
+        return {**state, "aux": self.aux[0].copy()} if self._keeps_aux else state
 
 
 def report_state(sampler, chains):

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..samplers._base import load_kernel
 from ._start import pieces
 
 # Tokens for which the normalisers of the fast kernel's proposals stand still.
@@ -27,11 +26,13 @@ class CollapsedSweeps:
     """
 
     def __init__(self, data, z, topic_word_prior):
+        from ..kernels.signals.lda import count_assignments
+
         self.z = z
         self.topic_word_prior = topic_word_prior
         n_words, n_topics = topic_word_prior.shape
         counts = np.zeros((n_words, n_topics))
-        load_kernel("signals.lda.count_assignments")(data.words, data.weights, z, counts)
+        count_assignments(data.words, data.weights, z, counts)
         beta = float(topic_word_prior[0, 0]) if topic_word_prior.strides == (0, 0) else None
         self.is_fast = beta is not None and data.weights.size == 0
         if self.is_fast:
@@ -46,15 +47,27 @@ class CollapsedSweeps:
             self.counts = counts
             self.prior_mass = topic_word_prior.sum(axis=0)
 
+    def __getstate__(self):
+        # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
+        return {name: value for name, value in self.__dict__.items() if name not in ("z", "topic_word_prior")}
+
+    def rejoin(self, z, topic_word_prior):
+        """Share the chain's arrays again, after both were unpickled."""
+        self.z, self.topic_word_prior = z, topic_word_prior
+
     def sweep(self, data, start, stop, doc_topic_prior, rng):
         """Redraw the tokens of documents start:stop."""
         if self.is_fast:
-            load_kernel("signals.lda_whole.sweep_whole_tokens")(
+            from ..kernels.signals.lda_whole import sweep_whole_tokens
+
+            sweep_whole_tokens(
                 start, stop, data.token_ptr, data.words, self.z, self.counts, self.topic_mass, doc_topic_prior,
                 self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
             )  # fmt: skip
         else:
-            load_kernel("signals.lda_collapsed.sweep_collapsed")(
+            from ..kernels.signals.lda_collapsed import sweep_collapsed
+
+            sweep_collapsed(
                 start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.counts.sum(axis=0),
                 self.topic_word_prior, self.prior_mass, doc_topic_prior, rng,
             )  # fmt: skip
@@ -72,11 +85,12 @@ class CollapsedSweeps:
 
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):
     """The documents' Dirichlet prior, moved by Minka's fixed point towards the assignments; (n_topics,)."""
-    add = load_kernel("dirichlet.add_statistics")
+    from ..kernels.dirichlet import add_statistics
+
     for _ in range(n_updates):
         sums = np.zeros(doc_topic_prior.size + 1)
         for start, stop in pieces(data.token_ptr):
-            add(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
+            add_statistics(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
         if not sums[-1] > 0:
             return doc_topic_prior
         doc_topic_prior = np.clip(doc_topic_prior * sums[:-1] / sums[-1], 1e-4, 1e3)

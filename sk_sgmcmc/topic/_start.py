@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ..samplers._base import load_kernel
-
 _N_UPDATES = 5  # EM steps for the proportions of a document
 _GROWTH = 0.7  # exponent at which the memory grows
 _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
+_FEW = 200  # topics
 
 
 def soft_start(data, doc_prior, word_prior, rng, z):
@@ -26,6 +25,8 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     rng : Generator
     z : ndarray of uint16
     """
+    from ..kernels.topic_start import assign_from_proportions
+
     n_topics = doc_prior.size
     total = float(data.weights.sum() if data.weights.size else data.words.size)
     if total == 0 or n_topics == 1:
@@ -36,15 +37,18 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     window, unit = (400.0, 80.0) if small else (200.0, 40.0)
     # A memory longer than the corpus would let one pass teach nothing.
     window = min(window, max(1.0, data.n_docs / 20.0))
-    topics = SoftTopics(data, 2 * n_topics, float(doc_prior.mean()), word_prior, total, rng)
-    for _ in range(2 if small else 1):
+    # A pass costs in proportion to the topics, and joining to their square: with many, one plain pass must do.
+    few = n_topics <= _FEW
+    topics = SoftTopics(data, 2 * n_topics if few else n_topics, float(doc_prior.mean()), word_prior, total, rng)
+    for _ in range((2 if small else 1) if few else 0):
         topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
-    topics.merge(n_topics, doc_prior)
+    if few:
+        topics.merge(n_topics)
+    topics.doc_prior = doc_prior
     topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
-    assign = load_kernel("topic_start.assign_from_proportions")
     phi = topics.probabilities()
     for start, stop in pieces(data.token_ptr):
-        assign(start, stop, _N_UPDATES, data.token_ptr, data.words, phi, doc_prior, z, rng)
+        assign_from_proportions(start, stop, _N_UPDATES, data.token_ptr, data.words, phi, doc_prior, z, rng)
 
 
 def pieces(token_ptr, tokens=_TOKENS_PER_CALL):
@@ -80,8 +84,9 @@ class SoftTopics:
 
     def learn(self, order, window, unit):
         """One pass over the documents in ``order``."""
+        from ..kernels.topic_start import soft_pass
+
         data = self.data
-        soft_pass = load_kernel("topic_start.soft_pass")
         n = max(1, int(_TOKENS_PER_CALL * data.n_docs / max(1, data.words.size)))
         for start in range(0, data.n_docs, n):
             soft_pass(
@@ -90,15 +95,16 @@ class SoftTopics:
                 _GROWTH, unit,
             )  # fmt: skip
 
-    def merge(self, n_topics, doc_prior):
+    def merge(self, n_topics):
         """Join topics until ``n_topics`` are left."""
+        from ..kernels.topic_start import merge_topics
+
         counts = np.ascontiguousarray(self.raw.T) * np.float32(self.scale[0])
         alive = np.ones(self.mass.size, dtype=bool)
-        load_kernel("topic_start.merge_topics")(counts, self.mass, n_topics, alive)
+        merge_topics(counts, self.mass, n_topics, alive)
         self.raw = np.ascontiguousarray(counts[alive].T)
         self.mass = self.mass[alive]
         self.scale[0] = 1.0
-        self.doc_prior = doc_prior
 
     def probabilities(self):
         """The topics, float32 (n_words, n_topics), columns summing to 1."""

@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 
+from ..base import all_or_nothing
 from ..chains import StreamPlan
+from ..utils import check_counts
 from ._chain import TokenData, TopicChain
 from ._vocabulary import new_names
 
@@ -14,6 +16,7 @@ FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
 class StreamingMixin:
     """`partial_fit` for topic models whose chain is a `TopicChain`."""
 
+    @all_or_nothing
     def partial_fit(self, X, y=None):
         """Go on from where the chain is, with one pass over more documents.
 
@@ -38,16 +41,18 @@ class StreamingMixin:
                 f"{type(sampler).__name__} sweeps over all data and cannot stream; "
                 'use sampler="scir" or "sgrld" for partial_fit.'
             )
-        first = not hasattr(self, "_chains")
-        if not first and self.new_features == "extend":
-            self._extend_vocabulary(X)
-        corpus = self._check_X(X, reset=first)
         n_sweeps = self._checked_sweeps()
+        first = not hasattr(self, "_chains")
+        if not first:
+            self._refuse_other_chains(sampler)
+            if self.new_features == "extend":
+                self._extend_vocabulary(X)
+        corpus = self._check_X(X, reset=first)
         # The last block of a stream may be shorter than a minibatch.
         n_batch = min(corpus.n_docs, FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
         if first:
             doc_prior, word_prior = self._priors(corpus.n_words)
-            self.sampler_ = sampler._resolved(self._auto_step_size(False))
+            self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
             self.n_samples_seen_ = self._n_stored = 0
             chains = [
                 TopicChain(
@@ -60,9 +65,9 @@ class StreamingMixin:
             ]  # fmt: skip
         else:
             chains = self._chains
-            if chains[0].stored:
-                self._n_stored = self.n_samples_seen_
-                self.sampler_ = sampler._resolved(self._auto_step_size(False))
+            if not isinstance(chains[0].plan, StreamPlan):
+                self._n_stored = self.n_samples_seen_ if chains[0].stored else 0
+                self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
                 plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
                 for chain in chains:
                     chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
@@ -71,9 +76,24 @@ class StreamingMixin:
         total = self._checked_total(new)
         self._token_args = (n_batch, total)
         data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        self._fingerprint = data.fingerprint()
         for chain in chains:
             chain.bind(data).forget_batches()
         return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
+
+    def _refuse_other_chains(self, sampler):
+        """Raise where the chains at hand cannot go on with the parameters as they are now."""
+        n_topics = self._chains[0].n_topics
+        if n_topics != self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components}, but the chains that partial_fit goes on with have {n_topics} "
+                "topics; set it back, or call fit, or partial_fit on a clone, to begin anew."
+            )
+        if self._chains[0].sampler._name == "gibbs":
+            raise ValueError(
+                f"The chains of Gibbs, by which this estimator was fitted, cannot go on as a stream of "
+                f'{type(sampler).__name__}; fit with sampler="{sampler._name}" first.'
+            )
 
     def _checked_total(self, seen):
         if self.total_samples is None:
@@ -85,7 +105,7 @@ class StreamingMixin:
                     "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
                     "at None to count the documents.",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             self._warned_total = True
         return float(self.total_samples)
@@ -97,6 +117,7 @@ class StreamingMixin:
             return
         if np.ndim(self.topic_word_prior):
             raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
+        check_counts(X, whom=type(self).__name__)  # all columns, before anything is changed
         self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
         self.n_features_in_ = self.feature_names_in_.size
         _, word_prior = self._priors(self.n_features_in_)

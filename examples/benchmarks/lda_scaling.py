@@ -1,0 +1,170 @@
+"""How the cost of LDA grows: with the vocabulary, with the number of topics, with threads; and its memory.
+
+    python examples/benchmarks/lda_scaling.py
+
+Nanoseconds a token of one sweep (assignments and the topic update), after the chain has left its start:
+
+* V from 8,000 to 100,000 words, the same documents a minibatch, documents of the same lengths (Zipf, planted topics);
+* K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus where it is not to be had), tomotopy beside it;
+* two threads over the documents of one chain against two processes of one thread each, run together;
+* peak memory of a fit in a process of its own.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+from _peers import load
+from scipy import sparse
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.callbacks import Callback
+
+
+class SweepTimer(Callback):
+    """Seconds of each step, noted under the name of what the chain does in it."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.collapsed, self.sampled = [], []
+
+    def start(self, estimator):
+        """Start the clock."""
+        self.clock = time.perf_counter()
+
+    def __call__(self, estimator, step):
+        """Note the time of the step that has ended."""
+        chain = estimator._chains[0]
+        spent = time.perf_counter() - self.clock
+        (self.sampled if chain.topics is not None and step > chain.n_warm + 1 else self.collapsed).append(spent)
+        self.clock = time.perf_counter()
+
+
+def planted(n_docs, n_words, length, seed=0, n_topics=50):
+    """Documents of two topics each and a common part; words of a topic follow Zipf's law in an order of its own."""
+    rng = np.random.default_rng(seed)
+    cdf = np.cumsum(1.0 / (np.arange(n_words) + 10.0))
+    orders = np.array([rng.permutation(n_words) for _ in range(n_topics)])
+    own = np.random.default_rng(seed + 1)  # lengths and topics of documents do not depend on the vocabulary
+    lengths = own.poisson(length, n_docs) + 1
+    doc = np.repeat(np.arange(n_docs), lengths)
+    ranks = np.searchsorted(cdf, own.random(doc.size) * cdf[-1])
+    topic = own.integers(0, n_topics, (n_docs, 2))[doc, own.integers(0, 2, doc.size)]
+    words = np.where(own.random(doc.size) < 0.5, ranks, orders[topic, ranks])
+    return sparse.coo_matrix((np.ones(doc.size), (doc, words)), shape=(n_docs, n_words)).tocsr()
+
+
+def time_sweeps(X, n_topics, *, n_iter=20, n_jobs=1, **params):
+    """Nanoseconds a token: (collapsed sweep of burn-in, step of the sampler), medians over full-batch steps."""
+    timer = SweepTimer()
+    model = BayesianLDA(
+        n_topics, doc_topic_prior=0.1, n_iter=n_iter, thin=n_iter // 2, batch_size=X.shape[0],
+        n_jobs=n_jobs, random_state=0, callbacks=timer, **params,
+    ).fit(X)  # fmt: skip
+    tokens = X.sum()
+    collapsed = np.median(timer.collapsed[2:]) if len(timer.collapsed) > 2 else np.nan
+    return 1e9 * collapsed / tokens, 1e9 * np.median(timer.sampled) / tokens, model
+
+
+def time_tomotopy(X, n_topics, sweeps=6):
+    """Nanoseconds a token of tomotopy, one worker, after some sweeps."""
+    import tomotopy
+
+    model = tomotopy.LDAModel(k=n_topics, alpha=0.1, eta=0.01, seed=1)
+    words = np.array([str(w) for w in range(X.shape[1])])
+    for d in range(X.shape[0]):
+        row = slice(X.indptr[d], X.indptr[d + 1])
+        model.add_doc(np.repeat(words[X.indices[row]], X.data[row].astype(int)).tolist())
+    model.train(30, workers=1)
+    began = time.perf_counter()
+    model.train(sweeps, workers=1)
+    return 1e9 * (time.perf_counter() - began) / sweeps / X.sum()
+
+
+def throughput(corpus, n_topics, n_jobs, n_iter):
+    """Tokens a second of the sampler's steps alone, in this process."""
+    X = load(corpus)[0]
+    _, sampled, _ = time_sweeps(X, n_topics, n_iter=n_iter, n_jobs=n_jobs)
+    return 1e9 / sampled
+
+
+def in_processes(arguments, n):
+    """Run this script ``n`` times at once with arguments; what each printed last."""
+    command = [sys.executable, __file__, *arguments]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(n)]
+    return [process.communicate()[0].strip().splitlines()[-1] for process in running]
+
+
+def main():
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="small sizes, without peers")
+    parser.add_argument("--corpus", default="20newsgroups")
+    parser.add_argument("--throughput", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    corpus = "synthetic" if options.smoke else options.corpus
+    small, large = (5, 20) if options.smoke else (100, 1000)
+    n_iter = 8 if options.smoke else 20
+    if options.throughput:
+        print(throughput(corpus, small, options.throughput, 24))
+        return
+    if options.memory:
+        X = load(corpus)[0]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        time_sweeps(X, options.memory, n_iter=8)
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+        return
+
+    X = load(corpus)[0]
+    time_sweeps(X[:50], 5)  # kernels are loaded now
+    print(f"{'':34s} {'collapsed':>10s} {'sampler':>10s} {'tomotopy':>10s}   ns a token")
+    table = {}
+    for n_topics in (small, large):
+        a, b, _ = time_sweeps(X, n_topics, n_iter=n_iter)
+        peer = np.nan if options.smoke else time_tomotopy(X, n_topics)
+        table[n_topics] = np.array([a, b, peer])
+        print(f"{f'{corpus}, K={n_topics}':34s} {a:10.1f} {b:10.1f} {peer:10.1f}", flush=True)
+    speed = table[small]
+    print(f"tokens a second, ours / tomotopy at K={small}: {speed[2] / speed[0]:.2f} and {speed[2] / speed[1]:.2f}")
+    ratio = table[large] / table[small]
+    print(f"K {small} -> {large}: {ratio[0]:.2f} and {ratio[1]:.2f} (target 3), tomotopy {ratio[2]:.2f}\n", flush=True)
+
+    n_docs, sizes = (500, (800, 4000)) if options.smoke else (20_000, (8_000, 100_000))
+    for n_words in sizes:
+        corpus_v = planted(n_docs, n_words, 80)
+        a, b, _ = time_sweeps(corpus_v, small, n_iter=n_iter)
+        # The streaming sampler at the same documents a minibatch: only the minibatch's words are touched.
+        fresh = SweepTimer()
+        BayesianLDA(
+            small, doc_topic_prior=0.1, assignments="fresh", batch_size=min(256, n_docs), n_iter=60, thin=30,
+            random_state=0, callbacks=fresh,
+        ).fit(corpus_v)  # fmt: skip
+        c = 1e9 * np.median(fresh.sampled or fresh.collapsed) / (corpus_v.sum() / n_docs * min(256, n_docs) * 10)
+        peer = np.nan if options.smoke else time_tomotopy(corpus_v, small)
+        table[n_words] = np.array([a, b, c, peer])
+        print(f"{f'planted, V={n_words}':34s} {a:10.1f} {b:10.1f} {peer:10.1f}   minibatch SCIR {c:.1f}", flush=True)
+    ratio = table[sizes[1]] / table[sizes[0]]
+    print(
+        f"V {sizes[0]} -> {sizes[1]}: {ratio[0]:.2f} and {ratio[1]:.2f}, minibatch SCIR {ratio[2]:.2f} (target 1.5), "
+        f"tomotopy {ratio[3]:.2f}\n",
+        flush=True,
+    )
+
+    flags = ["--smoke"] if options.smoke else ["--corpus", corpus]
+    one = [float(x) for x in in_processes([*flags, "--throughput", "1"], 1)]
+    two = [float(x) for x in in_processes([*flags, "--throughput", "1"], 2)]
+    threads = float(in_processes([*flags, "--throughput", "2"], 1)[0])
+    print(f"M tokens/s: one process {one[0] / 1e6:.1f}, two processes together {sum(two) / 1e6:.1f}, ", end="")
+    print(f"two threads {threads / 1e6:.1f}; threads / processes {threads / sum(two):.2f} (target 0.9)")
+    for n_topics in (small, large):
+        megabytes = float(in_processes([*flags, "--memory", str(n_topics)], 1)[0])
+        floor = n_topics * X.shape[1] * 8 / 2**20
+        print(f"peak memory beyond the loaded corpus, K={n_topics}: {megabytes:.0f} MiB (one K x V array: {floor:.0f})")
+
+
+if __name__ == "__main__":
+    main()

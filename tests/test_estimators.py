@@ -1,0 +1,356 @@
+"""What all estimators promise, on each of `tests.common.instances.ESTIMATORS`."""
+
+import inspect
+import pickle
+import signal
+
+import joblib
+import numba
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sk_sgmcmc
+from sk_sgmcmc import chains
+from sk_sgmcmc.base import BaseSGMCMC
+from sk_sgmcmc.samplers import SCIR
+from tests.common.compare import StopAt, assert_same_draws, run_python
+from tests.common.instances import CHECKED, DEFAULTS, ESTIMATORS
+from tests.conftest import importorskip
+
+each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
+each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
+
+EXPECTED_FAILURES = {}  # scikit-learn's check -> reason; the contract allows none here
+
+
+def test_every_estimator_is_in_the_list():
+    classes = {value for value in vars(sk_sgmcmc).values() if inspect.isclass(value) and issubclass(value, BaseSGMCMC)}
+    assert classes == {type(case.estimator) for case in DEFAULTS}
+
+
+def test_no_failure_is_expected():
+    assert EXPECTED_FAILURES == {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ---------------------------------------------------------------------------------------------------- reproducible
+
+
+@each
+def test_same_seed_gives_same_arrays(case):
+    X = case.X()
+    model = case.new().fit(X)
+    first = {name: value.copy() for name, value in model.samples_.items()}
+    model.fit(X)  # the same object again
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, model.samples_[name])
+    assert_same_draws(model, case.new().fit(X))
+    other = case.new(random_state=1).fit(X)
+    assert any(not np.array_equal(first[name], other.samples_[name]) for name in first)
+
+
+@each
+def test_n_jobs_changes_no_draw(case):
+    X = case.X()
+    alone = case.new(n_chains=3, n_jobs=1).fit(X)
+    for n_jobs in (2, 3, -1):
+        assert_same_draws(alone, case.new(n_chains=3, n_jobs=n_jobs).fit(X))
+    # More threads than chains: they share the documents of a minibatch.
+    assert_same_draws(case.new().fit(X), case.new(n_jobs=4).fit(X))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@each_class
+def test_joblib_backend_changes_no_draw(case, backend):
+    X = case.X()
+    whole = case.new(n_chains=2).fit(X)
+    # Everything goes to other processes as memory maps, which chains must not find read-only.
+    with joblib.parallel_config(backend=backend, n_jobs=2, **({"max_nbytes": 1} if backend == "loky" else {})):
+        assert_same_draws(whole, case.new(n_chains=2).fit(X))
+        stopped = case.new(n_chains=2, callbacks=StopAt(12)).fit(X)
+        assert_same_draws(whole, stopped.set_params(callbacks=None).resume(X))
+    assert stopped.score(X) == whole.score(X)
+
+
+@each_class
+def test_a_chain_does_not_depend_on_the_number_of_chains(case):
+    X = case.X()
+    one, two = case.new().fit(X), case.new(n_chains=2).fit(X)
+    assert two.samples_["components"].shape[0] == 2
+    assert not np.array_equal(two.samples_["components"][0], two.samples_["components"][1])
+    # Topics may be numbered otherwise, so compare what does not depend on it.
+    np.testing.assert_array_equal(
+        np.sort(one.samples_["components"][0], axis=1), np.sort(two.samples_["components"][0], axis=1)
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+@each
+def test_chunk_length_changes_no_draw(case, seconds, monkeypatch):
+    X = case.X()
+    usual = case.new(n_chains=2).fit(X)
+    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", seconds)
+    assert_same_draws(usual, case.new(n_chains=2).fit(X))
+    assert_same_draws(usual, case.new(n_chains=2, n_jobs=2).fit(X))
+
+
+@each_class
+def test_random_state_may_be_none_or_a_generator_state(case):
+    X = case.X()
+    with_state = case.new(random_state=np.random.RandomState(3)).fit(X)
+    assert_same_draws(with_state, case.new(random_state=np.random.RandomState(3)).fit(X))
+    a, b = case.new(random_state=None).fit(X), case.new(random_state=None).fit(X)
+    assert not np.array_equal(a.samples_["components"], b.samples_["components"])
+
+
+# -------------------------------------------------------------------------------------------------------- no globals
+
+
+@each_class
+def test_fit_touches_no_global(case, capsys):
+    def state():
+        return (
+            pickle.dumps(np.random.get_state()),  # noqa: NPY002
+            numba.get_num_threads(), np.geterr(),
+            signal.getsignal(signal.SIGINT), numba.config.THREADING_LAYER,
+        )  # fmt: skip
+
+    before = state()
+    model = case.new(n_chains=2, n_jobs=2).fit(case.X())
+    model.score(case.X())
+    assert state() == before
+    assert capsys.readouterr() == ("", "")
+
+
+@each_class
+def test_a_refused_fit_restores_the_interrupt_handler(case):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ValueError):
+        case.new().fit(-case.X())
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+# -------------------------------------------------------------------------------------------------------- parameters
+
+
+@each
+def test_constructor_arguments_are_never_changed(case):
+    sampler = SCIR(step_size=0.3)
+    model = case.new()
+    if case.id != "lda-gibbs":
+        model.set_params(sampler=sampler)
+    before = {name: pickle.dumps(value) for name, value in model.get_params().items()}
+    model.fit(case.X())
+    assert {name: pickle.dumps(value) for name, value in model.get_params().items()} == before
+    assert model.sampler_ is not model.sampler
+    assert not hasattr(sampler, "step_size_")
+
+
+@pytest.mark.parametrize("given", ["name", None, "object"])
+@each_class
+def test_step_size_is_set_however_the_sampler_was_given(case, given):
+    given = {"name": case.sampler, None: None, "object": SCIR(step_size=0.1)}[given]
+    model = case.new(sampler=given)
+    model.set_params(sampler__step_size=0.25)
+    assert model.get_params()["sampler__step_size"] == 0.25
+    model.fit(case.X())
+    assert model.sampler_.step_size == 0.25
+    assert model.sampler_._hyper(0, 1)[0, 0] == 0.25
+    # The order of keys does not matter, and a sampler set at the same time counts.
+    model = case.new().set_params(sampler__step_size=0.5, sampler=case.sampler)
+    assert model.sampler.step_size == 0.5
+    with pytest.raises(ValueError, match="stepsize"):
+        case.new().set_params(sampler__stepsize=0.5)
+
+
+@each_class
+def test_clone_of_a_fitted_estimator_is_not_fitted(case):
+    model = case.new(sampler=SCIR(0.5)).fit(case.X())
+    twin = clone(model)
+    assert twin.sampler is not model.sampler and twin.sampler.step_size == 0.5
+    for method in ("transform", "score", "perplexity"):
+        with pytest.raises(NotFittedError):
+            getattr(twin, method)(case.X())
+    with pytest.raises(NotFittedError):
+        twin.resume(case.X())
+    assert_same_draws(model, twin.fit(case.X()))
+
+
+DOCUMENTS = ["river water bank fish", "bank money loan money", "fish water river boat", "loan bank credit money"] * 6
+
+
+@each_class
+def test_grid_search_in_a_pipeline(case):
+    pipeline = make_pipeline(CountVectorizer(), case.new(n_components=2))
+    name = pipeline.steps[-1][0]
+    grid = [
+        {f"{name}__sampler": [None, "scir", SCIR(0.5)], f"{name}__sampler__step_size": [0.1, 1.0]},
+        {f"{name}__sampler__step_size": [0.2]},
+        {f"{name}__sampler": ["sgrld", "gibbs"]},
+    ]
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(DOCUMENTS)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(scores) == 9 and np.all(np.isfinite(scores)) and np.all(scores < 0)
+    assert grid[0][f"{name}__sampler"][2].step_size == 0.5  # the grid's own object is untouched
+    assert search.best_estimator_.transform(DOCUMENTS).shape == (24, 2)
+    serial = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(DOCUMENTS)
+    np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], scores)
+
+
+BAD_PARAMETERS = [
+    ("n_iter", 0), ("n_iter", 2.5), ("n_iter", -1), ("burn_in", 1.0), ("burn_in", -0.1), ("burn_in", 16),
+    ("burn_in", 99), ("burn_in", 1.5), ("thin", 0), ("thin", "all"), ("thin", 1000), ("n_chains", 0),
+    ("batch_size", 0), ("batch_size", 91), ("batch_size", "all"), ("n_jobs", "two"), ("n_jobs", 0),
+    ("random_state", -1), ("random_state", "a"), ("sampler", "nuts"), ("sampler", 3), ("callbacks", 3),
+    ("callbacks", [3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
+@each_class
+def test_a_bad_parameter_is_named_and_nothing_is_changed(case, name, value):
+    X = case.X()
+    model = case.new().fit(X)
+    before = pickle.dumps(model.__getstate__())
+    model.set_params(**{name: value})
+    with pytest.raises((ValueError, TypeError), match=name):
+        model.fit(X[:, :-1])
+    model.set_params(**{name: case.new().get_params()[name]})
+    assert pickle.dumps(model.__getstate__()) == before
+
+
+@pytest.mark.parametrize("bad", ["wrong", "unknown"])
+@each_class
+def test_a_sampler_that_does_not_fit_is_refused_before_the_data_are_seen(case, bad):
+    class Untouchable:
+        def __getattribute__(self, name):
+            raise AssertionError("the data were looked at")
+
+    name = case.wrong_sampler if bad == "wrong" else "no-such-sampler"
+    with pytest.raises(ValueError) as caught:
+        case.new(sampler=name).fit(Untouchable())
+    message = str(caught.value)
+    assert "scir" in message and (name in message or "ExponentialOU" in message)
+    if bad == "wrong":
+        assert type(case.estimator).__name__ in message and "gibbs" in message
+    with pytest.raises(ValueError, match="scir"):
+        case.new(sampler=name).partial_fit(Untouchable())
+
+
+@each
+def test_thin_and_burn_in_say_which_draws_are_kept(case):
+    X = case.X()
+    kept = case.new(n_iter=20, burn_in=5, thin=1).fit(X).samples_["components"]
+    assert kept.shape[1] == 15
+    for fraction in (0.25, np.float32(0.25)):
+        np.testing.assert_array_equal(case.new(n_iter=20, burn_in=fraction, thin=1).fit(X).samples_["components"], kept)
+    assert case.new(n_iter=20, burn_in=0, thin=1).fit(X).samples_["components"].shape[1] == 20
+    assert case.new(n_iter=20, burn_in=5, thin=4).fit(X).samples_["components"].shape[1] == 3
+    assert case.new(n_iter=1, burn_in=0.5).fit(X).samples_["components"].shape[1] == 1
+
+
+def test_thin_auto_keeps_at_most_100_draws_within_the_stated_memory():
+    assert chains.DrawPlan(10**6, 0.5, "auto", 1).n_draws == 100
+    for n_iter in (1, 7, 199, 200, 201, 1000, 12345):
+        for bytes_per_draw in (1, chains.DRAW_MEMORY // 7, chains.DRAW_MEMORY // 2, 5 * chains.DRAW_MEMORY):
+            plan = chains.DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
+            assert 1 <= plan.n_draws <= 100
+            assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= chains.DRAW_MEMORY
+            assert sum(plan.wants(step) for step in range(n_iter + 1)) == plan.n_draws
+
+
+@each_class
+def test_thin_auto_keeps_fewer_draws_where_they_are_large(case, monkeypatch):
+    X = case.X()
+    one = case.new(n_iter=60).fit(X).samples_["components"]
+    monkeypatch.setattr(chains, "DRAW_MEMORY", 5 * one[0, 0].nbytes + 1)
+    fewer = case.new(n_iter=60).fit(X).samples_["components"]
+    assert fewer.shape[1] == 5 and fewer.nbytes <= chains.DRAW_MEMORY
+    assert case.new(n_iter=60, n_chains=2).fit(X).samples_["components"].shape[1] == 2
+
+
+# ------------------------------------------------------------------------------------------------ saving and output
+
+
+def test_pickles_hold_nothing_compiled(tmp_path):
+    expected = ""
+    for case in ESTIMATORS:
+        model = case.new().fit(case.X())
+        joblib.dump(model, tmp_path / f"{case.id}.joblib")
+        expected += f"{case.id} {model.samples_['components'].shape}\n"
+        again = pickle.loads(pickle.dumps(model))
+        assert again.score(case.X()) == model.score(case.X())
+        np.testing.assert_array_equal(again.transform(case.X()), model.transform(case.X()))
+    printed = run_python(
+        "import sys; sys.modules['numba'] = None\n"
+        "import joblib\n"
+        "for name in sys.argv[2:]:\n"
+        "    model = joblib.load(f'{sys.argv[1]}/{name}.joblib')\n"
+        "    model.top_words(3, interval=0.9), repr(model)\n"
+        "    print(name, model.samples_['components'].shape)\n"
+        "assert not any(name.startswith(('numba.', 'llvmlite')) for name in sys.modules)",
+        tmp_path,
+        *[case.id for case in ESTIMATORS],
+    )
+    assert printed == expected
+
+
+@each_class
+def test_pickles_hold_no_data(case):
+    X = case.X()
+    model = case.new(sampler="sgrld", assignments="fresh").fit(X)
+    big = case.new(sampler="sgrld", assignments="fresh").fit(X[np.arange(90).repeat(20)])
+    assert len(pickle.dumps(big)) < len(pickle.dumps(model)) + 2 * X.sum() + 20_000
+
+
+@each_class
+def test_set_output_and_feature_names(case):
+    pandas = importorskip("pandas")
+    X = case.X()
+    frame = pandas.DataFrame(X.toarray(), columns=[f"w{i}" for i in range(40)], index=[f"d{i}" for i in range(90)])
+    model = case.new().set_output(transform="pandas").fit(frame)
+    out = model.transform(frame)
+    assert list(out.columns) == list(model.get_feature_names_out()) == [f"bayesianlda{k}" for k in range(3)]
+    assert list(out.index) == list(frame.index)
+    assert list(model.feature_names_in_) == list(frame.columns) and model.n_features_in_ == 40
+    np.testing.assert_array_equal(out, case.new().fit(X).transform(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="39 features, but BayesianLDA is expecting 40"):
+        case.new().fit(X).transform(X[:, :-1])
+
+
+# ------------------------------------------------------------------------------------------------------- progress
+
+
+@each_class
+def test_verbose_shows_progress(case, capsys, monkeypatch):
+    importorskip("tqdm")
+    quiet = case.new().fit(case.X())
+    model = case.new(verbose=1).fit(case.X())
+    shown = capsys.readouterr()
+    assert "16/16" in shown.err + shown.out
+    assert_same_draws(quiet, model)
+    # Without tqdm: lines.
+    monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
+    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", 0.0)
+    model = case.new(verbose=1, n_iter=40).fit(case.X())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "step 40 of 40" and 5 <= len(lines) <= 12
+
+
+@each_class
+def test_repr_and_html_repr_are_short(case):
+    model = case.new(sampler=SCIR(0.5)).fit(case.X())
+    assert "SCIR(step_size=0.5)" in repr(model)
+    assert len(model._repr_html_()) < 200_000
