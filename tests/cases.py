@@ -380,4 +380,8 @@ CASES = {
 }  # fmt: skip
 
 # Samplers of one model only, whose law is tested with it.
-ELSEWHERE = {"gibbs": "tests/topic/test_lda_laws.py"}
+ELSEWHERE = {
+    "gibbs": "tests/topic/test_lda_laws.py",
+    **dict.fromkeys(("sgld", "sghmc", "sgnht", "sg-nphmc", "hmc"), "tests/flat_cases.py"),
+    **dict.fromkeys(("sghmc-em", "sgnht-em", "sg-nphmc-em", "hmc-em"), "tests/samplers/test_flat_laws.py"),
+}
