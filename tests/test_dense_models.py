@@ -1,4 +1,4 @@
-"""What the estimators on dense rows promise beside scikit-learn's checks: seeds, threads, resuming, files, searching."""
+"""What the estimators on dense rows promise beside scikit-learn's checks: seeds, threads, resuming, searching."""
 
 import pickle
 

@@ -235,6 +235,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Dense rows with a weight above 0, their class codes and weights."""
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError("sample_weight is 0 for all rows; give at least one row a positive weight.")
         weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")

@@ -60,7 +60,8 @@ class DrawsPredictMixin:
         ndarray of shape (n_samples,)
             Labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most]
 
     def predict_interval(self, X, interval=0.9):
         """Mean and credible interval of the probabilities.

@@ -105,7 +105,7 @@ class SGHMC(_Euclidean):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
     Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of its square for the
-    splittings; "baoab" has none at all in the covariance of a Gaussian target, for any stable step.
+    splittings, which have none at all in the covariance of a Gaussian target, for any stable step.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def test_nose_poincare_is_its_twin_and_keeps_its_energy_to_second_order(mass):
     M, worst = dense(mass), []
     for h in (0.08, 0.04, 0.02, 0.01):
         sampler = SGNPHMC(friction=0.0, drive="likelihood", thermostat_mass=2.0, mass=mass)
-        step, theta, aux, scalars = machine(sampler, h)
+        step, theta, _, scalars = machine(sampler, h)
         Q, energies = 6.0, []
         step()  # the first half of the first step: the start itself is before it
         rng = np.random.default_rng(0)
@@ -137,7 +137,7 @@ def test_m_step_is_equation_5_with_shrinkage_and_bounds(structure):
     # One E-step of n momenta through the kernel, against the formulas in NumPy.
     n, share = 40, 0.2
     em = MonteCarloEM(structure, n_momenta=n, shrinkage=share, adaptive=False, decay=0.6, bounds=(0.3, 1.2))
-    step, theta, aux, scalars = machine(SGHMC(mass=em), 0.2)
+    step, _, aux, scalars = machine(SGHMC(mass=em), 0.2)
     scalars[at.FREEZE_AT] = np.inf
     scalars[at.N_UPDATES] = 2.0  # so that kappa is not 1
     seen = []

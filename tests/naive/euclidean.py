@@ -75,11 +75,7 @@ def nose_poincare(theta, p, s, q, log_density, gradient, h, T, Q, H0, M):
 
 def nose_poincare_energy(theta, p, s, q, log_density, T, Q, H0, M):
     return s * (
-        -log_density(theta)
-        + 0.5 * p @ np.linalg.inv(M) @ p / s**2
-        + q**2 / (2 * Q)
-        + theta.size * T * np.log(s)
-        - H0
+        -log_density(theta) + 0.5 * p @ np.linalg.inv(M) @ p / s**2 + q**2 / (2 * Q) + theta.size * T * np.log(s) - H0
     )
 
 
