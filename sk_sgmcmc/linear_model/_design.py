@@ -153,8 +153,11 @@ class Design:
         return b
 
     def outputs(self, Z, y):
-        """(n, 1 + n_rows): the class, and the linear predictors at the mode."""
-        return np.column_stack([y, self._eta(Z, self.mode)])
+        """The class, the linear predictors at the mode, and for two classes what the kernel needs of them."""
+        eta = self._eta(Z, self.mode)
+        if self.n_rows > 1:
+            return np.column_stack([y, eta])
+        return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients of the columns as given (..., n_rows, n_features) and intercepts."""

@@ -5,7 +5,8 @@ With mode b, whitener T (T T^T the inverse Hessian at the mode) and coordinates 
 is offset . theta - |theta|^2 / 2 plus what the likelihood has beyond its second order at the mode, and only that is
 estimated from the minibatch; without, A is the prior's precision in whitened coordinates, and the whole likelihood is
 estimated. D = classes x features (1 x features for two classes), class by class. ``y[:, 0]`` is the class and
-``y[:, 1:]`` the linear predictor of each row at the mode.
+``y[:, 1:]`` the linear predictors of each row at the mode; for two classes then come the probability and log(1 + e^eta)
+there.
 """
 
 import numpy as np
@@ -21,12 +22,6 @@ def dot(x, b, begin, n):
     for j in range(n):
         total += x[j] * b[begin + j]
     return total
-
-
-@helper
-def log1pexp(x):
-    """log(1 + e^x) without overflow."""
-    return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
 
 
 @helper(fast_sums=True)
@@ -73,15 +68,17 @@ def binary(theta, X, y, weight, params, scale, signal, extra):
         w = weight[n]
         e = dot(X[n], delta, 0, D)
         eta = y[n, 1] + e
-        p = 1.0 / (1.0 + np.exp(-eta))
+        small = np.exp(-abs(eta))
+        p = (1.0 if eta > 0.0 else small) / (1.0 + small)
+        log_total = max(eta, 0.0) + np.log1p(small)
         if control:
-            p0 = 1.0 / (1.0 + np.exp(-y[n, 1]))
+            p0 = y[n, 2]
             c = p0 * (1.0 - p0)
             r = w * (p0 - p + c * e)
-            rest += w * (log1pexp(y[n, 1]) - log1pexp(eta) + p0 * e + 0.5 * c * e * e)
+            rest += w * (y[n, 3] - log_total + p0 * e + 0.5 * c * e * e)
         else:
             r = w * (y[n, 0] - p)
-            rest += w * (y[n, 0] * eta - log1pexp(eta))
+            rest += w * (y[n, 0] * eta - log_total)
         for j in range(D):
             pull[j] += r * X[n, j]
     extra[0] = assemble(theta, params, D, scale, pull, signal) + scale * rest
