@@ -235,8 +235,6 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Dense rows with a weight above 0, their class codes and weights."""
-        if sample_weight is not None and not np.any(sample_weight):
-            raise ValueError("sample_weight is 0 for all rows; give at least one row a positive weight.")
         weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
@@ -244,7 +242,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             weight *= compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
         used = weight > 0
         if not used.any():
-            raise ValueError("sample_weight is 0 for all rows; give at least one row a positive weight.")
+            raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
         if not used.all():
             X, codes, weight = X[used], codes[used], weight[used]
         n_rows = 1 if len(classes) == 2 else len(classes)

@@ -52,7 +52,7 @@ def test_linear_chains_have_their_covariance_in_closed_form():
 # Where the bias is large against its error: step size, time, order.
 ORDERS = {
     "sgld, h=0.3": (0.2, 10_000.0, 1),
-    "sgnht aboba": (0.6, 12_000.0, 2),
+    "sgnht aboba": (0.6, 20_000.0, 2),
     "sg-nphmc kinetic": (1.0, 10_000.0, 2),
 }
 
@@ -62,7 +62,7 @@ def test_bias_has_the_order_that_is_claimed(key):
     h, time, order = ORDERS[key]
     slope, slack = bias_slope(FLAT_CASES[key], h, time)
     # A method of the other order would lie around 1.5 on the other side.
-    assert slack < 0.2
+    assert slack < 0.3
     assert abs(slope - order) < 0.45
 
 

@@ -53,7 +53,7 @@ def user_signal(function):
     wanted = inspect.signature(getattr(function, "py_func", function)).parameters
     if len(wanted) != 4:
         raise ValueError(
-            f"log_density_and_gradient={getattr(function, '__name__', function)!r} takes {len(wanted)} arguments "
+            f"log_density_and_gradient={getattr(function, '__name__', function)} takes {len(wanted)} arguments "
             f"({', '.join(wanted)}), but the samplers need the gradient beside the log density. {HOW}"
         )
     return _UserSignal(function)
