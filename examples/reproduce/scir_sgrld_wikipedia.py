@@ -196,10 +196,12 @@ def plot(results, options, path):
         axes.plot(documents, curves.T, color=colour, alpha=0.35, lw=1)
         axes.plot(documents, curves.mean(axis=0), color=colour, lw=2, label=name)
     gibbs = results["collapsed Gibbs"][0][:, -1].mean()
-    axes.axhline(gibbs, color="0.5", ls="--", label=f"collapsed Gibbs on {options.gibbs_documents} documents")
     axes.set(xlabel="documents read", ylabel="perplexity, running mean since the first step")
-    low = min(results[name][0].min() for name in results)
-    axes.set_ylim(0.97 * low, max(results["SGRLD"][0][:, curves.shape[1] // 10 :].max(), gibbs) * 1.02)
+    low, high = axes.get_ylim()  # of the two samplers: the reference may lie outside
+    axes.axhline(
+        gibbs, color="0.5", ls="--", label=f"collapsed Gibbs on {options.gibbs_documents} documents: {gibbs:.0f}"
+    )
+    axes.set_ylim(low, high)
     axes.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
