@@ -10,8 +10,8 @@ collapsed Gibbs on some of the documents as a reference. Two perplexities of doc
     The package's: each token is observed by a fair coin, and averaged over ten draws of the second half.
 
 Step sizes and priors are tuned for each sampler by the paper's perplexity of a third set of documents, by chains of the
-full length. (Shorter ones choose larger steps: 200 steps choose 0.01 for SGRLD, which after 1000 steps is 15 units worse
-than 0.003 in the paper's perplexity and 70 in the package's, and would make the comparison unfair.)
+full length. (Shorter ones choose larger steps: 200 steps choose 0.01 for SGRLD, which after 1000 steps is 15 units
+worse than 0.003 in the paper's perplexity and 70 in the package's, and would make the comparison unfair.)
 
 Other than the paper: assignments are drawn by 5 + 5 Gibbs sweeps and not 100 + 100, for both samplers; proportions of
 held-out documents are those of the package's fixed point; and Wikipedia is a sample of 22,194 long articles with the
