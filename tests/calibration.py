@@ -1,6 +1,6 @@
 """Simulation-based calibration of LDA on tiny corpora: ranks of the true topics among draws given their data.
 
-``python -m tests.calibration`` prints the calibration error of fresh assignments over n/N, in about a minute.
+``python -m tests.calibration`` prints the calibration error of fresh assignments over n/N, in two or three minutes.
 
 If corpora are drawn from the model and the draws from the posterior, the rank of a true value among N_DRAWS of them is
 uniform on 0..N_DRAWS. Statistics are s_vw = sum_k phi_kv phi_kw, which do not depend on labels.

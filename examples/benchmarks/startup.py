@@ -13,7 +13,13 @@ import subprocess
 import sys
 import tempfile
 
-IMPORT = "import time; import sklearn.base, sklearn.utils; b = time.perf_counter(); import {}; print(time.perf_counter() - b)"
+IMPORT = """
+import time
+import sklearn.base, sklearn.utils
+b = time.perf_counter()
+import {}
+print(time.perf_counter() - b)
+"""
 FIT = """
 import time
 from sk_sgmcmc import BayesianLDA

@@ -111,7 +111,7 @@ def test_weights_count_rows():
     assert np.isfinite(balanced.coef_).all()
     with pytest.raises(ValueError, match="sample_weight"):
         BayesianLogisticRegression().fit(X, y, sample_weight=-np.ones(len(X)))
-    with pytest.raises(ValueError, match="(?i)sample.weight.*zero"):
+    with pytest.raises(ValueError, match=r"(?i)sample.weight.*zero"):
         BayesianLogisticRegression().fit(X, y, sample_weight=np.zeros(len(X)))
 
 
