@@ -82,6 +82,9 @@ class DenseChain(Chain):
         self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
         self._keeps_aux = self.aux.shape[0] > 0 and geometry in ("simplex", "positive")
         self.shuffle_seed = shuffle_seed
+        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        self.order_seed = int(self.rng.integers(2**63))
+        self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
         self._piece = _FIRST_PIECE
 
@@ -99,14 +102,20 @@ class DenseChain(Chain):
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
             return np.full(n, -1)
-        while self.starts.size < n:
+        ahead = [self.starts]
+        n_ahead = self.starts.size
+        while n_ahead < n:
             if dense.n_batch == dense.n_rows:
                 epoch = np.zeros(n, dtype=np.int64)
             else:
-                blocks = self.rng.permutation(dense.n_rows // dense.n_batch)
+                rng = np.random.default_rng([self.order_seed, self.epoch])
+                self.epoch += 1
+                blocks = rng.permutation(dense.n_rows // dense.n_batch)
                 # The offset runs over the whole circle of rows, so each row is as likely as any other.
-                epoch = (self.rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
-            self.starts = np.concatenate([self.starts, epoch])
+                epoch = (rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
+            ahead.append(epoch)
+            n_ahead += epoch.size
+        self.starts = np.concatenate(ahead)
         starts, self.starts = self.starts[:n], self.starts[n:]
         return starts
 
@@ -115,7 +124,7 @@ class DenseChain(Chain):
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
             if self._keeps_aux:
                 self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
-        n = min(self._piece, until - self.step, self._steps_left_in_epoch())
+        n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
         status, made = self._call_runner(slots, self.sampler._hyper(self.step, self.step + n))
@@ -149,13 +158,6 @@ class DenseChain(Chain):
             *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
             kept_aux, first, signal, second, self.rng,
         )  # fmt: skip
-
-    def _steps_left_in_epoch(self):
-        """Steps until new minibatches must be drawn: a piece never looks beyond, so its length changes no draw."""
-        dense = self.data[0]
-        if dense.n_batch == dense.n_rows or dense.with_replacement:
-            return self._piece
-        return self.starts.size or dense.n_rows // dense.n_batch
 
     def current(self):
         """The present state."""
