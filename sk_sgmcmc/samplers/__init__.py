@@ -1,12 +1,16 @@
 """Samplers as parameter objects: pass one as ``sampler=`` of an estimator or of `sk_sgmcmc.sample`."""
 
 from ._base import Sampler
+from ._geodesic import GMC, GSGNHT, SGGMC
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
 
 __all__ = [
+    "GMC",
+    "GSGNHT",
     "SCIR",
+    "SGGMC",
     "SGRLD",
     "ConstantStep",
     "CyclicalStep",
