@@ -79,7 +79,8 @@ class DenseChain(Chain):
         self.sampler = sampler
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
-        self.aux = np.zeros((max(sampler._n_aux, 1 if geometry == "simplex" else 0), *self.theta.shape))
+        keeps_logs = geometry == "simplex" and not sampler._is_geodesic_metropolis
+        self.aux = np.zeros((max(sampler._n_aux, int(keeps_logs)), *self.theta.shape))
         self.scalars = np.zeros(sampler._n_scalars)
         self.shuffle_seed = shuffle_seed
         self.starts = np.empty(0, dtype=np.int64)

@@ -69,9 +69,9 @@ class SGGMC(_Geodesic):
     Notes
     -----
     A step is A B O B A: geodesic flow over :math:`h/2`; :math:`v \leftarrow e^{-C h/2} v`;
-    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{h (2C - h V)} Z]`; and the first two again, in
+    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; and the first two again, in
     reverse. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with respect to the
-    surface measure. The paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
+    surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
     Needs :math:`2C > hV`; where the noise is more than that, the chain is too warm.
 
     References
