@@ -386,4 +386,5 @@ ELSEWHERE = {
     "gmc": _GEODESIC,
     "sggmc": _GEODESIC,
     "gsgnht": _GEODESIC,
+    **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
 }

@@ -1,5 +1,6 @@
 """Samplers as parameter objects: pass one as ``sampler=`` of an estimator or of `sk_sgmcmc.sample`."""
 
+from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._base import Sampler
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._reference import ExactDirichlet, Gibbs
@@ -16,8 +17,12 @@ __all__ = [
     "CyclicalStep",
     "ExactDirichlet",
     "ExponentialOU",
+    "GMCApprMH",
+    "GMCBGibbs",
     "Gibbs",
     "PolynomialDecay",
     "Sampler",
     "Schedule",
+    "StochasticVI",
+    "VariationalInference",
 ]

@@ -1,0 +1,125 @@
+"""What a fitted spherical admixture model is asked: proportions and densities of rows, tables of words."""
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from ..samplers._base import load_kernel
+from ..utils import as_table, rng_from_key, row_keys
+from ._admixture_chain import RowData
+
+_N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
+
+
+def unit_rows(X, normalize):
+    """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
+    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
+        worst = int(np.argmax(np.abs(lengths - 1.0)))
+        raise ValueError(
+            f"normalize=False needs unit rows, but row {worst} of X has length {lengths[worst]:.6g}; "
+            "use normalize=True or sklearn.preprocessing.normalize."
+        )
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    rows.data *= np.repeat(scale, np.diff(rows.indptr))
+    return rows
+
+
+def align_directions(components):
+    """Order topics alike over draws and chains, by the largest sum of cosines with the last draw of the first chain."""
+    reference = components[0, -1].astype(np.float64)
+    for c in range(components.shape[0]):
+        for s in range(components.shape[1]):
+            order = linear_sum_assignment(-(reference @ components[c, s].T.astype(np.float64)))[1]
+            if not np.array_equal(order, np.arange(order.size)):
+                components[c, s] = components[c, s][order]
+    return components
+
+
+def _gram_and_products(rows, beta):
+    data = RowData.from_csr(rows, 1)
+    K = beta.shape[0]
+    gram, products = np.empty((K, K)), np.empty((rows.shape[0], K))
+    load_kernel("signals.admixture.document_products")(
+        np.ascontiguousarray(beta, dtype=np.float64), *data.csr, np.arange(rows.shape[0]), gram, products
+    )
+    return gram, products
+
+
+def mean_proportions(rows, beta, alpha, kappa):
+    """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
+    gram, products = _gram_and_products(rows, beta)
+    K = alpha.size
+    out = np.empty((rows.shape[0], K))
+    draw = load_kernel("admixture.draw_proportions")
+    draws = np.empty((1, _N_KEEP, K))
+    for i, key in enumerate(row_keys(rows)):
+        theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
+        if rows.indptr[i] == rows.indptr[i + 1]:
+            out[i] = theta[0]
+            continue
+        rng = rng_from_key(key)
+        draw(
+            gram,
+            products[i : i + 1],
+            alpha,
+            kappa,
+            np.zeros(1, np.int64),
+            theta,
+            step,
+            _N_BURN,
+            _N_KEEP,
+            10,
+            draws,
+            rng,
+        )
+        out[i] = draws[0].mean(axis=0)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
+    """Log density of each row under the topics ``beta``, (n_rows,), by annealed importance sampling."""
+    gram, products = _gram_and_products(rows, beta)
+    out = [np.empty(1) for _ in range(3)]
+    load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
+    estimate = load_kernel("admixture_score.annealed_log_mean").compiled
+    keys = row_keys(rows)
+
+    def some(which):
+        return [
+            estimate(gram, products[i], alpha, float(kappa), n_temperatures, 8, rng_from_key(keys[i])) for i in which
+        ]
+
+    parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
+    scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(some)(part) for part in parts)
+    return np.concatenate(scores) + float(out[1][0])
+
+
+def direction_table(components, draws, n, interval, feature_names):
+    """Words with the largest and the smallest entries of each topic."""
+    if not n >= 1:
+        raise ValueError(f"n={n} must be at least 1.")
+    if interval is not None and not 0 < interval < 1:
+        raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+    K, V = components.shape
+    n = min(int(n), V)
+    feature_names = np.asarray(feature_names, dtype=object)
+    if feature_names.shape != (V,):
+        raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {V} names.")
+    order = np.argsort(-components, axis=1, kind="stable")
+    words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
+    table = {
+        "topic": np.repeat(np.arange(K), 2 * n),
+        "kind": np.tile(np.repeat(["present", "absent"], n), K),
+        "rank": np.tile(np.arange(1, n + 1), 2 * K),
+        "word": feature_names[words.ravel()],
+        "weight": np.take_along_axis(components, words, axis=1).ravel(),
+    }
+    if interval is not None:
+        tails = [(1 - interval) / 2, (1 + interval) / 2]
+        bounds = [np.quantile(draws[:, k][:, words[k]].astype(np.float64), tails, axis=0) for k in range(K)]
+        table |= {"low": np.ravel([b[0] for b in bounds]), "high": np.ravel([b[1] for b in bounds])}
+    return as_table(table)
