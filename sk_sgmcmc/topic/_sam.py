@@ -13,6 +13,7 @@ from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, validate_data
 from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain, RowData
 from ._admixture_fitted import align_directions, annealed_scores, direction_table, mean_proportions, unit_rows
+from ._admixture_vi import VariationalAdmixtureChain
 
 _N_ITER = 400
 _SCORED_DRAWS = 5
@@ -203,6 +204,8 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         draws = self._checked_draws(sampler)
         auto = isinstance(getattr(sampler, "step_size", None), str)
         make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
+        if sampler._name in ("vi", "sto-vi"):
+            make = VariationalAdmixtureChain
         self._n_batch_ = n_batch
         data = RowData.from_csr(rows, n_batch)
         chains = [
