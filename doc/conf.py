@@ -26,7 +26,14 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "auto_examples/**/*.ipynb", "Thumbs.db", ".DS_Store"]
+exclude_patterns = [
+    "_build",
+    "user_guide/_spread_table.rst",
+    "_templates",
+    "auto_examples/**/*.ipynb",
+    "Thumbs.db",
+    ".DS_Store",
+]
 templates_path = ["_templates"]
 default_role = "py:obj"
 suppress_warnings = ["config.cache"]  # conf.py holds functions, which Sphinx cannot pickle

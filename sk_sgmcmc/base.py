@@ -37,8 +37,11 @@ class BaseSGMCMC(BaseEstimator):
     A subclass says which signals it can give a sampler, in ``_offers``: pairs (geometry, signal), best first; names
     its default in ``_default_sampler``; and implements
 
-    ``_new_chains(sampler, pair, data, seeds)``
-        Chains bound to their data, and the number of steps to make.
+    ``fit``
+        Check parameters, sampler (`_checked_sampler`) and data, in this order; make chains bound to their data, one
+        for each of ``_chain_seeds()[1:]``; hand them to `_run`.
+    ``_bound_data(X, y)``
+        The data as chains are bound to them, for `resume`.
     ``_set_fitted(chains)``
         Turn what the chains kept into fitted attributes.
     """

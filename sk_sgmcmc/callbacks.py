@@ -1,8 +1,8 @@
 """What can look at a fit while it runs: held-out scores, checkpoints, or a function of one's own.
 
 Pass one or several as ``callbacks=`` of an estimator. A function is called after every step, as
-``function(estimator, step)``, and ends the run by returning True. They look at copies, so a chain's draws are the same with and
-without them.
+``function(estimator, step)``, and ends the run by returning True. They look at copies, so a chain's draws are the same
+with and without them.
 """
 
 import os

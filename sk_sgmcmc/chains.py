@@ -158,11 +158,14 @@ class Chain:
     def keep(self, draw):
         """Store a draw (dict of arrays); a stream that is full first forgets every second of its draws."""
         if self.n_kept == self.plan.n_draws:
-            for value in self.kept.values():
-                value[: (self.n_kept + 1) // 2] = value[: self.n_kept : 2].copy()
-            self.kept_steps = self.kept_steps[::2]
-            self.n_kept = len(self.kept_steps)
             self.plan.stride *= 2
+            staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
+            for value in self.kept.values():
+                value[: len(staying)] = value[staying]
+            self.kept_steps = [self.kept_steps[i] for i in staying]
+            self.n_kept = len(staying)
+            if not self.plan.wants(self.step):
+                return
         for name, value in draw.items():
             if name not in self.kept:
                 self.kept[name] = np.empty((self.plan.n_draws, *np.shape(value)), dtype=np.asarray(value).dtype)
@@ -282,7 +285,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
             f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
             "the draws made so far, and resume(X) goes on from here.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return chains, stop.is_set()
 

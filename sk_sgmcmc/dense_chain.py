@@ -115,8 +115,8 @@ class DenseChain(Chain):
     def _advance(self, until):
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
-            # As many draws of nothing where there is no aux, so that all that is kept can be cut alike.
-            self.kept["aux"] = np.empty((self.plan.n_draws, *(self.theta.shape if self.aux.shape[0] else (0, 0))))
+            if self.aux.shape[0]:
+                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step, self._steps_left_in_epoch())
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
@@ -153,7 +153,7 @@ class DenseChain(Chain):
             )  # fmt: skip
             self.acceptance = (self.acceptance or 0.0) + accepted[:made].sum()
             return status, made
-        kept_aux = self.kept["aux"] if self.aux.shape[0] else np.empty((0, *self.theta.shape))
+        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
         return run_dense(
             self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
             dense.n_rows / dense.n_batch, hypers, slots, self.kept["theta"], kept_aux, kernels[0].compiled,
@@ -169,4 +169,5 @@ class DenseChain(Chain):
 
     def current(self):
         """The present state."""
-        return {"theta": self.theta.copy(), "aux": self.aux[0].copy() if self.aux.shape[0] else np.empty((0, 0))}
+        state = {"theta": self.theta.copy()}
+        return {**state, "aux": self.aux[0].copy()} if self.aux.shape[0] else state

@@ -108,7 +108,9 @@ def sample(
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
     n_kept = min(chain.n_kept for chain in chains)
-    theta, aux = (np.stack([chain.draws()[name][: max(1, n_kept)] for chain in chains]) for name in ("theta", "aux"))
+    draws = [chain.draws() for chain in chains]
+    theta = np.stack([draw["theta"][: max(1, n_kept)] for draw in draws])
+    aux = np.stack([draw["aux"][: max(1, n_kept)] for draw in draws]) if "aux" in draws[0] else np.empty(0)
     result = Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
     if chains[0].acceptance is not None:
         result.acceptance_ = np.array([chain.acceptance / chain.step for chain in chains])

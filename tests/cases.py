@@ -6,7 +6,8 @@ batch mean for each chain, `N_BATCHES` chains. A sampler whose law is known only
 and h/4, and its moments extrapolated. The broken variants are kernels of the same signature with one mistake each, of
 the kind that people have made; the same test must reject every one of them.
 
-Calibration, over 100 seeds (``SK_SGMCMC_TEST_SEEDS=all``): see ``doc/developer/testing.rst``.
+Calibrated over 20 seeds: the largest |z| of a right sampler was 3.9, the smallest of a broken one 12. The threshold
+is 6, and broken variants must exceed 7.8. ``SK_SGMCMC_TEST_SEEDS=all`` runs other seeds.
 
 To add a sampler, add a case to `CASES`.
 """

@@ -13,7 +13,7 @@ import argparse
 import time
 
 import numpy as np
-from _peers import DOC_PRIOR, WORD_PRIOR, Curve, Judge, load, moments, run_sklearn, run_tomotopy
+from _peers import WORD_PRIOR, Curve, Judge, load, moments, run_sklearn, run_tomotopy
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.callbacks import Callback

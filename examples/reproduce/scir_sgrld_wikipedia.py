@@ -46,15 +46,16 @@ def sgrld(initial):
     return SGRLD(PolynomialDecay(initial, 1000, 0.6))
 
 
-# The first prior of each, and 0.5 and 0.01, are the settings of the paper.
+# (sampler, first step size, doc_topic_prior, topic_word_prior); the first of each is the paper's.
 CANDIDATES = {
-    "SCIR": [
-        (scir, initial, alpha, beta) for initial in (0.5, 0.1, 0.02) for alpha, beta in ((0.005, 1.0), (0.05, 0.1))
-    ],
+    "SCIR": [(scir, 0.5, 0.005, 1.0), (scir, 0.1, 0.05, 0.01), (scir, 0.03, 0.05, 0.01), (scir, 0.03, 0.1, 0.1)],
     "SGRLD": [
-        (sgrld, initial, alpha, beta) for initial in (0.1, 0.01, 0.001) for alpha, beta in ((0.01, 1e-4), (0.05, 0.1))
+        (sgrld, 0.01, 0.01, 1e-4),
+        (sgrld, 0.01, 0.05, 0.01),
+        (sgrld, 0.003, 0.05, 0.01),
+        (sgrld, 0.01, 0.1, 0.1),
     ],
-    "collapsed Gibbs": [(lambda _: Gibbs(), None, 0.05, 0.1), (lambda _: Gibbs(), None, 0.05, 0.01)],
+    "collapsed Gibbs": [(lambda _: Gibbs(), None, alpha, 0.1) for alpha in (0.05, 0.1)],
 }
 
 
@@ -95,7 +96,7 @@ def fit(candidate, counts, n_iter, seed, options):
     make, initial, alpha, beta = candidate
     sampler = make(initial)
     if isinstance(sampler, Gibbs):
-        counts, n_iter = counts[: options.gibbs_documents], max(10, n_iter // 10)
+        counts, n_iter = counts[: options.gibbs_documents], max(10, n_iter // 20)
     lda = BayesianLDA(
         options.components,
         sampler=sampler,
@@ -126,7 +127,7 @@ def own_perplexity(counts, topics, alpha):
 
 
 def describe(candidate):
-    make, initial, alpha, beta = candidate
+    _, initial, alpha, beta = candidate
     step = "" if initial is None else f"first step size {initial:g}, "
     return f"{step}doc_topic_prior {alpha:g}, topic_word_prior {beta:g}"
 
@@ -155,18 +156,19 @@ def study(options):
         f"{options.iterations} steps of 50 documents\n\nTuning, {options.tuning_iterations} steps: running perplexity"
     )
     chosen = {name: tune(name, counts, held_out, options) for name in CANDIDATES}
-    results = {}
+    found = {name: ([], []) for name in chosen}
     print(f"\n{'':16s} seed   running       own   seconds")
-    for name, candidate in chosen.items():
-        curves, own = [], []
-        for seed in range(options.seeds):
+    for seed in range(options.seeds):
+        for name, candidate in chosen.items():
             began = time.perf_counter()
             topics = fit(candidate, counts, options.iterations, seed, options)
             seconds = time.perf_counter() - began
-            curves.append(running_perplexity(scored, topics, candidate[2]))
-            own.append(own_perplexity(scored, topics, candidate[2]))
-            print(f"{name:16s} {seed:4d} {curves[-1][-1]:9.1f} {own[-1]:9.1f} {seconds:9.1f}", flush=True)
-        results[name] = np.array(curves), np.array(own)
+            curve = running_perplexity(scored, topics, candidate[2])
+            own = own_perplexity(scored, topics, candidate[2])
+            found[name][0].append(curve)
+            found[name][1].append(own)
+            print(f"{name:16s} {seed:4d} {curve[-1]:9.1f} {own:9.1f} {seconds:9.1f}", flush=True)
+    results = {name: (np.array(curves), np.array(own)) for name, (curves, own) in found.items()}
     print(f"\nMean ± standard error over {options.seeds} seeds\n{'':16s} {'running':>18s} {'own':>18s}")
     for name, (curves, own) in results.items():
         cells = [f"{mean:9.1f} ± {error:6.2f}" for mean, error in map(mean_and_error, (curves[:, -1], own))]
@@ -197,7 +199,7 @@ def plot(results, options, path):
     axes.axhline(gibbs, color="0.5", ls="--", label=f"collapsed Gibbs on {options.gibbs_documents} documents")
     axes.set(xlabel="documents read", ylabel="perplexity, running mean since the first step")
     low = min(results[name][0].min() for name in results)
-    axes.set_ylim(0.97 * low, max(results["SGRLD"][0][:, 3 * curves.shape[1] // 40 :].max(), gibbs) * 1.02)
+    axes.set_ylim(0.97 * low, max(results["SGRLD"][0][:, curves.shape[1] // 10 :].max(), gibbs) * 1.02)
     axes.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -209,14 +211,14 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="wikipedia", help='a name of fetch_corpus, or "joined"')
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--iterations", type=int, default=1000, help="minibatches; collapsed Gibbs makes a tenth")
-    parser.add_argument("--tuning-iterations", type=int, default=250)
+    parser.add_argument("--iterations", type=int, default=1000, help="minibatches; collapsed Gibbs makes a twentieth")
+    parser.add_argument("--tuning-iterations", type=int, default=200)
     parser.add_argument("--documents", type=int, default=None, help="at most so many documents are fitted")
-    parser.add_argument("--gibbs-documents", type=int, default=1000, help="of these, for collapsed Gibbs")
-    parser.add_argument("--scored", type=int, default=500, help="documents that are scored")
-    parser.add_argument("--tuned", type=int, default=250, help="documents to tune on")
+    parser.add_argument("--gibbs-documents", type=int, default=5000, help="of these, for collapsed Gibbs")
+    parser.add_argument("--scored", type=int, default=400, help="documents that are scored")
+    parser.add_argument("--tuned", type=int, default=200, help="documents to tune on")
     parser.add_argument("--components", type=int, default=100)
-    parser.add_argument("--evaluations", type=int, default=25, help="draws of each chain that are scored")
+    parser.add_argument("--evaluations", type=int, default=20, help="draws of each chain that are scored")
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder of the figure")
     parser.add_argument("--smoke", action="store_true", help="seconds, on documents drawn from the model")
     options = parser.parse_args(argv)

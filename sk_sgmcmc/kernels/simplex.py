@@ -12,8 +12,8 @@ makes one step of length h.
 
 import numpy as np
 
-from ._jit import F1, F1_IN, F2_IN, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel
-from ._random import TINY, gamma_draw, log_gamma_draw, poisson_draw
+from ._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel, read_only
+from ._random import SMALL_SHAPE, TINY, gamma_draw, log_gamma_draw, poisson_draw
 
 
 @helper
@@ -34,14 +34,38 @@ def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Bring waiting rows up to date: one CIR transition over the elapsed time, at their constant shape.
 
     Transitions at a constant shape compose, so one over the sum of the step sizes has the law of all of them.
+
+    Where ``hyper`` has a second number, cells whose draw is sure to fall below it are set to `TINY` without the draw
+    (most of them, at the shapes of words that a topic lacks): for states that are only summed over, not for draws.
     """
+    floor = hyper[1] if hyper.shape[0] > 1 else 0.0
+    shape_of_bar = -1.0
+    bar = 0.0
     for i in range(rows.shape[0]):
         if extra[i] <= 0.0:
             continue
         decay = np.exp(-extra[i])
+        spread = 1.0 - decay
         r = rows[i]
         for k in range(theta.shape[1]):
-            theta[r, k] = cox_ingersoll_ross(theta[r, k], signal[i, k], decay, rng)
+            shape = signal[i, k]
+            if floor > 0.0 and shape < SMALL_SHAPE:
+                if decay > 0.0:
+                    shape = shape + poisson_draw(theta[r, k] * decay / spread, rng)
+                if shape < SMALL_SHAPE:
+                    if shape != shape_of_bar:
+                        # log(U) / shape < log(floor) - 4: the Gamma(shape + 1) factor exceeds e^4 once in 1e22 draws
+                        shape_of_bar = shape
+                        bar = np.exp(shape * (np.log(floor) - 4.0))
+                    u = 1.0 - rng.random()
+                    if u < bar:
+                        theta[r, k] = TINY
+                    else:
+                        theta[r, k] = max(spread * np.exp(np.log(u) / shape) * rng.standard_gamma(shape + 1.0), TINY)
+                    continue
+                theta[r, k] = max(spread * gamma_draw(shape, rng), TINY)
+            else:
+                theta[r, k] = cox_ingersoll_ross(theta[r, k], shape, decay, rng)
     return OK
 
 
@@ -220,3 +244,35 @@ def waiting_mass(theta, shape, rows, elapsed, mass, shape_mass):
             mass[k] += a + (theta[rows[i], k] - a) * decay
             shape_mass[k] += a
     return OK
+
+
+@kernel(F1(F2_IN, I1_IN))
+def column_sums(theta, rows):
+    """Sums of theta[rows] over rows, (n_columns,)."""
+    total = np.zeros(theta.shape[1])
+    for r in rows:
+        for k in range(theta.shape[1]):
+            total[k] += theta[r, k]
+    return total
+
+
+@kernel(F2(read_only(F8, 2, "A"), F2_IN, I1_IN))
+def waiting_shape(prior, counts, rows):
+    """prior[rows] + counts[rows], (n_active, n_columns); ``counts`` may have no rows, and then counts nothing."""
+    shape = np.empty((rows.shape[0], prior.shape[1]))
+    counted = counts.shape[0] > 0
+    for i in range(rows.shape[0]):
+        for k in range(prior.shape[1]):
+            shape[i, k] = prior[rows[i], k] + (counts[rows[i], k] if counted else 0.0)
+    return shape
+
+
+@kernel(F1(F2, I1_IN, F2_IN))
+def add_rows(target, rows, addend):
+    """target[rows] += addend; returns the column sums of the addend, (n_columns,)."""
+    total = np.zeros(target.shape[1])
+    for i in range(rows.shape[0]):
+        for k in range(target.shape[1]):
+            target[rows[i], k] += addend[i, k]
+            total[k] += addend[i, k]
+    return total

@@ -1,5 +1,6 @@
 """The chain of the spherical admixture model: documents' proportions and topics, in turn."""
 
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,11 @@ class RowData:
         """From unit rows."""
         parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data, dtype=np.float64)
         return cls(*parts, X.shape[1], n_batch)
+
+    def fingerprint(self):
+        """A number that other rows would hardly have, to know the data again; blind to the last digits."""
+        rounded = self.values.astype(np.float32)
+        return zlib.crc32(self.words, zlib.crc32(self.ptr, zlib.crc32(rounded)))
 
     @property
     def csr(self):

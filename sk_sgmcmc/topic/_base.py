@@ -90,7 +90,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         proportions = doc_topic_proportions(
             corpus.to_csr(), self.components_, self._doc_prior(corpus.n_docs), n_jobs=self.n_jobs
         )
-        return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
+        # A frame has no dtype of its own, but may well have a word "dtype" among its columns.
+        dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
+        return proportions.astype(np.float32) if dtype == np.float32 else proportions
 
     def score(self, X, y=None):
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.

@@ -12,6 +12,7 @@ from ._waiting import WaitingTopics
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
+_MAX_TOKENS = 10**10
 
 
 class TokenData:
@@ -29,6 +30,12 @@ class TokenData:
     """
 
     def __init__(self, corpus, n_batch, total_samples, n_threads=1):
+        total = float(corpus.counts.sum())
+        if total > _MAX_TOKENS:
+            raise ValueError(
+                f"X holds {total:g} tokens, the largest entry being {corpus.counts.max():g}; at most {_MAX_TOKENS:g} "
+                "can be held, since every token has a topic. If these are counts, pass parts of them to partial_fit."
+            )
         self.token_ptr, self.words, weights = corpus.expand_tokens()
         # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
         weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
@@ -236,48 +243,47 @@ class TopicChain(Chain):
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng)
         counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
         lda.clear_active(rows, self._slot)
-        if self.stored:
-            self.counts[rows] += counts
-        elif self.learn_doc_topic_prior and self.step < self.plan.n_burn:
+        if self.learn_doc_topic_prior and not self.stored and self.step < self.plan.n_burn:
             self._learn_from_minibatch(docs, doc_counts)
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
     def _move(self, docs, rows, counts, hyper):
-        """Give the sampler the estimated shapes of the active words, or of all words if it cannot wait."""
-        data = self.data
-        if not self.sampler._waits:
-            moved = np.arange(data.n_words)
-        else:
-            moved = rows
-        wait_at = self._waiting_shape(moved)
-        signal = wait_at
+        """Move the topics at the shapes that the minibatch's ``counts`` give."""
+        from ..kernels.simplex import add_rows
+
+        waits = self.sampler._waits
+        moved = rows if waits else np.arange(self.n_words)
         if self.stored:
-            extra = self.counts.sum(axis=0) if not self.sampler._waits else np.zeros(self.n_topics)
+            gained = add_rows(self.counts, rows, counts)
+            if waits:
+                self.topics.put_off(gained, hyper)
+                return
+            signal, extra = self._waiting_shape(moved), self.counts.sum(axis=0)
         else:
-            scale = data.total_samples / docs.size / self.n_sweeps[1]
-            signal = np.array(wait_at)
-            places = rows if not self.sampler._waits else slice(None)
-            signal[places] += scale * counts
-            extra = scale * counts.sum(axis=0)
-        self.topics.move(moved, signal, extra, hyper, self.rng, wait_at=wait_at, step_number=self.step)
+            counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
+            signal = self._waiting_shape(moved)
+            extra = add_rows(signal, np.arange(rows.size) if waits else rows, counts)
+        self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
 
     def _hyper(self):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
 
     def _waiting_shape(self, rows):
-        shape = self.topic_word_prior[rows]
-        return np.ascontiguousarray(shape) if self.counts is None else shape + self.counts[rows]
+        from ..kernels.simplex import waiting_shape
+
+        counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
+        return waiting_shape(self.topic_word_prior, counts, rows)
 
     def _tables(self, cells, rows, total):
-        from ..kernels.signals.lda import topic_tables
+        from ..kernels.signals.lda import BLOCK, topic_tables
 
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
-        prior_cdf = np.empty_like(phi)
-        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_cdf)
-        return phi, prior_cdf
+        prior_blocks = np.empty((rows.size, -(-self.n_topics // BLOCK) + 1), dtype=np.float32)
+        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_blocks)
+        return phi, prior_blocks
 
-    def _assign(self, docs, phi, prior_cdf):
+    def _assign(self, docs, phi, prior_blocks):
         """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_batch, n_topics)."""
         from ..kernels.signals.lda import draw_assignments
 
@@ -290,8 +296,8 @@ class TopicChain(Chain):
         def work(start, stop):
             counts = np.zeros(phi.shape)
             draw(
-                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_cdf, seed,
-                int(self.stored), *self.n_sweeps, z, counts, doc_counts,
+                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_blocks,
+                self.doc_topic_prior, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
             )  # fmt: skip
             return counts
 
@@ -374,6 +380,6 @@ class TopicChain(Chain):
         if "components" in self.kept:
             old = self.kept["components"]
             grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
-            grown[..., :n_old] = old * (1.0 - share.sum(axis=1, keepdims=True))
+            grown[: self.n_kept, :, :n_old] = old[: self.n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
             grown[..., n_old:] = share
             self.kept["components"] = grown

@@ -220,10 +220,10 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = self._n_steps(sampler, corpus, stored, n_batch)
-        auto = self._auto_step_size(stored)
-        self.sampler_ = sampler._resolved(auto)
+        self.sampler_ = sampler._resolved(self._auto_step_size(sampler, stored))
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
-        self._token_args = (n_batch, float(self.total_samples or corpus.n_docs))
+        self._warned_total = False
+        self._token_args = (n_batch, self._checked_total(corpus.n_docs))
         data = TokenData(corpus, *self._token_args, self._threads_per_chain())
         self._fingerprint = data.fingerprint()
         make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain
@@ -317,11 +317,15 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
         return sweeps * max(1, corpus.n_docs // n_batch)
 
-    def _auto_step_size(self, stored):
-        """An exact shape is best forgotten at once; a noisy one is averaged over time, at the paper's schedule."""
-        if stored:
-            return ConstantStep(MAX_STEP)
-        return PolynomialDecay(0.5, 10.0, 0.33)
+    def _auto_step_size(self, sampler, stored):
+        """An exact shape is best forgotten at once; a noisy one is averaged over time, at the paper's schedule.
+
+        Samplers that discretise get steps small enough for their error at the boundary: a cell that should be 0 is
+        left at about the step size.
+        """
+        if not sampler._waits:
+            return PolynomialDecay(0.01, 1000.0, 0.55)
+        return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.5, 10.0, 0.33)
 
     # -- fitted --------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import BaseSGMCMC
+from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan
 from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, validate_data
@@ -177,6 +177,7 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Draw topics given rows.
 
@@ -208,6 +209,8 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             make = VariationalAdmixtureChain
         self._n_batch_ = n_batch
         data = RowData.from_csr(rows, n_batch)
+        self._fingerprint = data.fingerprint()
+        self.__dict__.pop("trace_", None)
         chains = [
             make(
                 # A copy for each chain: each finds its own step size.
@@ -220,7 +223,12 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self._run(chains, plan.n_iter)
 
     def _bound_data(self, X, y=None):
-        return RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
+        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
+            )
+        return data
 
     def _set_fitted(self, chains):
         drawn = [chain.draws()["components"] for chain in chains]
@@ -332,6 +340,13 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Higher is better.
         """
         return float(np.mean(self.score_samples(X)))
+
+    def _score_now(self, callback):
+        """Held-out score of the topics as they are, for `HeldOutScore`."""
+        if callback._split is None:
+            callback._split = self._check_X(callback.X, reset=False)
+        beta = self._chains[0].current()["components"]
+        return annealed_scores(callback._split, beta, self.doc_topic_prior_, self._numbers[1], 100, self.n_jobs).mean()
 
     def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
         """Mean negative log density of a row.

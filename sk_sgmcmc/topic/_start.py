@@ -7,6 +7,7 @@ _GROWTH = 0.7  # exponent at which the memory grows
 _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
+_FEW = 200  # topics
 
 
 def soft_start(data, doc_prior, word_prior, rng, z):
@@ -36,10 +37,14 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     window, unit = (400.0, 80.0) if small else (200.0, 40.0)
     # A memory longer than the corpus would let one pass teach nothing.
     window = min(window, max(1.0, data.n_docs / 20.0))
-    topics = SoftTopics(data, 2 * n_topics, float(doc_prior.mean()), word_prior, total, rng)
-    for _ in range(2 if small else 1):
+    # A pass costs in proportion to the topics, and joining to their square: with many, one plain pass must do.
+    few = n_topics <= _FEW
+    topics = SoftTopics(data, 2 * n_topics if few else n_topics, float(doc_prior.mean()), word_prior, total, rng)
+    for _ in range((2 if small else 1) if few else 0):
         topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
-    topics.merge(n_topics, doc_prior)
+    if few:
+        topics.merge(n_topics)
+    topics.doc_prior = doc_prior
     topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
     phi = topics.probabilities()
     for start, stop in pieces(data.token_ptr):
@@ -90,7 +95,7 @@ class SoftTopics:
                 _GROWTH, unit,
             )  # fmt: skip
 
-    def merge(self, n_topics, doc_prior):
+    def merge(self, n_topics):
         """Join topics until ``n_topics`` are left."""
         from ..kernels.topic_start import merge_topics
 
@@ -100,7 +105,6 @@ class SoftTopics:
         self.raw = np.ascontiguousarray(counts[alive].T)
         self.mass = self.mass[alive]
         self.scale[0] = 1.0
-        self.doc_prior = doc_prior
 
     def probabilities(self):
         """The topics, float32 (n_words, n_topics), columns summing to 1."""

@@ -52,7 +52,7 @@ class StreamingMixin:
         n_batch = min(corpus.n_docs, FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
         if first:
             doc_prior, word_prior = self._priors(corpus.n_words)
-            self.sampler_ = sampler._resolved(self._auto_step_size(False))
+            self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
             self.n_samples_seen_ = self._n_stored = 0
             chains = [
                 TopicChain(
@@ -67,7 +67,7 @@ class StreamingMixin:
             chains = self._chains
             if not isinstance(chains[0].plan, StreamPlan):
                 self._n_stored = self.n_samples_seen_ if chains[0].stored else 0
-                self.sampler_ = sampler._resolved(self._auto_step_size(False))
+                self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
                 plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
                 for chain in chains:
                     chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
@@ -105,7 +105,7 @@ class StreamingMixin:
                     "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
                     "at None to count the documents.",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             self._warned_total = True
         return float(self.total_samples)

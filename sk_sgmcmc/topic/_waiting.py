@@ -7,6 +7,9 @@ from ..chains import TINY, ChainDivergedError
 # exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
 MAX_STEP = 750.0
 
+# A cell this small, in tokens, has no part in any assignment.
+FLOOR = 1e-12
+
 
 class WaitingTopics:
     """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
@@ -64,7 +67,7 @@ class WaitingTopics:
         self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
 
-    def wake(self, rows, shape, hyper, rng):
+    def wake(self, rows, shape, hyper, rng, floor=FLOOR):
         """Bring ``rows`` up to date.
 
         Parameters
@@ -75,6 +78,8 @@ class WaitingTopics:
         hyper : ndarray
             The sampler's numbers at this step.
         rng : Generator
+        floor : float or None
+            Cells that are sure to fall below it need not be drawn; None draws them all.
 
         Returns
         -------
@@ -83,7 +88,7 @@ class WaitingTopics:
         total : ndarray of shape (n_topics,)
             What a row is divided by to make probabilities.
         """
-        from ..kernels.simplex import waiting_mass
+        from ..kernels.simplex import column_sums, waiting_mass
 
         if not self.sampler._waits:
             cells = self.linear()
@@ -96,45 +101,58 @@ class WaitingTopics:
             asleep = rng.standard_gamma(self._asleep_shape)
         else:
             asleep = np.maximum(self.mass - woken, 0.0)
-        self._asleep = asleep
         advance, _ = self.sampler._kernels("simplex")
-        advance(self.theta, self.aux, self.scalars, shape, elapsed, hyper, rows, rng)
+        numbers = hyper if floor is None else np.array([hyper[0], floor])
+        advance(self.theta, self.aux, self.scalars, shape, elapsed, numbers, rows, rng)
         self.updated_at[rows] = self.now
-        return self.theta, asleep + self.theta[rows].sum(axis=0)
+        self._asleep, self._awake = asleep, column_sums(self.theta, rows)
+        return self.theta, asleep + self._awake
 
-    def move(self, rows, signal, extra, hyper, rng, *, wait_at, step_number):
-        """Move ``rows`` by one step at the estimated shapes ``signal``; they then wait at the shapes ``wait_at``.
+    def put_off(self, gained, hyper):
+        """Let the rows woken last go back to sleep at the shapes they then have, ``gained`` more in sum.
 
-        Where the two are the same array the transition composes with the waiting and is put off until the rows wake.
+        For stored assignments: the step's own transition is at the shape at which the rows wait from then on, so it
+        composes with the waiting and is made when they wake.
+
+        Parameters
+        ----------
+        gained : ndarray of shape (n_topics,)
+        hyper : ndarray
         """
         h = min(float(hyper[0]), MAX_STEP)
-        if not self.sampler._waits or signal is not wait_at:
-            status = self.sampler._kernels("simplex")[1](
-                self.theta, self.aux, self.scalars, signal, extra, hyper, rows, rng
+        decay = np.exp(-h)
+        self.now += h
+        self.shape_mass = self.shape_mass + gained
+        # The conditional mean of every cell, woken or not, goes the same way towards its shape.
+        self.mass = self.shape_mass + (self._awake + self._asleep - self.shape_mass) * decay
+
+    def move(self, rows, signal, extra, hyper, rng, *, step_number):
+        """Move ``rows`` by one step at the estimated shapes ``signal``; then they wait at the shapes they had.
+
+        Raises
+        ------
+        ChainDivergedError
+            If the state leaves the finite numbers.
+        """
+        _, step = self.sampler._kernels("simplex")
+        status = step(self.theta, self.aux, self.scalars, signal, extra, hyper, rows, rng)
+        if status != 0:
+            raise ChainDivergedError(
+                f"The topics left the finite numbers at step {step_number + 1}: {self.sampler!r} with a step size "
+                f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
             )
-            if status != 0:
-                raise ChainDivergedError(
-                    f"The topics left the finite numbers at step {step_number + 1}: {self.sampler!r} with a step size "
-                    f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
-                )
         if not self.sampler._waits:
             return
-        decay = np.exp(-h)
-        wait_shape = wait_at.sum(axis=0)
-        asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * decay
+        h = min(float(hyper[0]), MAX_STEP)
         self.now += h
-        if signal is wait_at:  # put off: what matters is its conditional mean
-            moved = wait_shape + (self.theta[rows].sum(axis=0) - wait_shape) * decay
-        else:
-            self.updated_at[rows] = self.now
-            moved = self.theta[rows].sum(axis=0)
-        self.mass = asleep + moved
-        self.shape_mass = self._asleep_shape + wait_shape
+        self.updated_at[rows] = self.now
+        asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * np.exp(-h)
+        self.mass = asleep + self.theta[rows].sum(axis=0)
 
     def all_up_to_date(self, shape, hyper, rng):
         """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
         rows = np.arange(self.theta.shape[0])
-        cells, _ = self.wake(rows, shape, hyper, rng)
+        cells, _ = self.wake(rows, shape, hyper, rng, floor=None)
         total = cells.sum(axis=0)
         # From here on the sum is known; rounding cannot pile up in it.
         self.mass = total.copy() if self.sampler._waits else self.mass

@@ -49,8 +49,12 @@ def interrupted():
     """The block ends by KeyboardInterrupt, and warns of it."""
     import pytest
 
-    with pytest.warns(UserWarning, match="Interrupted after"), pytest.raises(KeyboardInterrupt, match="fitted so far"):
+    with (
+        pytest.warns(UserWarning, match="Interrupted after") as caught,
+        pytest.raises(KeyboardInterrupt, match="fitted so far"),
+    ):
         yield
+    assert "sk_sgmcmc" not in Path(caught[0].filename).parts, "the warning points into the package"
 
 
 def run_python(code, *args, timeout=120):

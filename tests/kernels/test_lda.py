@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from sk_sgmcmc.kernels import simplex
 from sk_sgmcmc.kernels.signals import lda
 from sk_sgmcmc.kernels.signals.lda_collapsed import sweep_collapsed
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
 
-N_WORDS, N_TOPICS, SEED = 12, 5, 2**61 + 12345
+N_WORDS, N_TOPICS, SEED = 12, 20, 2**61 + 12345
 
 
 class Setting:
@@ -28,14 +29,15 @@ class Setting:
         self.docs = np.array([7, 0, 3, 5, 8, 1])
         self.theta = rng.gamma(0.3, 1.0, (N_WORDS, N_TOPICS))
         self.total = self.theta.sum(axis=0)
-        self.alpha = np.array([0.1, 0.5, 0.02, 1.0, 0.3])
+        self.alpha = np.tile([0.1, 0.5, 0.02, 1.0, 0.3], N_TOPICS // 5)
         self.z = rng.integers(0, N_TOPICS, self.words.size).astype(np.uint16)
         self.slot = np.full(N_WORDS, -1, dtype=np.int32)
         active = np.empty(N_WORDS, dtype=np.int64)
         n = lda.find_active(self.docs, self.token_ptr, self.words, self.slot, active)
         self.rows = active[:n].copy()
-        self.phi, self.cdf = np.empty((n, N_TOPICS), np.float32), np.empty((n, N_TOPICS), np.float32)
-        lda.topic_tables(self.theta, self.rows, self.total, self.alpha, self.phi, self.cdf)
+        self.phi = np.empty((n, N_TOPICS), np.float32)
+        self.blocks = np.empty((n, -(-N_TOPICS // lda.BLOCK) + 1), np.float32)
+        lda.topic_tables(self.theta, self.rows, self.total, self.alpha, self.phi, self.blocks)
 
     def tokens(self, d, by_slot=True):
         """(place, row, weight) of each token of a document."""
@@ -54,8 +56,8 @@ class Setting:
         cuts = cuts or [0, len(docs)]
         for start, stop in itertools.pairwise(cuts):
             lda.draw_assignments(
-                start, stop, docs, self.token_ptr, self.words, self.weights, self.slot, self.phi, self.cdf,
-                np.uint64(seed), int(stored), n_burn, n_keep, z, counts, doc_counts,
+                start, stop, docs, self.token_ptr, self.words, self.weights, self.slot, self.phi, self.blocks,
+                self.alpha, np.uint64(seed), int(stored), n_burn, n_keep, z, counts, doc_counts,
             )  # fmt: skip
         return z, counts, doc_counts
 
@@ -85,9 +87,9 @@ def test_active_words_are_the_distinct_words_of_the_batch_and_are_cleared(settin
 
 
 def test_tables_equal_their_twin(setting):
-    phi, cdf = naive.topic_tables(setting.theta[setting.rows], setting.total, setting.alpha)
+    phi, blocks = naive.topic_tables(setting.theta[setting.rows], setting.total, setting.alpha)
     np.testing.assert_allclose(setting.phi, phi, rtol=1e-6)
-    np.testing.assert_allclose(setting.cdf, cdf, rtol=1e-6)
+    np.testing.assert_allclose(setting.blocks, blocks, rtol=1e-6)
     assert np.all(setting.phi > 0)
 
 
@@ -96,7 +98,9 @@ def test_stored_assignments_equal_their_twin(setting, n_burn, n_keep):
     z, counts, doc_counts = setting.draw(True, n_burn, n_keep)
     twin = setting.z.astype(int)
     docs = [(d, setting.tokens(d)) for d in setting.docs]
-    change, of_docs = naive.draw_assignments(docs, setting.phi, setting.cdf, SEED, twin, n_burn, n_keep)
+    change, of_docs = naive.draw_assignments(
+        docs, setting.phi, setting.blocks, setting.alpha, SEED, twin, n_burn, n_keep
+    )
     np.testing.assert_array_equal(z, twin)
     np.testing.assert_array_equal(counts, change)
     np.testing.assert_array_equal(doc_counts, of_docs)
@@ -108,7 +112,9 @@ def test_fresh_assignments_equal_their_twin(setting, n_burn, n_keep):
     _, counts, doc_counts = setting.draw(False, n_burn, n_keep)
     docs = [(d, setting.tokens(d)) for d in setting.docs]
     twin = np.full(setting.words.size, -1)
-    summed, of_docs = naive.draw_assignments(docs, setting.phi, setting.cdf, SEED, twin, n_burn, n_keep, fresh=True)
+    summed, of_docs = naive.draw_assignments(
+        docs, setting.phi, setting.blocks, setting.alpha, SEED, twin, n_burn, n_keep, fresh=True
+    )
     np.testing.assert_array_equal(counts, summed)
     np.testing.assert_array_equal(doc_counts, of_docs)
     assert counts.sum() == n_keep * sum(setting.weight(i) for _, tokens in docs for i, *_ in tokens)
@@ -138,7 +144,7 @@ def test_stored_counts_stay_the_counts_of_the_assignments(setting):
     before, after = np.zeros((N_WORDS, N_TOPICS)), np.zeros((N_WORDS, N_TOPICS))
     lda.count_assignments(setting.words, setting.weights, setting.z, before)
     z, change, _ = setting.draw(True, 0, 1)
-    lda.add_rows(before, setting.rows, change, gained := np.zeros(N_TOPICS))
+    gained = simplex.add_rows(before, setting.rows, change)
     lda.count_assignments(setting.words, setting.weights, z, after)
     np.testing.assert_array_equal(before, after)
     np.testing.assert_array_equal(gained, change.sum(axis=0))

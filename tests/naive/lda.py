@@ -1,8 +1,9 @@
 """Topic assignments in plain Python, written from the equations: one token after the other, all topics at once.
 
 The documents' streams are SplitMix64 counters, here with Python's whole numbers. Topic k of a token of word w has the
-weight (n_dk + alpha_k) phi_kw; the draw's number in [0, 1) first runs through the topics present in the document, in
-the order in which they are listed, then through alpha_k phi_kw, so that equal numbers give equal topics.
+weight (n_dk + alpha_k) phi_kw; the draw's number in [0, 1) first runs through the token's topic so far (the token
+itself left out), then through the other topics present in the document, in the order in which they are listed, then
+through alpha_k phi_kw, so that equal numbers give equal topics.
 """
 
 import numpy as np
@@ -25,10 +26,15 @@ def stream(seed, document):
         yield (mix64(counter) >> 11) * 2.0**-53
 
 
+BLOCK = 16
+
+
 def topic_tables(cells, total, alpha):
-    """phi (n_words, n_topics) and the running sums of alpha phi, in float32 as the kernels keep them."""
+    """phi (n_words, n_topics), and sums of alpha phi over blocks of topics and over all, in float32."""
     phi = (cells / total + 1e-30).astype(np.float32)
-    return phi, np.cumsum(alpha * phi.astype(float), axis=1).astype(np.float32)
+    weights = alpha * phi.astype(float)
+    blocks = [weights[:, i : i + BLOCK].sum(axis=1) for i in range(0, weights.shape[1], BLOCK)]
+    return phi, np.stack([*blocks, weights.sum(axis=1)], axis=1).astype(np.float32)
 
 
 class Present:
@@ -51,19 +57,27 @@ class Present:
             self.order.pop()
 
 
-def draw_topic(u, present, phi_w, cdf_w):
-    """Topic of one token by the number u."""
-    parts = [present.weight[k] * float(phi_w[k]) for k in present.order]
-    mass = sum(parts)
-    target = u * (mass + float(cdf_w[-1]))
-    if target < mass:
-        running = np.cumsum(parts)
-        return present.order[min(int(np.searchsorted(running, target, side="right")), len(parts) - 1)]
-    above = cdf_w.astype(float) > target - mass
-    return int(np.argmax(above)) if above.any() else len(cdf_w) - 1
+def draw_topic(u, present, phi_w, blocks_w, alpha, old, weight):
+    """Topic of one token by the number u; ``old`` is its topic so far, or None."""
+    order = present.order if old is None else [old, *(k for k in present.order if k != old)]
+    parts = [(present.weight[k] - (weight if k == old else 0.0)) * float(phi_w[k]) for k in order]
+    target = u * (sum(parts) + float(blocks_w[-1]))
+    for k, part in zip(order, parts, strict=True):
+        target -= part
+        if target < 0:
+            return k
+    block = 0
+    while block < len(blocks_w) - 2 and target >= blocks_w[block]:
+        target -= float(blocks_w[block])
+        block += 1
+    for k in range(block * BLOCK, min((block + 1) * BLOCK, len(alpha))):
+        target -= alpha[k] * float(phi_w[k])
+        if target < 0:
+            return k
+    return k
 
 
-def draw_assignments(docs, phi, cdf, seed, z, n_burn=0, n_keep=1, fresh=False):
+def draw_assignments(docs, phi, blocks, alpha, seed, z, n_burn=0, n_keep=1, fresh=False):
     """Sweeps over ``docs``, a list of (document, [(place of token, word, weight), ...]).
 
     ``z`` is changed in place where assignments are stored. Returns the change of the counts (n_words, n_topics) (or,
@@ -81,10 +95,13 @@ def draw_assignments(docs, phi, cdf, seed, z, n_burn=0, n_keep=1, fresh=False):
                 counts[w, z[i]] -= weight
         for sweep in range(n_burn + n_keep):
             for i, w, weight in tokens:
-                if not fresh or sweep > 0:
-                    present.take(z[i], weight)
-                z[i] = draw_topic(next(numbers), present, phi[w], cdf[w])
-                present.add(z[i], weight)
+                old = int(z[i]) if not fresh or sweep > 0 else None
+                new = draw_topic(next(numbers), present, phi[w], blocks[w], alpha, old, weight)
+                if new != old:
+                    if old is not None:
+                        present.take(old, weight)
+                    present.add(new, weight)
+                z[i] = new
             if fresh and sweep >= n_burn:
                 for i, w, weight in tokens:
                     counts[w, z[i]] += weight

@@ -11,7 +11,7 @@ documents nor the number of threads changes a draw.
 import numpy as np
 from numba import types
 
-from .._jit import F1, F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+from .._jit import F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -24,6 +24,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
+
+BLOCK = 16  # topics whose prior weights are summed for each word
 
 
 @helper
@@ -66,9 +68,13 @@ def clear_active(rows, slot):
 
 
 @kernel(I8(F2_IN, I1_IN, F1_IN, F1_IN, F4_2, F4_2))
-def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_cdf):
-    """Tables of the active words: ``phi`` = theta[rows] / total, and the running sums of doc_topic_prior times it."""
+def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
+    """Tables of the active words: ``phi`` = theta[rows] / total, and sums of doc_topic_prior times it.
+
+    ``prior_blocks`` (n_active, n_blocks + 1) holds the sums over `BLOCK` topics at a time, and last the sum of all.
+    """
     n_topics = theta.shape[1]
+    n_blocks = prior_blocks.shape[1] - 1
     inverse = np.empty(n_topics)
     for k in range(n_topics):
         inverse[k] = 1.0 / total[k]
@@ -76,28 +82,38 @@ def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_cdf):
         r = rows[i]
         for k in range(n_topics):
             phi[i, k] = theta[r, k] * inverse[k] + 1e-30
-        running = 0.0
-        for k in range(n_topics):
-            running += doc_topic_prior[k] * phi[i, k]
-            prior_cdf[i, k] = running
+        whole = 0.0
+        for block in range(n_blocks):
+            part = 0.0
+            for k in range(block * BLOCK, min(block * BLOCK + BLOCK, n_topics)):
+                part += doc_topic_prior[k] * phi[i, k]
+            prior_blocks[i, block] = part
+            whole += part
+        prior_blocks[i, n_blocks] = whole
     return OK
 
 
 @helper
-def _first_above(cdf, target, n):
-    """Index of the first entry of a running sum above ``target``, by bisection; the last if rounding hid it."""
-    lo = 0
-    hi = n - 1
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if cdf[mid] > target:
-            hi = mid
-        else:
-            lo = mid + 1
-    return lo
+def _from_prior(target, phi_row, blocks, doc_topic_prior):
+    """Topic at which the running sum of doc_topic_prior phi passes ``target``; the last if rounding hid it."""
+    n_topics = doc_topic_prior.shape[0]
+    block = 0
+    while block < blocks.shape[0] - 2 and target >= blocks[block]:
+        target -= blocks[block]
+        block += 1
+    k = block * BLOCK
+    last = min(k + BLOCK, n_topics) - 1
+    while k < last:
+        target -= doc_topic_prior[k] * phi_row[k]
+        if target < 0.0:
+            break
+        k += 1
+    return k
 
 
-@kernel(I8(I8, I8, I1_IN, I1_IN, I4_IN, F1_IN, I4_IN, F4_2_IN, F4_2_IN, U8, I8, I8, I8, Z, F2, F2), fast_sums=True)
+@kernel(
+    I8(I8, I8, I1_IN, I1_IN, I4_IN, F1_IN, I4_IN, F4_2_IN, F4_2_IN, F1_IN, U8, I8, I8, I8, Z, F2, F2), fast_sums=True
+)
 def draw_assignments(
     start,
     stop,
@@ -107,7 +123,8 @@ def draw_assignments(
     weights,
     slot,
     phi,
-    prior_cdf,
+    prior_blocks,
+    doc_topic_prior,
     seed,
     stored,
     n_burn,
@@ -119,8 +136,8 @@ def draw_assignments(
     """Gibbs sweeps over documents docs[start:stop] given the topics.
 
     The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw: the first part is a sum over the
-    document's few topics, the second a running sum made once for each distinct word. The cost of a token follows the
-    topics in its document, not the number of topics.
+    document's few topics, the second one over blocks of topics made once for each distinct word. The cost of a token
+    follows the topics in its document, not the number of topics.
 
     Parameters
     ----------
@@ -136,73 +153,98 @@ def draw_assignments(
         Set to the documents' counts summed over the kept sweeps (last sweep if stored).
     """
     n_topics = phi.shape[1]
-    n_doc = np.zeros(n_topics)  # weight of each topic in the document at hand
-    present = np.empty(n_topics, np.int64)  # its topics, in no order
-    place = np.empty(n_topics, np.int64)  # where a topic stands in `present`
-    partial = np.empty(n_topics)
+    n_blocks = prior_blocks.shape[1] - 1
+    topic = np.empty(n_topics, np.int32)  # the document's topics, in no order
+    mass_of = np.empty(n_topics)  # and the weight of each
+    place = np.full(n_topics, -1, np.int32)  # where a topic stands among them, -1 if it does not
     weighted = weights.shape[0] > 0
     sweeps = n_burn + n_keep
     for b in range(start, stop):
         d = docs[b]
         lo = token_ptr[d]
         hi = token_ptr[d + 1]
-        n_present = 0
+        n = 0
         for k in range(n_topics):
             doc_counts[b, k] = 0.0
         counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
         if stored:
             for i in range(lo, hi):
-                k = np.int64(z[i])
+                k = np.intp(z[i])
                 weight = weights[i] if weighted else 1.0
-                if n_doc[k] == 0.0:
-                    place[k] = n_present
-                    present[n_present] = k
-                    n_present += 1
-                n_doc[k] += weight
-                counts[slot[words[i]], k] -= weight
+                j = place[k]
+                if j < 0:
+                    place[k] = n
+                    topic[n] = k
+                    mass_of[n] = weight
+                    n += 1
+                else:
+                    mass_of[j] += weight
         for sweep in range(sweeps):
             for i in range(lo, hi):
                 r = slot[words[i]]
                 weight = weights[i] if weighted else 1.0
-                if stored or sweep > 0:
-                    k = np.int64(z[i])
-                    n_doc[k] -= weight
-                    if n_doc[k] == 0.0:
-                        n_present -= 1
-                        moved = present[n_present]
-                        present[place[k]] = moved
-                        place[moved] = place[k]
                 mass = 0.0
-                for j in range(n_present):
-                    mass += n_doc[present[j]] * phi[r, present[j]]
-                    partial[j] = mass
+                for j in range(n):
+                    mass += mass_of[j] * phi[r, topic[j]]
                 counter += _GOLDEN
-                target = unit(mix64(counter)) * (mass + prior_cdf[r, n_topics - 1])
-                if target < mass:
-                    j = 0
-                    while j < n_present - 1 and partial[j] <= target:
-                        j += 1
-                    k = present[j]
+                target = unit(mix64(counter))
+                drawn = stored or sweep > 0
+                old = 0
+                j_old = -1
+                if drawn:
+                    # The present topic comes first, without this token: while it is kept nothing is written.
+                    old = np.intp(z[i])
+                    j_old = place[old]
+                    mass -= weight * phi[r, old]
+                    target *= mass + prior_blocks[r, n_blocks]
+                    target -= (mass_of[j_old] - weight) * phi[r, old]
+                    if target < 0.0:
+                        if sweep >= n_burn and not stored:
+                            counts[r, old] += weight
+                        continue
                 else:
-                    k = _first_above(prior_cdf[r], target - mass, n_topics)
-                if n_doc[k] == 0.0:
-                    place[k] = n_present
-                    present[n_present] = k
-                    n_present += 1
-                n_doc[k] += weight
-                z[i] = k
-                if sweep >= n_burn and not stored:
-                    counts[r, k] += weight
+                    target *= mass + prior_blocks[r, n_blocks]
+                new = -1
+                for j in range(n):
+                    if j != j_old:
+                        target -= mass_of[j] * phi[r, topic[j]]
+                        if target < 0.0:
+                            new = np.intp(topic[j])
+                            break
+                if new < 0:
+                    new = _from_prior(target, phi[r], prior_blocks[r], doc_topic_prior)
+                if not stored and sweep >= n_burn:
+                    counts[r, new] += weight
+                if drawn:
+                    if new == old:
+                        continue
+                    mass_of[j_old] -= weight
+                    if mass_of[j_old] == 0.0:
+                        n -= 1
+                        place[topic[n]] = j_old
+                        topic[j_old] = topic[n]
+                        mass_of[j_old] = mass_of[n]
+                        place[old] = -1
+                if stored:
+                    counts[r, old] -= weight
+                    counts[r, new] += weight
+                z[i] = new
+                j = place[new]
+                if j < 0:
+                    place[new] = n
+                    topic[n] = new
+                    mass_of[n] = weight
+                    n += 1
+                else:
+                    mass_of[j] += weight
             if sweep >= n_burn and not stored:
-                for j in range(n_present):
-                    doc_counts[b, present[j]] += n_doc[present[j]]
+                for j in range(n):
+                    doc_counts[b, topic[j]] += mass_of[j]
         if stored:
-            for i in range(lo, hi):
-                counts[slot[words[i]], z[i]] += weights[i] if weighted else 1.0
-            for j in range(n_present):
-                doc_counts[b, present[j]] = n_doc[present[j]]
-        for j in range(n_present):
-            n_doc[present[j]] = 0.0
+            for j in range(n):
+                doc_counts[b, topic[j]] = mass_of[j]
+        for j in range(n):
+            place[topic[j]] = -1
     return OK
 
 
@@ -212,15 +254,4 @@ def count_assignments(words, weights, z, counts):
     weighted = weights.shape[0] > 0
     for i in range(words.shape[0]):
         counts[words[i], z[i]] += weights[i] if weighted else 1.0
-    return OK
-
-
-@kernel(I8(F2, I1_IN, F2_IN, F1))
-def add_rows(target, rows, addend, total):
-    """target[rows] += addend, and ``total`` (n_columns,) grows by the column sums of it."""
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        for k in range(target.shape[1]):
-            target[r, k] += addend[i, k]
-            total[k] += addend[i, k]
     return OK

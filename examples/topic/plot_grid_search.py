@@ -1,0 +1,109 @@
+"""
+Which sampler, and which step size?
+===================================
+
+Samplers are parameters like any other: `GridSearchCV` tries them, with their step sizes, on a `Pipeline` that counts
+words and fits topics. The question here is that of the papers: minibatches whose assignments are drawn afresh, as for
+a stream or a corpus that does not fit in memory. (With stored assignments, which `fit` uses where it can, there is
+nothing to tune.)
+"""
+
+# %%
+# The corpus
+# ----------
+# Docstrings of NumPy and joblib as texts; the first step of the pipeline counts them.
+
+import numpy as np
+
+from sk_sgmcmc.datasets import load_docstrings
+
+docstrings = load_docstrings(packages=["numpy", "joblib"], return_text=True)
+texts = np.random.default_rng(0).permutation(np.array(docstrings.text, dtype=object))
+print(f"{len(texts)} documents")
+
+# %%
+# The grid
+# --------
+# ``sampler__step_size`` can be set also where ``sampler`` is only a name. SGRLD needs smaller steps, so each
+# sampler has a grid of its own. The score is the mean log predictive probability of a hidden word.
+
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.datasets import make_count_vectorizer
+
+pipeline = make_pipeline(
+    make_count_vectorizer(min_df=5),
+    BayesianLDA(
+        n_components=10,
+        doc_topic_prior=0.1,
+        topic_word_prior=0.1,
+        assignments="fresh",
+        batch_size=150,
+        n_iter=150,
+        random_state=0,
+    ),
+)
+grid = [
+    {"bayesianlda__sampler": ["scir"], "bayesianlda__sampler__step_size": [0.01, 0.05, 0.2, 1.0]},
+    {"bayesianlda__sampler": ["sgrld"], "bayesianlda__sampler__step_size": [0.001, 0.01, 0.03, 0.1]},
+]
+n_folds = 4
+search = GridSearchCV(pipeline, grid, cv=KFold(n_folds), n_jobs=2, refit=False).fit(texts)
+
+# %%
+# Which is best, and by how much?
+# -------------------------------
+# Folds differ from each other more than samplers do, so the two are compared on the same folds: the difference of
+# their best step sizes, fold by fold.
+
+results = search.cv_results_
+names = np.array(results["param_bayesianlda__sampler"], dtype=str)
+steps = np.array(results["param_bayesianlda__sampler__step_size"], dtype=float)
+folds = np.array([results[f"split{fold}_test_score"] for fold in range(n_folds)])  # (n_folds, n_settings)
+best = {}
+for name in ("scir", "sgrld"):
+    best[name] = max(np.flatnonzero(names == name), key=lambda i: folds[:, i].mean())
+    for i in np.flatnonzero(names == name):
+        mark = "  best" if i == best[name] else ""
+        print(f"{name:5s} step size {steps[i]:<6g} score {folds[:, i].mean():.3f}{mark}")
+difference = folds[:, best["scir"]] - folds[:, best["sgrld"]]
+error = difference.std(ddof=1) / np.sqrt(n_folds)
+print(f"SCIR - SGRLD, each at its best, paired by folds: {difference.mean():+.3f} ± {error:.3f} (standard error)")
+
+# %%
+# Thin lines are folds, thick ones their means. The folds go up and down together, which is why the paired difference
+# on the right is known so much better than either score. Training sets of folds overlap, so its error is a guide and no
+# more.
+
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", width_ratios=(3, 3, 1.6))
+for ax, name, colour in zip(axes, best, ("C0", "C1"), strict=False):
+    chosen = names == name
+    ax.plot(steps[chosen], folds[:, chosen].T, color=colour, alpha=0.35, lw=1)
+    ax.errorbar(
+        steps[chosen],
+        folds[:, chosen].mean(axis=0),
+        folds[:, chosen].std(axis=0, ddof=1) / np.sqrt(n_folds),
+        color=colour,
+        lw=2.5,
+        marker="o",
+        capsize=3,
+    )
+    ax.set(xscale="log", xlabel="step size", title=name.upper(), ylim=(folds.min() - 0.03, folds.max() + 0.03))
+axes[0].set_ylabel("held-out score (higher is better)")
+axes[2].axhline(0, color="0.7", lw=1)
+axes[2].plot(np.linspace(-0.25, 0.25, n_folds), difference, "o", color="0.6", label="folds")
+axes[2].errorbar([0.6], [difference.mean()], [error], color="black", marker="s", capsize=4, label="mean ± s.e.")
+low, high = min(0, difference.min()), max(0, difference.max())
+axes[2].set(xlim=(-0.6, 1), xticks=[], title="SCIR - SGRLD", ylim=(low - 0.3 * (high - low), high + 0.1 * (high - low)))
+axes[2].legend(frameon=False, fontsize=8, loc="lower center")
+for ax in axes:
+    ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# **At their best the two samplers differ by between one and two hundredths a word, SCIR ahead on every fold: a
+# difference that is far below the spread of the folds and seen only because it is paired.**

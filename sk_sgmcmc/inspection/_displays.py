@@ -1,0 +1,294 @@
+"""Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws, both may be called again."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+_INK, _BAR, _WHISKER = "#333333", "#8fb8d8", "#1f4e79"
+
+
+def _pyplot(whom):
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{whom} needs matplotlib, which is not installed; pip install sk-sgmcmc[inspection]."
+        ) from error
+    return plt
+
+
+class TopicWordsDisplay:
+    """The most probable words of topics, with their credible intervals; one small panel a topic.
+
+    It is usually made by `from_estimator`.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_topics,)
+        Numbers of the topics shown.
+    words : ndarray of str, shape (n_topics, n_words)
+        Most probable first.
+    probability : ndarray of shape (n_topics, n_words)
+        Posterior means.
+    low, high : ndarray of shape (n_topics, n_words)
+        Ends of the credible intervals.
+    interval : float
+        Their mass.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (n_topics,)
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TopicWordsDisplay
+    >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
+    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0).fit(data.counts)
+    >>> display = TopicWordsDisplay.from_estimator(lda, n_words=5, feature_names=data.feature_names)
+    >>> display.words.shape
+    (3, 5)
+    """
+
+    def __init__(self, *, topics, words, probability, low, high, interval):
+        self.topics = topics
+        self.words = words
+        self.probability = probability
+        self.low = low
+        self.high = high
+        self.interval = interval
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        *,
+        n_words=8,
+        topics=None,
+        interval=0.9,
+        feature_names=None,
+        ax=None,
+        figure=None,
+        n_columns=None,
+    ):
+        """Plot the topics of a fitted topic model.
+
+        Parameters
+        ----------
+        estimator : fitted topic model
+        n_words : int, default=8
+            Words for each topic.
+        topics : sequence of int, default=None
+            Which topics, in this order; None shows all.
+        interval : float, default=0.9
+            Mass of the credible intervals.
+        feature_names : array-like of str, default=None
+            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 5.
+
+        Returns
+        -------
+        display : TopicWordsDisplay
+        """
+        check_is_fitted(estimator)
+        n_topics = len(estimator.components_)
+        topics = np.arange(n_topics) if topics is None else np.atleast_1d(np.asarray(topics))
+        if topics.ndim != 1 or not topics.size or topics.dtype.kind not in "iu" or not np.all(
+            (topics >= 0) & (topics < n_topics)
+        ):  # fmt: skip
+            raise ValueError(f"topics={topics.tolist()} must be numbers of topics from 0 to {n_topics - 1}.")
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        table = estimator.top_words(n_words, interval=interval, feature_names=feature_names)
+        columns = {
+            name: np.asarray(table[name]).reshape(n_topics, -1)[topics]
+            for name in ("word", "probability", "low", "high")
+        }
+        display = cls(
+            topics=topics,
+            words=columns["word"].astype(str),
+            probability=columns["probability"],
+            low=columns["low"],
+            high=columns["high"],
+            interval=interval,
+        )
+        return display.plot(ax=ax, figure=figure, n_columns=n_columns)
+
+    def plot(self, *, ax=None, figure=None, n_columns=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 5.
+
+        Returns
+        -------
+        display : TopicWordsDisplay
+        """
+        n_words = self.words.shape[1]
+        axes = self._axes(_pyplot("TopicWordsDisplay"), ax, figure, n_columns)
+        places = np.arange(n_words)
+        widest = self.high.max()
+        for i, panel in enumerate(axes):
+            mean = self.probability[i]
+            # A mean may lie outside the interval where the draws have two modes.
+            whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+            panel.barh(places, mean, height=0.72, color=_BAR, zorder=2)
+            panel.errorbar(
+                mean, places, xerr=whiskers, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3
+            )
+            panel.set_yticks(places, [_shortened(word) for word in self.words[i]])
+            panel.set_ylim(n_words - 0.4, -0.6)
+            panel.set_xlim(0, 1.04 * widest)
+            panel.set_title(f"topic {self.topics[i]}", loc="left", fontsize=10, fontweight="bold", color=_INK)
+            panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=_INK)
+            panel.tick_params(axis="x", labelsize=8, labelcolor="#666666", color="#bbbbbb")
+            panel.locator_params(axis="x", nbins=3)
+            panel.grid(axis="x", color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.set_axisbelow(True)
+            for side in ("top", "right", "left"):
+                panel.spines[side].set_visible(False)
+            panel.spines["bottom"].set_color("#bbbbbb")
+        if ax is None:
+            label = f"probability in the topic: mean and {self.interval:.0%} credible interval"
+            self.figure_.supxlabel(label, fontsize=9, color="#666666")
+        return self
+
+    def _axes(self, plt, ax, figure, n_columns):
+        n_topics, n_words = self.words.shape
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != n_topics:
+                raise ValueError(f"ax holds {axes.size} Axes, needed is one for each of the {n_topics} topics.")
+            self.figure_ = axes[0].figure
+        else:
+            n_columns = min(n_topics, n_columns or 5)
+            n_rows = -(-n_topics // n_columns)
+            if figure is None:
+                # Words take as much width as they are long, the bars the rest.
+                width = 1.5 + 0.075 * min(_LONGEST, max(len(word) for word in self.words.ravel()))
+                size = (max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * n_words))
+                figure = plt.figure(figsize=size, layout="constrained")
+            panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+            for panel in panels[n_topics:]:
+                panel.remove()
+            axes, self.figure_ = panels[:n_topics], figure
+        self.axes_ = axes
+        return axes
+
+
+_LONGEST = 18
+
+
+def _shortened(word):
+    return word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
+
+
+class TraceDisplay:
+    """The held-out score while fitting, over seconds or steps.
+
+    It is usually made by `from_estimator`.
+
+    Parameters
+    ----------
+    trace : dict
+        Lists ``step``, ``seconds`` and ``score``, as `HeldOutScore` leaves them in ``trace_``.
+    n_burn : int or None, default=None
+        Last step of burn-in, which is shaded.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.callbacks import HeldOutScore
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TraceDisplay
+    >>> X = make_lda(n_samples=120, n_features=30, n_components=3, random_state=0).counts
+    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0, callbacks=HeldOutScore(X[100:], every=5))
+    >>> TraceDisplay.from_estimator(lda.fit(X[:100])).trace["step"]
+    [5, 10, 15, 20, 25, 30]
+    """
+
+    def __init__(self, *, trace, n_burn=None):
+        self.trace = trace
+        self.n_burn = n_burn
+
+    @classmethod
+    def from_estimator(cls, estimator, *, x="seconds", ax=None, name=None):
+        """Plot the trace of an estimator that was fitted with `HeldOutScore` among its callbacks.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        x : {"seconds", "step"}, default="seconds"
+            What the score is drawn over.
+        ax : matplotlib Axes, default=None
+            None makes a figure. Several estimators in the same Axes are compared.
+        name : str, default=None
+            Label of the line; None is the class and the sampler.
+
+        Returns
+        -------
+        display : TraceDisplay
+        """
+        check_is_fitted(estimator)
+        if not getattr(estimator, "trace_", {}).get("step"):
+            raise ValueError(
+                f"This {type(estimator).__name__} has no trace_; fit it with "
+                "callbacks=HeldOutScore(X_held_out) from sk_sgmcmc.callbacks, and an `every` below n_iter."
+            )
+        if name is None:
+            name = f"{type(estimator).__name__}, {type(estimator.sampler_).__name__}"
+        n_burn = estimator._chains[0].plan.n_burn
+        return cls(trace=estimator.trace_, n_burn=n_burn if np.isfinite(n_burn) else None).plot(x=x, ax=ax, name=name)
+
+    def plot(self, *, x="seconds", ax=None, name=None):
+        """Draw the trace.
+
+        Parameters
+        ----------
+        x : {"seconds", "step"}, default="seconds"
+            What the score is drawn over.
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        name : str, default=None
+            Label of the line.
+
+        Returns
+        -------
+        display : TraceDisplay
+        """
+        if x not in ("seconds", "step"):
+            raise ValueError(f'x={x!r} must be "seconds" or "step".')
+        if ax is None:
+            _, ax = _pyplot("TraceDisplay").subplots(figsize=(5.6, 3.2), layout="constrained")
+            if self.n_burn:
+                end = np.interp(self.n_burn, [0, *self.trace["step"]], [0, *self.trace[x]])
+                ax.axvspan(0, end, color="#f2f2f2", zorder=0)
+                ax.annotate("burn-in", (0, 1), (4, -4), xycoords=("data", "axes fraction"), va="top",
+                            textcoords="offset points", fontsize=8, color="#888888")  # fmt: skip
+        (self.line_,) = ax.plot(self.trace[x], self.trace["score"], marker="o", markersize=3, linewidth=1.4, label=name)
+        ax.set_xlabel("seconds of fitting" if x == "seconds" else "step")
+        ax.set_ylabel("held-out log probability of a token")
+        ax.set_xlim(left=0)
+        ax.spines[["top", "right"]].set_visible(False)
+        if name is not None:
+            ax.legend(frameon=False, loc="lower right", fontsize=9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

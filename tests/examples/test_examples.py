@@ -1,0 +1,121 @@
+"""Every page of the gallery and every long script runs; pages in a small setting, as the docs build runs them whole."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAGES = sorted(EXAMPLES.rglob("plot_*.py"))
+SCRIPTS = sorted(
+    path
+    for folder in ("reproduce", "benchmarks")
+    for path in (EXAMPLES / folder).glob("*.py")
+    if not path.name.startswith("_")
+)
+
+# What is replaced in a page to make it small. A page that is not here runs as it is.
+SMALLER = {
+    "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
+    "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
+    "plot_sparse_dirichlet.py": [
+        ("range(5, 10)", "range(5, 6)"),
+        ("(1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001)", "(0.1,)"),
+        ("(0.5, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)", "(0.005,)"),
+    ],
+    "plot_streaming.py": [("n_blocks, change = 16, 8", "n_blocks, change = 4, 2"), ("batch_size=25", "batch_size=400")],
+}
+
+
+def run(path, folder, *arguments):
+    """Run a script in a folder, from this checkout; returns what it printed."""
+    environment = {
+        **os.environ,
+        "MPLBACKEND": "Agg",
+        "PYTHONPATH": os.pathsep.join([str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [sys.executable, str(path), *arguments]
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def is_definition(node):
+    """Whether a statement imports, defines a function, or sets a constant with a name in capitals."""
+    if isinstance(node, ast.Assign):
+        return all(name.id.isupper() for name in ast.walk(node.targets[0]) if isinstance(name, ast.Name))
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+
+
+def definitions_of(page):
+    """Names that a page defines, without running the rest of it."""
+    tree = ast.parse(page.read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if is_definition(node)]
+    namespace = {}
+    exec(compile(tree, str(page), "exec"), namespace)
+    return namespace
+
+
+def test_there_is_something_to_run():
+    assert len(PAGES) >= 4
+    assert SCRIPTS
+    assert set(SMALLER) <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page, tmp_path, importorskip):
+    importorskip("matplotlib")
+    importorskip("pandas")
+    text = page.read_text(encoding="utf-8")
+    for whole, small in SMALLER.get(page.name, []):
+        assert text.count(whole) == 1, f"{whole!r} is no longer in {page.name}: say here how to make it small"
+        text = text.replace(whole, small)
+    smaller = tmp_path / page.name
+    smaller.write_text(text, encoding="utf-8")
+    printed = run(smaller, tmp_path)
+    if page.name == "plot_docstrings.py":
+        # What README promises of its first command.
+        assert (tmp_path / "output" / "topics.png").stat().st_size > 10_000
+        header, *rows = (tmp_path / "output" / "topics.csv").read_text(encoding="utf-8").splitlines()
+        assert {"topic", "word", "probability", "low", "high"} <= set(header.split(","))
+        assert len(rows) == 30 * 10
+        assert "perplexity" in printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_asks_a_question_and_ends_with_its_answer(page):
+    text = page.read_text(encoding="utf-8")
+    title = ast.get_docstring(ast.parse(text)).splitlines()[0]
+    assert title.endswith("?")
+    assert "# **" in text.rsplit("plt.show()", 1)[1], "one sentence of conclusion, in bold, after the figure"
+    assert text.count("plt.show()") == 1, "one figure"
+
+
+@pytest.mark.parametrize(
+    "posterior, name, batch_size, step_size",
+    [
+        ("sparse", "SCIR", 500, 0.5),
+        ("sparse", "SCIR", 1, 0.1),
+        ("sparse", "SGRLD", 500, 0.0025),
+        ("sparse", "SGRLD", 10, 0.0025),
+        ("dense", "SCIR", 500, 0.1),
+        ("dense", "SGRLD", 500, 0.0025),
+    ],
+)
+def test_distances_on_the_simplex_are_those_of_the_reference(posterior, name, batch_size, step_size):
+    page = definitions_of(EXAMPLES / "simplex" / "plot_sparse_dirichlet.py")
+    sampler = page[name](step_size)
+    assert step_size in [each.step_size for each in page["SAMPLERS"][name]]
+    expected = page["REFERENCE"][posterior, name][page["BATCH_SIZES"].index(batch_size)]
+    assert np.isclose(page["mean_distance"](posterior, sampler, batch_size), expected, rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: f"{script.parent.name}/{script.name}")
+def test_script_has_a_short_setting_and_says_what_it_does(script, tmp_path):
+    described = run(script, tmp_path, "--help")
+    assert "--smoke" in described
+    assert run(script, tmp_path, "--smoke").strip()

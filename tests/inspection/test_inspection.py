@@ -1,0 +1,164 @@
+"""Displays show what the estimator holds; exports are what the other packages take."""
+
+import json
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.inspection import TopicWordsDisplay, TraceDisplay, to_arviz, to_pyldavis
+from tests.conftest import importorskip
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_lda(160, 40, 4, document_length=40, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def lda(data):
+    callback = HeldOutScore(data.counts[:40], every=5)
+    return BayesianLDA(4, n_chains=2, n_iter=30, random_state=0, callbacks=callback).fit(data.counts)
+
+
+@pytest.fixture
+def plt():
+    plt = importorskip("matplotlib.pyplot")
+    yield plt
+    plt.close("all")
+
+
+def test_topic_words_are_those_of_top_words(lda, data, plt):
+    display = TopicWordsDisplay.from_estimator(lda, n_words=6, topics=[2, 0], feature_names=data.feature_names)
+    table = lda.top_words(6, interval=0.9, feature_names=data.feature_names)
+    for row, topic in enumerate([2, 0]):
+        expected = table[table["topic"] == topic]
+        panel = display.axes_[row]
+        assert [label.get_text() for label in panel.get_yticklabels()] == list(expected["word"])
+        np.testing.assert_allclose([bar.get_width() for bar in panel.patches], expected["probability"])
+        ends = np.array([segment[:, 0] for segment in panel.collections[0].get_segments()])
+        np.testing.assert_allclose(ends, expected[["low", "high"]])
+        assert panel.get_title(loc="left") == f"topic {topic}"
+        assert panel.get_ylim()[0] > panel.get_ylim()[1]  # the most probable on top
+    assert "90%" in display.figure_._supxlabel.get_text()
+    display.figure_.canvas.draw()
+
+
+def test_topic_words_go_where_they_are_put(lda, plt):
+    figure, axes = plt.subplots(2, 2)
+    display = TopicWordsDisplay.from_estimator(lda, ax=axes)
+    assert display.figure_ is figure and list(display.axes_) == list(axes.ravel())
+    figure = plt.figure()
+    display = TopicWordsDisplay.from_estimator(lda, figure=figure, n_columns=3, interval=0.5)
+    assert display.figure_ is figure and len(figure.axes) == 4
+    assert display.plot().figure_ is not figure  # again, elsewhere
+    for bad, message in (
+        ({"ax": axes[0]}, "2 Axes"), ({"topics": [4]}, "topics"), ({"topics": []}, "topics"),
+        ({"topics": [0.5]}, "topics"), ({"interval": None}, "interval"), ({"interval": 2}, "interval"),
+        ({"n_words": 0}, "n=0"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            TopicWordsDisplay.from_estimator(lda, **bad)
+
+
+def test_the_trace_is_drawn(lda, data, plt):
+    display = TraceDisplay.from_estimator(lda)
+    np.testing.assert_array_equal(display.line_.get_xdata(), lda.trace_["seconds"])
+    np.testing.assert_array_equal(display.line_.get_ydata(), lda.trace_["score"])
+    other = TraceDisplay.from_estimator(lda, x="step", ax=display.ax_, name="again")
+    assert other.ax_ is display.ax_ and list(other.line_.get_xdata()) == [5, 10, 15, 20, 25, 30]
+    with pytest.raises(ValueError, match="HeldOutScore"):
+        TraceDisplay.from_estimator(BayesianLDA(2, n_iter=4).fit(data.counts))
+    with pytest.raises(ValueError, match="x='minutes'"):
+        TraceDisplay.from_estimator(lda, x="minutes")
+
+
+def test_a_missing_package_is_named(lda, data, monkeypatch):
+    for module, call in (
+        ("matplotlib.pyplot", lambda: TopicWordsDisplay.from_estimator(lda)),
+        ("arviz", lambda: to_arviz(lda)),
+    ):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(ImportError, match="pip install"):
+            call()
+
+
+# --------------------------------------------------------------------------------------------------------------- ArviZ
+
+
+def test_arviz_gets_draws_with_named_axes(lda, data):
+    arviz = importorskip("arviz")
+    posterior = to_arviz(lda, feature_names=data.feature_names).posterior
+    components = posterior["components"]
+    assert components.dims == ("chain", "draw", "topic", "word") and components.dtype == np.float32
+    assert np.shares_memory(components.values, lda.samples_["components"])
+    assert list(components.coords["word"].values) == list(data.feature_names)
+    assert posterior["doc_topic_prior"].dims == ("chain", "draw", "topic")
+    one = components.sel(topic=1, word=data.feature_names[5]).values
+    np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of R-hat, where the prior is the same in all draws of a chain
+        summary = arviz.summary(to_arviz(lda, words=[3, 1]))
+    assert len(summary) == 4 * 2 + 4
+
+
+def test_arviz_gets_the_words_asked_for(lda, data):
+    importorskip("arviz")
+    few = to_arviz(lda, words=2, feature_names=data.feature_names).posterior["components"]
+    top = set(lda.top_words(2, feature_names=data.feature_names)["word"])
+    assert set(few.coords["word"].values) == top
+    named = to_arviz(lda, words=["word07", "word01"], feature_names=data.feature_names).posterior["components"]
+    np.testing.assert_array_equal(named.values, lda.samples_["components"][..., [7, 1]])
+    for bad in (0, ["word99"], [40], [-1], []):
+        with pytest.raises(ValueError, match="words="):
+            to_arviz(lda, words=bad, feature_names=data.feature_names)
+    with pytest.raises(ValueError, match="feature_names"):
+        to_arviz(lda, feature_names=["a"])
+
+
+@pytest.mark.parametrize("version", ["0.20.0", "0.23.4", "1.0.0", "1.3.0"])
+def test_each_arviz_is_called_in_its_own_way(lda, version, monkeypatch):
+    fake = types.ModuleType("arviz")
+    fake.__version__ = version
+    fake.from_dict = lambda *args, **kwargs: (args, kwargs)
+    monkeypatch.setitem(__import__("sys").modules, "arviz", fake)
+    args, kwargs = to_arviz(lda)
+    posterior = args[0]["posterior"] if version.startswith("1") else kwargs["posterior"]
+    assert set(posterior) == {"components", "doc_topic_prior"}
+    assert kwargs["dims"] == {"components": ["topic", "word"], "doc_topic_prior": ["topic"]}
+    assert bool(args) == version.startswith("1")
+
+
+# ------------------------------------------------------------------------------------------------------------ pyLDAvis
+
+
+def test_pyldavis_gets_what_it_can_take(lda, data):
+    X = data.counts.toarray()
+    X[[3, 9]] = 0
+    X[:, 5] = 0
+    n_used = int((X.sum(axis=0) > 0).sum())
+    arguments = to_pyldavis(lda, X, feature_names=data.feature_names)
+    for name, shape in (("topic_term_dists", (4, n_used)), ("doc_topic_dists", (158, 4))):
+        value = arguments[name]
+        assert type(value) is np.ndarray and value.dtype == np.float64 and value.shape == shape
+        np.testing.assert_allclose(value.sum(axis=1), 1, rtol=1e-14)
+    assert all(type(arguments[name]) is list for name in ("doc_lengths", "vocab", "term_frequency"))
+    assert len(arguments["doc_lengths"]) == 158 and min(arguments["doc_lengths"]) > 0
+    assert "word05" not in arguments["vocab"] and sum(arguments["term_frequency"]) == X.sum()
+    assert (arguments["mds"], arguments["n_jobs"], arguments["sort_topics"]) == ("mmds", 1, False)
+    with pytest.raises(ValueError, match="empty"):
+        to_pyldavis(lda, np.zeros((2, 40)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pyldavis_prepares_and_writes_json(lda, data):
+    prepared = importorskip("pyLDAvis").prepare(**to_pyldavis(lda, data.counts))
+    # The biggest topic of pyLDAvis is ours of the same number.
+    share = lda.transform(data.counts).T @ np.asarray(data.counts.sum(axis=1)).ravel()
+    assert int(prepared.topic_coordinates["Freq"].idxmax()) == int(share.argmax())
+    text = prepared.to_json()
+    assert "Infinity" not in text and "NaN" not in text and json.loads(text)["R"] == 30

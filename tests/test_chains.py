@@ -1,0 +1,170 @@
+"""Chains: which draws are kept, and that neither how long a piece runs nor where it runs changes a draw."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import chains, dense_chain
+from sk_sgmcmc.chains import Chain, ChainDivergedError, DrawPlan, StreamPlan, run_chains
+from sk_sgmcmc.dense_chain import DenseChain, DenseData
+from sk_sgmcmc.samplers import SCIR, SGRLD
+from sk_sgmcmc.targets import DirichletCategorical
+
+
+@pytest.mark.parametrize("n_iter, burn_in, thin", [(10, 0.5, 1), (17, 3, 4), (100, 0.25, 7), (5, 0, 5), (9, 0.0, 2)])
+def test_plan_keeps_every_thin_th_step_after_burn_in(n_iter, burn_in, thin):
+    plan = DrawPlan(n_iter, burn_in, thin)
+    n_burn = int(n_iter * burn_in) if isinstance(burn_in, float) else burn_in
+    expected = [step for step in range(n_burn + 1, n_iter + 1) if (step - n_burn) % thin == 0]
+    assert [step for step in range(1, n_iter + 1) if plan.wants(step)] == expected
+    assert plan.n_draws == len(expected)
+    for cut in (1, 3, n_iter):  # slots agree with wants, whatever the pieces
+        slots = np.concatenate([plan.slots(i, min(i + cut, n_iter)) for i in range(0, n_iter, cut)])
+        assert [i + 1 for i in np.flatnonzero(slots >= 0)] == expected
+        np.testing.assert_array_equal(slots[slots >= 0], np.arange(len(expected)))
+    assert plan.used(expected).all()
+
+
+@pytest.mark.parametrize("bytes_per_draw", [0, 10, 2**20, 2**27, 2**40])
+def test_automatic_thinning_stays_within_memory_and_keeps_a_draw(bytes_per_draw):
+    plan = DrawPlan(5000, 0.5, "auto", bytes_per_draw)
+    assert 1 <= plan.n_draws <= chains.MAX_AUTO_DRAWS
+    assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= chains.DRAW_MEMORY
+    assert len([s for s in range(1, 5001) if plan.wants(s)]) == plan.n_draws
+
+
+@pytest.mark.parametrize("burn_in, thin, match", [(10, 1, "burn_in"), (50, 1, "burn_in"), (5, 6, "thin")])
+def test_plans_that_keep_nothing_are_refused(burn_in, thin, match):
+    with pytest.raises(ValueError, match=match):
+        DrawPlan(10, burn_in, thin)
+
+
+class Counter(Chain):
+    """A chain whose state is its step."""
+
+    def _advance(self, until):
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep({"step": np.array([self.step, self.rng.random()])})
+
+    def current(self):
+        return {"step": np.array([self.step, 0.0])}
+
+
+def test_a_stream_keeps_evenly_spaced_draws_of_all_its_length(monkeypatch):
+    monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 8)
+    chain = Counter(0, StreamPlan(0.5))
+    for n in range(1, 300):
+        chain.run(n)
+        steps = np.array(chain.kept_steps)
+        assert 1 <= chain.n_kept == steps.size <= 8
+        assert np.all(np.diff(steps) == chain.plan.stride) and steps[-1] > n - chain.plan.stride
+        np.testing.assert_array_equal(chain.kept["step"][: chain.n_kept, 0], steps)
+        used = chain.draws()["step"][:, 0]
+        assert used.size >= 1 and used[-1] == steps[-1]
+        assert np.all(used[:-1] > 0.5 * steps[-1])
+    assert chain.plan.stride == 64
+
+
+def test_a_chain_without_draws_gives_its_present_state():
+    chain = Counter(0, DrawPlan(10, 0.5, 1)).run(3)
+    np.testing.assert_array_equal(chain.draws()["step"], [[3.0, 0.0]])
+
+
+def dense(n_batch=7, n_rows=40, replace=False):
+    target = DirichletCategorical(np.arange(n_rows) % 4, concentration=0.5)
+    X, params, _ = target._rows()
+    return DenseData(X, np.zeros((n_rows, 0)), np.ones(n_rows), params, target._signal(), n_batch, replace)
+
+
+def dense_chains(n_iter=200, n_chains=2, data=None, **kwargs):
+    data = data or dense(**kwargs)
+    made = [
+        DenseChain(seed, DrawPlan(n_iter, 0.25, 3), SCIR(step_size=0.2)._resolved(None), "simplex", np.ones((4, 1)), 5)
+        for seed in np.random.SeedSequence(0).spawn(n_chains)
+    ]
+    return [chain.bind((data, None)) for chain in made]
+
+
+def draws_of(made):
+    return [chain.draws()["theta"] for chain in made]
+
+
+@pytest.fixture
+def expected():
+    return draws_of(run_chains(dense_chains(), 200)[0])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 10.0])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_draws_depend_neither_on_looking_around_nor_on_threads(monkeypatch, expected, seconds, n_jobs):
+    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", seconds)
+    np.testing.assert_array_equal(draws_of(run_chains(dense_chains(), 200, n_jobs=n_jobs)[0]), expected)
+
+
+@pytest.mark.parametrize("first, seconds", [(1, 0.2), (3, 0.0), (1000, 1e9)])
+def test_the_length_of_a_piece_changes_no_draw(monkeypatch, expected, first, seconds):
+    monkeypatch.setattr(dense_chain, "_FIRST_PIECE", first)
+    monkeypatch.setattr(dense_chain, "_PIECE_SECONDS", seconds)
+    np.testing.assert_array_equal(draws_of(run_chains(dense_chains(), 200)[0]), expected)
+
+
+@pytest.mark.parametrize("midway", [1, 37, 111])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_a_chain_pickled_midway_goes_on_with_the_same_draws(expected, midway, copied):
+    made = run_chains(dense_chains(), midway)[0]
+    again = [copied(chain).bind((dense(), None)) for chain in made]
+    np.testing.assert_array_equal(draws_of(run_chains(again, 200)[0]), expected)
+
+
+def test_a_pickle_holds_neither_data_nor_compiled_code():
+    made = run_chains(dense_chains(n_batch=50, n_rows=50_000), 20)[0]
+    assert len(pickle.dumps(made[0])) < 30_000
+    assert pickle.loads(pickle.dumps(made[0])).data is None
+
+
+def test_looking_at_a_chain_changes_no_draw(expected):
+    made = dense_chains()
+    for n in range(20, 201, 20):
+        made = run_chains(made, n)[0]
+        for chain in made:
+            twin = chain.copy_for_looking()
+            assert twin.rng.random() != copy.deepcopy(chain).rng.random()
+            chain.current()["theta"][:] = 0.0
+    np.testing.assert_array_equal(draws_of(made), expected)
+
+
+@pytest.mark.parametrize("n_rows, n_batch", [(40, 7), (13, 5), (12, 4), (10, 9)])
+def test_every_row_is_as_likely_to_be_in_a_minibatch_as_any_other(n_rows, n_batch):
+    chain = dense_chains(n_rows=n_rows, n_batch=n_batch, n_chains=1)[0]
+    per_epoch, n_epochs = n_rows // n_batch, 4000
+    seen = np.zeros(n_rows)
+    for _ in range(n_epochs):
+        starts = chain._next_starts(per_epoch)
+        rows = (starts[:, None] + np.arange(n_batch)) % n_rows
+        assert np.unique(rows).size == rows.size  # no row twice in an epoch
+        seen += np.bincount(rows.ravel(), minlength=n_rows)
+    share = per_epoch * n_batch / n_rows
+    if share < 1.0:
+        assert np.abs((seen - n_epochs * share) / np.sqrt(n_epochs * share * (1 - share))).max() < 5.0
+    else:
+        assert np.all(seen == n_epochs)
+
+
+def test_rows_in_reading_order_are_all_rows_once_and_the_first_block_again():
+    data = dense(n_batch=7, n_rows=40)
+    data = DenseData(np.arange(40.0)[:, None], data.y, data.weight, data.params, data.signal, 7)
+    X, y, weight = data.in_reading_order(np.random.default_rng(0))
+    assert sorted(X[:40, 0]) == list(range(40)) and y.shape == (47, 0) and weight.shape == (47,)
+    np.testing.assert_array_equal(X[40:], X[:7])
+    assert X[:40, 0].tolist() != list(range(40))
+
+
+def test_a_chain_that_diverges_says_where_and_what_to_try():
+    sampler = SGRLD(step_size=50.0, parameterization="expanded-natural")._resolved(None)
+    chain = DenseChain(np.random.SeedSequence(0), DrawPlan(100, 0, 1), sampler, "simplex", np.zeros((4, 1)), 5)
+    with pytest.raises(ChainDivergedError, match=r"step \d+.*step_size=5"):
+        chain.bind((dense(), None)).run(100)
+    assert issubclass(ChainDivergedError, ValueError)

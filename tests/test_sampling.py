@@ -1,0 +1,168 @@
+"""`sample` on bare targets: exact laws end to end, what does not fit, seeds and jobs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sk_sgmcmc import sample
+from sk_sgmcmc.metrics import rosenblatt_ks
+from sk_sgmcmc.samplers import SCIR, SGRLD, ExponentialOU
+from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, LogNormalMedian
+from tests.cases import N_BATCHES, THRESHOLD, z_scores
+
+CODES = np.repeat([0, 1, 2], [12, 6, 2])
+
+
+def chain_means(draws):
+    """One batch mean of value and square for each chain."""
+    return np.hstack([draws.mean(axis=1), (draws**2).mean(axis=1)])
+
+
+@pytest.mark.parametrize("sampler", [SCIR(step_size=0.5), "exact-dirichlet"])
+def test_full_data_draws_have_the_exact_posterior(sampler, global_random_seed):
+    target = DirichletCategorical(CODES, concentration=0.3, n_categories=4)
+    result = sample(target, sampler, n_iter=600, burn_in=100, n_chains=N_BATCHES, random_state=global_random_seed)
+    a = target.posterior_concentration()
+    total = a.sum()
+    exact = np.concatenate([a / total, a * (a + 1) / (total * (total + 1))])
+    assert np.abs(z_scores(chain_means(result.samples_["omega"]), exact)).max() < THRESHOLD
+    np.testing.assert_allclose(np.exp(result.samples_["log_omega"]), result.samples_["omega"], rtol=1e-9)
+    np.testing.assert_allclose(result.samples_["omega"].sum(axis=-1), 1.0)
+
+
+@pytest.mark.parametrize("n_batch", [4, "auto"])
+def test_gamma_target_has_its_law_with_the_minibatch_term(n_batch, global_random_seed):
+    counts, h = np.array([[0, 3], [1, 5], [4, 2], [1, 1], [2, 9], [0, 2], [3, 4], [1, 6]]), 0.3
+    target = GammaPoisson(counts, shape=0.7, rate=2.0)
+    result = sample(
+        target, SCIR(step_size=h), batch_size=n_batch, with_replacement=True, n_iter=1500, burn_in=50,
+        n_chains=N_BATCHES, random_state=global_random_seed,
+    )  # fmt: skip
+    a = 0.7 + counts.sum(axis=0)
+    noise = 0.0 if n_batch == "auto" else len(counts) ** 2 * counts.var(axis=0) / n_batch
+    mean = a / (2.0 + len(counts))
+    variance = (a + (1 - np.exp(-h)) / (1 + np.exp(-h)) * noise) / (2.0 + len(counts)) ** 2
+    values = chain_means(result.samples_["rate"])
+    assert np.abs(z_scores(values, np.concatenate([mean, variance + mean**2]))).max() < THRESHOLD
+
+
+@pytest.mark.parametrize("n_batch", [3, "auto"])
+def test_log_normal_target_has_its_law_with_the_minibatch_term(n_batch, global_random_seed):
+    rng = np.random.default_rng(3)
+    values, h = np.exp(rng.normal([0.5, -1.0], 0.8, (12, 2))), 0.4
+    target = LogNormalMedian(values, log_scale=0.8, prior_location=0.2, prior_scale=1.5)
+    result = sample(
+        target, ExponentialOU(step_size=h), batch_size=n_batch, with_replacement=True, n_iter=1500, burn_in=50,
+        n_chains=N_BATCHES, random_state=global_random_seed,
+    )  # fmt: skip
+    precision = 1.5**-2 + 12 * 0.8**-2
+    mean = (0.2 * 1.5**-2 + np.log(values).sum(axis=0) * 0.8**-2) / precision
+    noise = 0.0 if n_batch == "auto" else 12**2 * np.log(values).var(axis=0) / n_batch * (0.8**-2 / precision) ** 2
+    variance = 1 / precision + noise * (1 - np.exp(-h)) / (1 + np.exp(-h))
+    draws = np.log(result.samples_["median"])
+    assert np.abs(z_scores(chain_means(draws), np.concatenate([mean, variance + mean**2]))).max() < THRESHOLD
+
+
+def test_scir_is_far_below_sgrld_in_ks_distance_on_the_sparse_posterior():
+    # A small setting of the synthetic study; the table itself is examples/simplex/plot_sparse_dirichlet.py.
+    target = DirichletCategorical(np.repeat([0, 1, 2], [800, 100, 100]), concentration=0.1, n_categories=10)
+    a = target.posterior_concentration()
+    score = {}
+    for name, sampler in {"scir": SCIR(step_size=0.05), "sgrld": SGRLD(step_size=5e-3)}.items():
+        draws = sample(target, sampler, batch_size=100, with_replacement=True, n_iter=2000, random_state=0)
+        score[name] = rosenblatt_ks(draws.samples_["log_omega"][0], a, log=True)
+    exact = sample(target, "exact-dirichlet", n_iter=2000, random_state=0).samples_["omega"][0]
+    assert rosenblatt_ks(exact, a) < 0.05
+    assert score["scir"] < 0.15
+    assert score["sgrld"] > 0.3
+
+
+@pytest.mark.parametrize(
+    "sampler", ["scir", "exact-dirichlet", *(SGRLD(parameterization=p) for p in ("expanded-mean", "reduced-mean"))]
+)
+def test_a_seed_gives_the_same_draws_whatever_the_jobs(sampler):
+    target = DirichletCategorical(CODES, concentration=2.0)
+    a, b = (
+        sample(target, sampler, n_iter=300, n_chains=3, batch_size=5, n_jobs=n_jobs, random_state=3).samples_["omega"]
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(a, b)
+    other = sample(target, sampler, n_iter=300, n_chains=3, batch_size=5, random_state=4).samples_["omega"]
+    assert not np.allclose(a, other)
+    assert not np.allclose(a[0], a[1])  # chains differ
+    more = sample(target, sampler, n_iter=300, n_chains=4, batch_size=5, random_state=3).samples_["omega"]
+    np.testing.assert_array_equal(a, more[:3])
+
+
+@pytest.mark.parametrize("parameterization", ["expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"])
+def test_all_parameterizations_of_sgrld_report_the_same_posterior(parameterization):
+    target = DirichletCategorical(np.repeat(np.arange(3), 30), concentration=2.0)
+    sampler = SGRLD(step_size=0.01, parameterization=parameterization)
+    omega = sample(target, sampler, n_iter=40_000, n_chains=4, random_state=0, thin=20).samples_["omega"]
+    np.testing.assert_allclose(omega.sum(axis=-1), 1.0)
+    np.testing.assert_allclose(omega.mean(axis=(0, 1)), 1 / 3, atol=0.02)
+    assert np.all(np.abs(omega.std(axis=(0, 1)) / stats.beta(32, 64).std() - 1) < 0.15)
+
+
+def test_result_says_what_was_done_and_leaves_the_arguments_alone():
+    sampler = SCIR()
+    result = sample(DirichletCategorical(CODES), sampler, n_iter=50, burn_in=10, thin=4, random_state=0)
+    assert result.samples_["omega"].shape == (1, 10, 3)
+    assert result.n_iter_ == 50
+    assert result.sampler_.step_size_(0) == 1.0
+    assert not hasattr(sampler, "step_size_")
+    start = sample(DirichletCategorical(CODES), "scir", n_iter=1, burn_in=0, init=[[5.0], [1.0], [1.0]], random_state=0)
+    assert start.samples_["omega"].shape == (1, 1, 3)
+
+
+def test_a_sampler_that_does_not_fit_names_those_that_do():
+    with pytest.raises(ValueError, match=r"does not fit DirichletCategorical.*fit DirichletCategorical: .*scir, sgrld"):
+        sample(DirichletCategorical(CODES), "exponential-ou")
+    with pytest.raises(ValueError, match=r"Samplers that fit LogNormalMedian: exponential-ou\."):
+        sample(LogNormalMedian(np.ones((3, 1))), "scir")
+    with pytest.raises(ValueError, match="does not fit GammaPoisson"):
+        sample(GammaPoisson(np.ones((3, 1))), "gibbs")
+
+
+BAD = [
+    ({"sampler": "metropolis"}, ValueError, "known names"),
+    ({"sampler": 3}, TypeError, "sampler must be"),
+    ({"sampler": SCIR}, TypeError, "sampler must be"),
+    ({"batch_size": 0}, ValueError, "batch_size"),
+    ({"batch_size": 21}, ValueError, "batch_size"),
+    ({"burn_in": 100, "n_iter": 50}, ValueError, "burn_in"),
+    ({"thin": 100, "n_iter": 50}, ValueError, "thin"),
+    ({"sampler": SCIR(step_size=-1.0)}, ValueError, "step_size"),
+    ({"random_state": "a"}, TypeError, "random_state"),
+]
+
+
+@pytest.mark.parametrize("arguments, error, match", BAD)
+def test_bad_arguments_are_refused_with_their_name(arguments, error, match):
+    with pytest.raises(error, match=match):
+        sample(DirichletCategorical(CODES), **{"n_iter": 50, **arguments})
+
+
+@pytest.mark.parametrize(
+    "target, match",
+    [
+        (DirichletCategorical([]), "categories"),
+        (DirichletCategorical([0, -1]), "categories"),
+        (DirichletCategorical([0.5]), "categories"),
+        (DirichletCategorical([0, 5], n_categories=3), "n_categories"),
+        (DirichletCategorical([0, 1], concentration=[1.0, -1.0]), "concentration"),
+        (DirichletCategorical([0, 2], concentration=[1.0, 1.0]), "concentration"),
+    ],
+)
+def test_bad_categories_are_refused(target, match):
+    with pytest.raises(ValueError, match=match):
+        sample(target, n_iter=10)
+
+
+def test_bad_values_and_targets_are_refused():
+    with pytest.raises(ValueError, match="negative"):
+        sample(GammaPoisson([[1, -1]]), n_iter=10)
+    with pytest.raises(ValueError, match="positive"):
+        sample(LogNormalMedian([[1.0, 0.0]]), "exponential-ou", n_iter=10)
+    with pytest.raises(TypeError, match="target"):
+        sample(np.ones(3))

@@ -1,0 +1,73 @@
+"""A corpus so small that every assignment can be enumerated, and chains on it."""
+
+import numpy as np
+from scipy import sparse
+
+from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.samplers import SCIR
+from sk_sgmcmc.topic._chain import TokenData, TopicChain
+from sk_sgmcmc.topic._waiting import MAX_STEP
+from sk_sgmcmc.utils.corpus import Corpus
+from tests.naive import lda as naive
+
+COUNTS = np.array([[3, 1, 0], [0, 1, 2], [1, 0, 2]])
+ALPHA, BETA = np.array([0.4, 0.7]), 0.4
+PAIRS = [(0, 0), (0, 2), (1, 2), (2, 2)]
+INFINITE = MAX_STEP
+
+
+def exact_law(counts=COUNTS, alpha=ALPHA, beta=BETA):
+    """Means of s_vw = sum_k phi_kv phi_kw over `PAIRS`, and of their squares; no label enters."""
+    docs, words = tokens_of(counts)
+    z, p = naive.posterior_of_assignments(words, docs, counts.shape[1], len(alpha), alpha, beta)
+    mean, square = naive.moments_of_sum(z, p, PAIRS, words, counts.shape[1], len(alpha), beta)
+    return np.concatenate([mean, square])
+
+
+def tokens_of(counts):
+    docs, words = np.nonzero(counts)
+    repeats = counts[docs, words]
+    return np.repeat(docs, repeats), np.repeat(words, repeats)
+
+
+def statistics(components):
+    """(n_draws, n_topics, n_words) to (n_draws, 2 len(PAIRS))."""
+    components = np.asarray(components, dtype=float)
+    sums = np.stack([(components[:, :, v] * components[:, :, w]).sum(axis=1) for v, w in PAIRS], axis=1)
+    return np.hstack([sums, sums**2])
+
+
+def make_chain(
+    seed, step_size, n_iter, *, counts=COUNTS, stored=True, n_batch=None, n_sweeps=(0, 1), thin=1, burn_in=200,
+    make=TopicChain, alpha=ALPHA, beta=BETA, sampler=None, n_warm=0,
+):  # fmt: skip
+    """A chain bound to the tiny corpus, without warm steps; not run yet."""
+    data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
+    sampler = (sampler or SCIR(step_size=float(step_size)))._resolved(None)
+    plan = DrawPlan(n_iter, int(burn_in), thin)
+    seed = np.random.SeedSequence(seed)
+    chain = make(
+        seed,
+        plan,
+        sampler,
+        beta,
+        counts.shape[1],
+        alpha,
+        stored=stored,
+        n_sweeps=n_sweeps,
+        init="random",
+        n_warm=n_warm,
+    )
+    return chain.bind(data)
+
+
+def batch_means(values, n_batches=50):
+    n = len(values) // n_batches * n_batches
+    return values[:n].reshape(n_batches, -1, values.shape[1]).mean(axis=1)
+
+
+def spread_ratio(values, exact):
+    """Standard deviations of the statistics over the exact ones."""
+    half = len(exact) // 2
+    sd = np.sqrt(exact[half:] - exact[:half] ** 2)
+    return values[:, :half].std(axis=0) / sd

@@ -1,0 +1,245 @@
+"""BayesianLDA on streams: `partial_fit`, documents counted, words that appear later."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc import BayesianLDA, chains
+from sk_sgmcmc.datasets import make_lda
+from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
+from tests.common.instances import ESTIMATORS
+from tests.conftest import importorskip
+
+
+@pytest.fixture(scope="module")
+def planted():
+    data = make_lda(4200, 150, 4, document_length=60, doc_topic_prior=0.2, topic_word_prior=0.1, random_state=5)
+    return data.counts[:4000], data.counts[4000:]
+
+
+def stream(model, X, size=200):
+    for start in range(0, X.shape[0], size):
+        model.partial_fit(X[start : start + size])
+    return model
+
+
+PARAMS = {"n_components": 4, "topic_word_prior": 0.1, "doc_topic_prior": 0.2, "random_state": 0}
+
+
+@pytest.mark.parametrize("total", [None, 4000])
+@pytest.mark.filterwarnings("ignore:total_samples=4000 is more than ten times")
+def test_a_stream_comes_near_to_fit(planted, total):
+    X, test = planted
+    at_once = BayesianLDA(**PARAMS, n_iter=60).fit(X).perplexity(test)
+    model = stream(BayesianLDA(**PARAMS, batch_size=50, total_samples=total), X)
+    assert model.n_samples_seen_ == 4000 and model.n_iter_ == 80
+    assert model.perplexity(test) < 1.06 * at_once
+    early = stream(BayesianLDA(**PARAMS, batch_size=50, total_samples=total), X[:200])
+    assert model.perplexity(test) < early.perplexity(test)
+
+
+def test_a_stream_is_the_same_each_time_and_for_any_n_jobs_and_after_a_file(planted, tmp_path):
+    X = planted[0][:600]
+    params = {**PARAMS, "n_chains": 2, "batch_size": 50}
+    model = stream(BayesianLDA(**params), X)
+    assert_same_draws(model, stream(BayesianLDA(**params, n_jobs=3), X))
+    part = stream(BayesianLDA(**params), X[:400])
+    joblib.dump(part, tmp_path / "model.joblib")
+    again = joblib.load(tmp_path / "model.joblib")
+    assert_same_draws(model, again.partial_fit(X[400:]))
+    # Looking in between changes nothing.
+    looked = BayesianLDA(**params)
+    for start in range(0, 600, 200):
+        looked.partial_fit(X[start : start + 200]).transform(X)
+        looked.score(X)
+    assert_same_draws(model, looked)
+
+
+def test_an_interrupted_block_is_resumed(planted):
+    X = planted[0][:400]
+    model = BayesianLDA(**PARAMS, batch_size=20).partial_fit(X[:200])
+    with interrupted():
+        model.set_params(callbacks=PressCtrlC(15)).partial_fit(X[200:])
+    assert model.n_iter_ == 15 and model.score(X) < 0
+    model.set_params(callbacks=None).resume(X[200:])
+    assert_same_draws(stream(BayesianLDA(**PARAMS, batch_size=20), X), model)
+
+
+@pytest.mark.parametrize("case", [case for case in ESTIMATORS if case.id != "lda-gibbs"], ids=lambda case: case.id)
+def test_partial_fit_goes_on_after_fit(case, planted):
+    X, test = planted
+    fitted = case.new(n_components=4, topic_word_prior=0.1, n_iter=60, batch_size="auto").fit(X[:500])
+    before = fitted.perplexity(test)
+    topics = fitted.components_.copy()
+    stream(fitted, X[500:1500])
+    assert fitted.n_samples_seen_ == 1500
+    assert fitted.perplexity(test) < 1.08 * before
+    # The topics keep their numbers.
+    distance = np.sqrt(((np.sqrt(topics)[:, None] - np.sqrt(fitted.components_)[None]) ** 2).sum(axis=2))
+    np.testing.assert_array_equal(distance.argmin(axis=1), np.arange(4))
+    for _ in range(3):
+        fitted.partial_fit(X[:1])  # a block of one document
+    assert np.all(np.isfinite(fitted.components_))
+
+
+def test_a_stream_longer_than_the_buffer_keeps_evenly_spaced_late_draws(planted, monkeypatch):
+    X = planted[0]
+    monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 7)
+    model = BayesianLDA(**PARAMS, batch_size=20)
+    for n_blocks in range(1, 60):
+        model.partial_fit(X[20 * n_blocks : 20 * n_blocks + 20])
+        chain = model._chains[0]
+        steps = np.array(chain.kept_steps)
+        assert model.n_iter_ == n_blocks and 1 <= len(steps) <= 7
+        assert len(set(np.diff(steps))) <= 1 and steps[-1] > n_blocks - chain.plan.stride
+        used = steps[chain.plan.used(steps)]
+        assert model.samples_["components"].shape[1] == len(used) >= 1
+        assert np.all(used[:-1] > 0.5 * steps[-1])
+    assert chain.plan.stride == 8  # 59 steps, room for 7
+    np.testing.assert_allclose(model.samples_["components"].sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_a_total_that_is_far_off_warns_once(planted):
+    X = planted[0][:100]
+    model = BayesianLDA(**PARAMS, total_samples=10**6)
+    with pytest.warns(UserWarning, match="total_samples=1000000 is more than ten times off the 100 documents"):
+        model.partial_fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X)  # once is enough
+        BayesianLDA(**PARAMS, total_samples=900).partial_fit(X)
+        BayesianLDA(**PARAMS).partial_fit(X)
+    with pytest.warns(UserWarning, match="ten times"):
+        BayesianLDA(**PARAMS, total_samples=5).partial_fit(X)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_the_warning_of_a_total_points_at_the_caller(planted, method):
+    with pytest.warns(UserWarning, match="total_samples=1000000 is more than ten times") as caught:
+        getattr(BayesianLDA(**PARAMS, total_samples=10**6, n_iter=4), method)(planted[0][:100])
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_total_samples_is_what_counts_are_scaled_to(planted):
+    X = planted[0][:200]
+    with pytest.warns(UserWarning, match="ten times"):
+        model = stream(BayesianLDA(**PARAMS, total_samples=10**5, batch_size=200), X[np.arange(200).repeat(20)])
+    cells = model._chains[0].topics.mass.sum()
+    expected = X.sum() / 200 * 1e5 + 0.1 * 150 * 4
+    assert 0.7 < cells / expected < 1.3
+
+
+# -------------------------------------------------------------------------------------------------- new words
+
+
+@pytest.fixture
+def frames(planted):
+    pandas = importorskip("pandas")
+    names = np.array([f"w{i:03d}" for i in range(150)])
+    X = planted[0].toarray()
+    early = pandas.DataFrame(X[:400, :90], columns=names[:90])
+    late = pandas.DataFrame(X[400:800, 30:][:, ::-1], columns=names[30:][::-1])
+    return early, late
+
+
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_words_that_appear_later_are_added(frames, begin):
+    early, late = frames
+    model = BayesianLDA(**PARAMS, new_features="extend", batch_size=50, n_iter=40, n_chains=2)
+    getattr(model, begin)(early)
+    assert model.components_.shape == (4, 90)
+    ignored = model.transform(late)  # words not known are left out, missing ones count as 0
+    assert ignored.shape == (400, 4) and model.n_features_in_ == 90
+    known = late[[name for name in late.columns if name in set(early.columns)]]
+    np.testing.assert_array_equal(ignored, model.transform(known))
+    first = model.samples_["components"].copy()
+    model.partial_fit(late)
+    assert model.components_.shape == (4, 150) and model.n_features_in_ == 150
+    assert list(model.feature_names_in_[:90]) == list(early.columns)
+    assert list(model.feature_names_in_[90:]) == [name for name in late.columns if name not in set(early.columns)]
+    np.testing.assert_allclose(model.samples_["components"].sum(axis=-1), 1, rtol=1e-4)
+    assert first.shape[-1] == 90
+    for _ in range(8):
+        model.partial_fit(late)
+    place = {name: i for i, name in enumerate(model.feature_names_in_)}
+    frequent = late.sum().drop(early.columns, errors="ignore").nlargest(3).index
+    rare = model.components_.max(axis=0)
+    assert all(rare[place[name]] > 0.004 for name in frequent)
+    # Columns in another order give the same answers.
+    np.testing.assert_array_equal(model.transform(late), model.transform(late[late.columns[::-1]]))
+    assert model.score(late) == model.score(late[late.columns[::-1]])
+
+
+def test_sparse_frames_extend_as_dense_ones_do(frames):
+    pandas = importorskip("pandas")
+    early, late = frames
+    dense = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early).partial_fit(late)
+    model = BayesianLDA(**PARAMS, new_features="extend")
+    for frame in (early, late):
+        model.partial_fit(pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(frame), columns=frame.columns))
+    assert_same_draws(dense, model)
+
+
+def test_a_changed_width_is_refused_unless_extended(frames, planted):
+    early, late = frames
+    model = BayesianLDA(**PARAMS).partial_fit(early)
+    before = pickle.dumps(model)
+    for method in ("partial_fit", "transform", "score"):
+        with pytest.raises(ValueError, match="feature names"):
+            getattr(model, method)(late)
+    with pytest.warns(UserWarning, match="valid feature names"), pytest.raises(ValueError, match="expecting 90"):
+        model.partial_fit(planted[0])
+    assert pickle.dumps(model) == before
+
+
+def test_extending_without_names_says_what_to_pass(frames, planted):
+    early, _ = frames
+    X = planted[0][:200]
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early)
+    with pytest.raises(ValueError, match="needs a DataFrame"):
+        model.partial_fit(X)
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(X)
+    with pytest.raises(ValueError, match="fitted without names"):
+        model.partial_fit(early)
+
+
+def test_a_refused_block_changes_nothing(frames):
+    early, late = frames
+    model = BayesianLDA(**PARAMS, new_features="extend", n_iter=30).fit(early)
+    before = pickle.dumps(model)
+    negative = late.copy()
+    negative.iloc[3, 0] = -1  # in a column that is new
+    missing = late.astype(float)
+    missing.iloc[3, 0] = np.nan
+    repeated = late.rename(columns={late.columns[0]: late.columns[1]})
+    text = late.astype(object)
+    text.iloc[0, 0] = "many"
+    for wrong, message in (
+        (negative, "Negative"), (missing, "NaN"), (repeated, "repeated"), (text, "many"), (late[:0], "0 sample"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(wrong)
+        assert pickle.dumps(model) == before
+    for params, message in (
+        ({"n_components": 5}, "n_components=5"), ({"sampler": "gibbs"}, "cannot stream"),
+        ({"n_sweeps": (1, 0)}, "n_sweeps"), ({"topic_word_prior": np.ones(90)}, "one number"),
+        ({"burn_in": -1}, "burn_in"),
+    ):  # fmt: skip
+        changed = pickle.loads(before).set_params(**params)
+        state = pickle.dumps(changed)
+        with pytest.raises(ValueError, match=message):
+            changed.partial_fit(late)
+        assert pickle.dumps(changed) == state
+
+
+def test_gibbs_does_not_stream(frames):
+    early, _ = frames
+    with pytest.raises(ValueError, match='use sampler="scir" or "sgrld"'):
+        BayesianLDA(**PARAMS, sampler="gibbs").partial_fit(early)
+    model = BayesianLDA(**PARAMS, sampler="gibbs", n_iter=6).fit(early)
+    with pytest.raises(ValueError, match='fit with sampler="scir"'):
+        model.set_params(sampler="scir").partial_fit(early)
