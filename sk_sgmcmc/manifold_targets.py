@@ -54,8 +54,8 @@ def _linear_terms(terms, n_columns):
 class RestrictedGaussian(_ManifoldTarget):
     r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
 
-    On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat simplex a
-    truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law.
+    On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
+    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ class ChainedVonMisesFisher(_ManifoldTarget):
     r"""Posterior of two directions, of which data know the first and the normalised sum.
 
     :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
-    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Which half belongs to which direction
-    is not known, so the posterior has two modes.
+    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Which half belongs to which
+    direction is not known, so the posterior has two modes.
 
     Parameters
     ----------

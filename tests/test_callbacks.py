@@ -166,7 +166,7 @@ def test_the_trace_does_not_change_draws(case):
     trace = model.trace_
     assert trace["step"] == [4, 8, 12, 16]
     assert np.all(np.diff(trace["seconds"]) > 0) and trace["seconds"][0] > 0
-    assert np.all(np.isfinite(trace["score"])) and np.all(np.array(trace["score"]) < 0)
+    assert np.all(np.isfinite(trace["score"]))
     model.fit(X)  # begins anew
     assert model.trace_["step"] == [4, 8, 12, 16]
     again = case.new(n_chains=2, callbacks=HeldOutScore(X[:30], every=4)).fit(X)

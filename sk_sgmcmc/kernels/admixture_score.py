@@ -13,7 +13,10 @@ _POWER = 3.0  # temperatures are (j/n)^3: close together where the prior still r
 
 @helper
 def _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient):
-    """Log density sum(alpha psi - e^psi) + t kappa cos and its gradient, theta = softmax(psi); returns it and kappa cos."""
+    """Log density sum(alpha psi - e^psi) + t kappa cos, theta = softmax(psi); returns it and kappa cos.
+
+    Writes its gradient in psi.
+    """
     largest, total = -np.inf, 0.0
     for k in range(psi.shape[0]):
         largest = max(largest, psi[k])

@@ -1,7 +1,9 @@
-"""Mean-field variational inference for the spherical admixture model: q(theta_d) Dirichlet(a_d), q(beta_k) vMF(mu_k, xi).
+"""Mean-field variational inference for the spherical admixture model.
 
-The expected cosine of a document and its mean direction has no closed form; as in the model's first paper it is replaced
-by the ratio of expectations, with A = A_V(xi) the mean length of a topic:
+q(theta_d) is Dirichlet(a_d), q(beta_k) is vMF(mu_k, xi).
+
+The expected cosine of a document and its mean direction has no closed form; as in the model's first paper it is
+replaced by the ratio of expectations, with A = A_V(xi) the mean length of a topic:
 
     rho = A a'y / sqrt(Q),    Q = a_0 / (a_0 + 1) [a_0 + (1 - A^2) |a|^2 + A^2 a'G a],    y = mu v, G = mu mu'
 

@@ -11,8 +11,9 @@ _PAIR = (("sphere", "admixture"),)
 class GMCApprMH(Sampler):
     r"""Topics by geodesic Monte Carlo with an approximate Metropolis step, over several draws of each document.
 
-    Targets the posterior of the topics only approximately, whatever its step size: the log density is replaced by its mean
-    over draws of the documents' proportions, whose normaliser changes with the topics. It is here to be compared with.
+    Targets the posterior of the topics only approximately, whatever its step size: the log density is replaced by its
+    mean over draws of the documents' proportions, whose normaliser changes with the topics. It is here to be compared
+    with.
 
     Parameters
     ----------

@@ -69,9 +69,10 @@ class SGGMC(_Geodesic):
     Notes
     -----
     A step is A B O B A: geodesic flow over :math:`h/2`; :math:`v \leftarrow e^{-C h/2} v`;
-    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; and the first two again, in
-    reverse. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with respect to the
-    surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
+    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; and the first two
+    again, in reverse. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with respect
+    to the surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The
+    paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
     Needs :math:`2C > hV`; where the noise is more than that, the chain is too warm.
 
     References
@@ -132,8 +133,8 @@ class GSGNHT(_Geodesic):
     Notes
     -----
     The step of `SGGMC`, in which :math:`C` is replaced by :math:`\xi` in the two damping parts, and
-    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)` goes with each half flow; :math:`m` is ``thermostat_mass``. The
-    dimension :math:`n` is the manifold's: a sphere in :math:`R^V` counts :math:`V - 1`.
+    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)` goes with each half flow; :math:`m` is ``thermostat_mass``.
+    The dimension :math:`n` is the manifold's: a sphere in :math:`R^V` counts :math:`V - 1`.
 
     References
     ----------
@@ -178,8 +179,8 @@ class GMC(Sampler):
 
     Notes
     -----
-    :math:`v = \Lambda(x) Z`, then ``n_leapfrog`` times: :math:`v \leftarrow v + \Lambda(x) \nabla \log\pi(x) h/2`, geodesic
-    flow over :math:`h`, the first again; accepted with probability
+    :math:`v = \Lambda(x) Z`, then ``n_leapfrog`` times: :math:`v \leftarrow v + \Lambda(x) \nabla \log\pi(x) h/2`,
+    geodesic flow over :math:`h`, the first again; accepted with probability
     :math:`\min(1, e^{\Delta [\log\pi - |v|^2/2]})`.
 
     References

@@ -49,6 +49,13 @@ def _gram_and_products(rows, beta):
     return gram, products
 
 
+def _keys(rows):
+    """A key for each row's content, blind to the last digits, in which scaling to unit length may differ."""
+    rounded = rows.copy()
+    rounded.data = rounded.data.astype(np.float32).astype(np.float64)
+    return row_keys(rounded)
+
+
 def mean_proportions(rows, beta, alpha, kappa):
     """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
     gram, products = _gram_and_products(rows, beta)
@@ -56,7 +63,7 @@ def mean_proportions(rows, beta, alpha, kappa):
     out = np.empty((rows.shape[0], K))
     draw = load_kernel("admixture.draw_proportions")
     draws = np.empty((1, _N_KEEP, K))
-    for i, key in enumerate(row_keys(rows)):
+    for i, key in enumerate(_keys(rows)):
         theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
         if rows.indptr[i] == rows.indptr[i + 1]:
             out[i] = theta[0]
@@ -86,7 +93,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     out = [np.empty(1) for _ in range(3)]
     load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
     estimate = load_kernel("admixture_score.annealed_log_mean").compiled
-    keys = row_keys(rows)
+    keys = _keys(rows)
 
     def some(which):
         return [

@@ -8,7 +8,7 @@ from ._admixture_chain import AdmixtureChain
 
 
 class VariationalAdmixtureChain(AdmixtureChain):
-    """Topics' mean directions in ``beta``, the documents' Dirichlet parameters in ``theta``; parameters as for its base."""
+    """Topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``; parameters as for its base."""
 
     def _start(self):
         super()._start()

@@ -73,8 +73,8 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     components_ : ndarray of shape (n_components, n_features)
         Mean direction of each topic's draws; unit rows.
     samples_ : dict of ndarray
-        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows, in
-        one order over draws and chains.
+        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
+        in one order over draws and chains.
     doc_topic_prior_ : ndarray of shape (n_components,)
     sampler_ : sampler object
         The sampler in use, with the step size it took in ``step_size_``.
@@ -251,7 +251,7 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         alpha = np.asarray(self.doc_topic_prior, dtype=np.float64)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(
-                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number or {K} of them, one for each topic."
+                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."
             )
         given = (self.kappa0, self.kappa1, self.sigma)
         numbers = np.array(

@@ -1,7 +1,7 @@
 """What the spherical admixture model says to a sampler of its topics, in K dimensions.
 
-Documents are unit rows v_d of a CSR matrix, topics unit rows beta_k, a document's mean direction u = beta' theta. All that
-theta needs of beta are the Gram matrix G = beta beta' and the products y = beta v: |u|^2 = theta' G theta and
+Documents are unit rows v_d of a CSR matrix, topics unit rows beta_k, a document's mean direction u = beta' theta.
+All that theta needs of beta are the Gram matrix G = beta beta' and the products y = beta v: |u|^2 = theta' G theta and
 u'v = theta'y. The gradient in the topics is a sparse scatter W'v and a K x K matrix times beta. Nothing dense of the
 size documents x words is ever formed.
 """

@@ -1,11 +1,11 @@
 """Signals of densities on manifolds: test beds of the geodesic samplers, and the posteriors of their papers.
 
 Each has the signature `DENSE_SIGNAL`, writes the gradient of the log density of all the data (not of its negative) into
-``signal``, the log density into ``extra[0]`` and, from two rows of a minibatch on, an unbiased estimate of the variance
-of the gradient's noise, averaged over coordinates, into ``extra[1]``.
+``signal``, the log density into ``extra[0]`` and, from two rows of a minibatch on, an unbiased estimate of
+the variance of the gradient's noise, averaged over coordinates, into ``extra[1]``.
 
-In the first two, a row of ``X`` is a linear term of the log density, laid out like ``theta``: data of a von Mises-Fisher
-law are such terms, and terms that add up to 0 make the gradient noisy without changing the density.
+In the first two, a row of ``X`` is a linear term of the log density, laid out like ``theta``: data of a von Mises-
+Fisher law are such terms, and terms that add up to 0 make the gradient noisy without changing the density.
 """
 
 import math
