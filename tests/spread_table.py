@@ -1,8 +1,9 @@
 """Posterior spread of LDA's topics against exact Gibbs, over assignments, step size, batch and inner sweeps.
 
-``python -m tests.spread_table`` prints the table in three or four minutes; with the name of a FILE it also writes it as reStructuredText. Entry: standard deviation over draws divided by that of collapsed Gibbs, geometric mean over
-s_vw = sum_k phi_kv phi_kw of the 36 most frequent pairs of words (no labels enter); in brackets the mean difference
-in units of Gibbs's standard deviation, root mean square.
+``python -m tests.spread_table`` prints the table in three or four minutes; with the name of a FILE it also writes it
+as reStructuredText. Entry: standard deviation over draws divided by that of collapsed Gibbs, geometric mean over s_vw
+= sum_k phi_kv phi_kw of the 36 most frequent pairs of words (no labels enter); in brackets the mean difference in
+units of Gibbs's standard deviation, root mean square.
 """
 
 import sys

@@ -10,6 +10,7 @@ from numba import types
 from ._jit import BOOL, F1, F1_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 
 BLOCK = 16  # topics whose weights are summed before one of them is looked for
+
 F4_1 = writable(types.float32, 1)
 F4_2 = writable(types.float32, 2)
 F4_2_IN = read_only(types.float32, 2)
@@ -18,7 +19,9 @@ U2_1 = writable(types.uint16, 1)
 B1 = writable(BOOL, 1)
 
 
-@kernel(I8(I8, I8, I1_IN, I8, I1_IN, I4_IN, F1_IN, F4_2, F1, F1, F1, F1_IN, F8, F8, F8, F8, F8), fast_sums=True)
+@kernel(
+    I8(I8, I8, I1_IN, I8, I1_IN, I4_IN, F1_IN, F4_2, F1, F1, F1, F1_IN, F8, F8, F8, F8, F8, U2_1, RNG), fast_sums=True
+)
 def soft_pass(
     start,
     stop,
@@ -37,15 +40,21 @@ def soft_pass(
     window,
     growth,
     unit,
+    z,
+    rng,
 ):
     """One look at documents order[start:stop]: EM for a document's proportions, then a decayed step of the topics.
 
     ``raw * scale[0]`` (n_words, n_topics) are the expected counts of the whole corpus (``total`` tokens) and ``mass``
     their column sums. The step is (tokens of the document) / (memory), the memory growing from ``window`` tokens as
     (1 + seen / (10 unit))**growth. Forgetting is one number, so a document costs nothing for words it lacks. Equal
-    words of a document stand side by side.
+    words of a document stand side by side. Where ``z`` (n_tokens,) has room, every token is also given a topic, in
+    proportion to its expectations.
     """
     V, K = raw.shape
+    n_blocks = (K + BLOCK - 1) // BLOCK
+    assigns = z.shape[0] > 0
+    expected, block = np.empty(K, np.float32), np.empty(n_blocks, np.float32)
     weighted = weights.shape[0] > 0
     vb, b32 = V * beta, np.float32(beta)
     longest = 1
@@ -109,6 +118,7 @@ def soft_pass(
             a[k] = t
             share[k] = 0
         base *= b32
+        token = lo
         for j in range(n):
             w = np.uintp(ids[j])
             p = np.float32(0)
@@ -117,8 +127,30 @@ def soft_pass(
             r = cnt[j] / (p * s32 + base)
             for k in range(K):
                 x = r * a[k] * (raw[w, k] * s32 + b32)
+                expected[k] = x
                 share[k] += x
                 raw[w, k] += gain * x
+            if assigns:
+                for i in range(n_blocks):
+                    t = np.float32(0)
+                    for k in range(i * BLOCK, min(i * BLOCK + BLOCK, K)):
+                        t += expected[k]
+                    block[i] = t
+                while token < hi and words[token] == ids[j]:
+                    u = np.float32(rng.random()) * cnt[j]
+                    i = 0
+                    while i < n_blocks - 1 and u >= block[i]:
+                        u -= block[i]
+                        i += 1
+                    k = i * BLOCK
+                    last = min(k + BLOCK, K) - 1
+                    while k < last:
+                        u -= expected[k]
+                        if u < 0:
+                            break
+                        k += 1
+                    z[token] = k
+                    token += 1
         for k in range(K):
             mass[k] = mass[k] * (1 - rho) + rho * total / length * share[k]
         scale[0] = kept
@@ -169,60 +201,4 @@ def merge_topics(counts, n, n_left, alive):
         for i in range(K1):
             if alive[i] and i != stays:
                 cost[max(i, stays), min(i, stays)] = _merge_cost(roots, n, stays, i)
-    return OK
-
-
-@kernel(I8(I8, I8, I8, I1_IN, I4_IN, F4_2_IN, F1_IN, U2_1, RNG), fast_sums=True)
-def assign_from_proportions(start, stop, n_updates, token_ptr, words, phi, alpha, z, rng):
-    """Give every token of documents start:stop a topic in proportion to theta_dk phi_kw, theta_d fitted by EM."""
-    K = phi.shape[1]
-    n_blocks = (K + BLOCK - 1) // BLOCK
-    a, share, block = np.empty(K, np.float32), np.empty(K, np.float32), np.empty(n_blocks, np.float32)
-    prior = alpha.astype(np.float32)
-    for d in range(start, stop):
-        lo, hi = token_ptr[d], token_ptr[d + 1]
-        for k in range(K):
-            a[k] = np.float32(hi - lo) / K + prior[k]
-        for _ in range(n_updates):
-            for k in range(K):
-                share[k] = 0
-            i = lo
-            while i < hi:
-                w, first = np.uintp(words[i]), i
-                while i < hi and words[i] == w:
-                    i += 1
-                p = np.float32(0)
-                for k in range(K):
-                    p += a[k] * phi[w, k]
-                r = np.float32(i - first) / p
-                for k in range(K):
-                    share[k] += r * phi[w, k]
-            for k in range(K):
-                a[k] = a[k] * share[k] + prior[k]
-        i = lo
-        while i < hi:
-            w, first = np.uintp(words[i]), i
-            while i < hi and words[i] == w:
-                i += 1
-            p = np.float32(0)
-            for b in range(n_blocks):
-                t = np.float32(0)
-                for k in range(b * BLOCK, min(b * BLOCK + BLOCK, K)):
-                    t += a[k] * phi[w, k]
-                block[b] = t
-                p += t
-            for token in range(first, i):
-                u = np.float32(rng.random()) * p
-                b = 0
-                while b < n_blocks - 1 and u >= block[b]:
-                    u -= block[b]
-                    b += 1
-                k = b * BLOCK
-                end = min(k + BLOCK, K) - 1
-                while k < end:
-                    u -= a[k] * phi[w, k]
-                    if u < 0:
-                        break
-                    k += 1
-                z[token] = k
     return OK

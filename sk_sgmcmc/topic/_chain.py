@@ -38,8 +38,7 @@ class TokenData:
             )
         self.token_ptr, self.words, weights = corpus.expand_tokens()
         # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
-        weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
-        self.weights = np.empty(0) if np.all(weights == 1.0) else weights
+        self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
         self.n_words = corpus.n_words
         self.n_batch = n_batch
         self.total_samples = total_samples

@@ -8,6 +8,7 @@ _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
 _FEW = 200  # topics
+_NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
 def soft_start(data, doc_prior, word_prior, rng, z):
@@ -15,7 +16,7 @@ def soft_start(data, doc_prior, word_prior, rng, z):
 
     Topics are learnt by one or two passes over the documents, each document moving them by a step that shrinks as
     the memory grows; first twice as many topics as wanted, of which the most alike are then joined, which is what
-    keeps so fast a start out of poor optima; then one more pass; then a topic is drawn for every token.
+    keeps so fast a start out of poor optima; then one more pass, in which every token also draws a topic.
 
     Parameters
     ----------
@@ -25,8 +26,6 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     rng : Generator
     z : ndarray of uint16
     """
-    from ..kernels.topic_start import assign_from_proportions
-
     n_topics = doc_prior.size
     total = float(data.weights.sum() if data.weights.size else data.words.size)
     if total == 0 or n_topics == 1:
@@ -45,10 +44,7 @@ def soft_start(data, doc_prior, word_prior, rng, z):
     if few:
         topics.merge(n_topics)
     topics.doc_prior = doc_prior
-    topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
-    phi = topics.probabilities()
-    for start, stop in pieces(data.token_ptr):
-        assign_from_proportions(start, stop, _N_UPDATES, data.token_ptr, data.words, phi, doc_prior, z, rng)
+    topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean, z)
 
 
 def pieces(token_ptr, tokens=_TOKENS_PER_CALL):
@@ -81,9 +77,10 @@ class SoftTopics:
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
         self.scale, self.seen = np.ones(1), np.zeros(1)
         self.doc_prior = np.full(n_topics, doc_prior)
+        self.rng = rng
 
-    def learn(self, order, window, unit):
-        """One pass over the documents in ``order``."""
+    def learn(self, order, window, unit, z=_NO_ASSIGNMENTS):
+        """One pass over the documents in ``order``; with ``z``, its tokens are assigned."""
         from ..kernels.topic_start import soft_pass
 
         data = self.data
@@ -92,7 +89,7 @@ class SoftTopics:
             soft_pass(
                 start, min(start + n, data.n_docs), order, _N_UPDATES, data.token_ptr, data.words, data.weights,
                 self.raw, self.mass, self.scale, self.seen, self.doc_prior, self.word_prior, self.total, window,
-                _GROWTH, unit,
+                _GROWTH, unit, z, self.rng,
             )  # fmt: skip
 
     def merge(self, n_topics):
@@ -105,8 +102,3 @@ class SoftTopics:
         self.raw = np.ascontiguousarray(counts[alive].T)
         self.mass = self.mass[alive]
         self.scale[0] = 1.0
-
-    def probabilities(self):
-        """The topics, float32 (n_words, n_topics), columns summing to 1."""
-        cells = self.raw * np.float32(self.scale[0]) + np.float32(self.word_prior)
-        return np.ascontiguousarray(cells / cells.sum(axis=0), dtype=np.float32)

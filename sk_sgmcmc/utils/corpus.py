@@ -193,6 +193,11 @@ class Corpus:
         source = np.arange(indptr[-1]) + np.repeat(self.indptr[:-1][order] - indptr[:-1], sizes)
         return Corpus(indptr, self.words[source], self.counts[source], self.n_words)
 
+    @cached_property
+    def is_whole(self):
+        """Whether every count is a whole number, so that every token weighs 1."""
+        return bool(np.all(self.counts == np.floor(self.counts)))
+
     def expand_tokens(self):
         """One entry per token.
 
@@ -202,14 +207,17 @@ class Corpus:
             The tokens of document d are ``indptr[d]:indptr[d + 1]``.
         words : ndarray of int32, shape (n_tokens,)
             Column of each token, ascending inside a document.
-        weights : ndarray of float64, shape (n_tokens,)
+        weights : ndarray of float64, shape (n_tokens,), or (0,) where every token weighs 1
             1, but x - floor(x) for the last token of a pair whose count x is not whole.
         """
         repeats = self.tokens_per_pair
         ends = np.concatenate([[0], np.cumsum(repeats)])
+        words = np.repeat(self.words, repeats)
+        if self.is_whole:
+            return ends[self.indptr], words, np.empty(0)
         weights = np.ones(ends[-1])
         weights[ends[1:] - 1] = self.counts - (repeats - 1)
-        return ends[self.indptr], np.repeat(self.words, repeats), weights
+        return ends[self.indptr], words, weights
 
     def to_csr(self):
         """The counts as scipy.sparse.csr_array of shape (n_docs, n_words), a copy."""
