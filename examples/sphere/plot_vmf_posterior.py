@@ -49,15 +49,15 @@ posterior /= posterior.sum()
 EDGES = np.linspace(-0.8, 0.8, 21)
 n_draws = int(40_000 * SHARE)
 runs = {
-    "GMC": (GMC(0.03, 10), {"n_iter": n_draws}),
+    "GMC": (GMC(0.03, 10), {"n_iter": n_draws // 4}),
     "SGGMC": (
-        SGGMC(0.005, gradient_noise="estimated"),
+        SGGMC(np.sqrt(5e-4 / N), gradient_noise="estimated"),
         {"n_iter": 10 * n_draws, "thin": 10, "batch_size": 10, "with_replacement": False},
     ),
 }
 angles = {}
 for label, (sampler, options) in runs.items():
-    x = sample(target, sampler, n_chains=4, burn_in=0.375, random_state=0, **options).samples_["x"]
+    x = sample(target, sampler, n_chains=8, burn_in=0.375, random_state=0, **options).samples_["x"]
     phi = np.arctan2(x[..., 1], x[..., 0])  # (n_chains, n_draws, 2)
     angles[label] = phi
     right = phi[..., 0] < phi[..., 1]

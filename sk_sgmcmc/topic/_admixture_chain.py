@@ -12,7 +12,7 @@ from ..samplers.schedules import ConstantStep
 # A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.2
-_NOISE_SHARE = 0.05
+_NOISE_SHARE = 0.03
 _ADAPT_EVERY = 5
 
 
@@ -210,10 +210,15 @@ class AdmixtureChain(Chain):
         )
         h = _STEP_SHARE / np.sqrt(np.linalg.eigvalsh(across)[-1] + self.prior.numbers[2] + 1.0)
         if extra[1] > 0.0:
-            h = min(h, np.sqrt(_NOISE_SHARE / extra[1]))
+            # A minibatch stays for all inner steps, so its noise adds up over them.
+            h = min(h, np.sqrt(_NOISE_SHARE / (extra[1] * self.n_inner)))
         # During burn-in a step too long does more harm than one too short: take the shortest of late.
+        before = None if self.hyper is None else self.sampler._hyper(0, 1)[0]
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
         self.sampler.step_size_ = ConstantStep(float(self.hyper))
+        if before is not None and self.scalars.size > 1:
+            # A thermostat keeps its distance from the friction, which may go with the step size.
+            self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
 
     def current(self):
         """The present topics."""

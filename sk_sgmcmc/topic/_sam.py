@@ -3,25 +3,20 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan
-from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, validate_data
 from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain, RowData
-from ._admixture_fitted import align_directions, annealed_scores, direction_table, mean_proportions, unit_rows
+from ._admixture_fitted import FittedAdmixture, align_directions, unit_rows
 from ._admixture_vi import VariationalAdmixtureChain
 
 _N_ITER = 400
-_SCORED_DRAWS = 5
 _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
 
 
-class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
+class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
 
     :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
@@ -282,134 +277,3 @@ class SphericalAdmixtureModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 "and averaged over (at least 1), for example (4, 1)."
             )
         return int(draws[0]), int(draws[1])
-
-    # -- documents -----------------------------------------------------------------------------------------------
-
-    def transform(self, X):
-        """Posterior mean proportions of rows, given the mean topics.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proportions : ndarray of shape (n_samples, n_components)
-            Rows sum to 1. A row's answer does not depend on the other rows.
-        """
-        check_is_fitted(self)
-        rows = self._check_X(X, reset=False)
-        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self._numbers[1])
-        return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
-
-    def score_samples(self, X, *, n_temperatures=400):
-        """Log density of each row, averaged over draws in probability, proportions integrated by annealing.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-        n_temperatures : int, default=400
-            More are more exact and take longer.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            With respect to the surface of the sphere, at most 5 kept draws, evenly spaced.
-        """
-        check_is_fitted(self)
-        rows = self._check_X(X, reset=False)
-        draws = self._draws()
-        chosen = draws[np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))]
-        scores = [
-            annealed_scores(rows, beta, self.doc_topic_prior_, self._numbers[1], n_temperatures, self.n_jobs)
-            for beta in chosen
-        ]
-        return logsumexp(scores, axis=0) - np.log(len(scores))
-
-    def score(self, X, y=None):
-        """Mean log density of a row by annealed importance sampling; see `score_samples`.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        score : float
-            Higher is better.
-        """
-        return float(np.mean(self.score_samples(X)))
-
-    def _score_now(self, callback):
-        """Held-out score of the topics as they are, for `HeldOutScore`."""
-        if callback._split is None:
-            callback._split = self._check_X(callback.X, reset=False)
-        beta = self._chains[0].current()["components"]
-        return annealed_scores(callback._split, beta, self.doc_topic_prior_, self._numbers[1], 100, self.n_jobs).mean()
-
-    def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
-        """Mean negative log density of a row.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n_samples, n_features)
-        method : {"prior", "annealed"}, default="prior"
-            "prior": the paper's recipe, one set of proportions drawn from the prior for all rows and draws. It does not
-            rank models; "annealed", which is minus `score`, does.
-        pooled : bool, default=True
-            Pool all kept draws, as in the paper, or take the last one only.
-        n_proportions : int, default=200
-            Proportions drawn from the prior.
-
-        Returns
-        -------
-        log_perplexity : float
-            Lower is better; may be negative.
-        """
-        check_is_fitted(self)
-        if method not in ("prior", "annealed"):
-            raise ValueError(f'method={method!r} must be "prior" or "annealed".')
-        if method == "annealed":
-            return -self.score(X)
-        rows = self._check_X(X, reset=False)
-        theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
-        total = np.full(rows.shape[0], -np.inf)
-        draws = self._draws()[slice(None) if pooled else slice(-1, None)]
-        for beta in draws.astype(np.float64):
-            size = np.sqrt(np.einsum("nk,kj,nj->n", theta, beta @ beta.T, theta))
-            cosine = (rows @ beta.T) @ (theta / size[:, None]).T
-            total = np.logaddexp(total, logsumexp(self._numbers[1] * cosine, axis=1))
-        return float(np.log(len(draws) * n_proportions) - total.mean() - self._log_normaliser(rows.shape[1]))
-
-    def _draws(self):
-        value = self.samples_["components"]
-        return value.reshape(-1, *value.shape[2:])
-
-    def _log_normaliser(self, n_words):
-        out = [np.empty(1) for _ in range(3)]
-        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), self._numbers[1:2].copy(), *out)
-        return float(out[1][0])
-
-    def top_words(self, n=10, interval=None, *, feature_names=None):
-        """The words that each topic stands for, and those that it stands against.
-
-        Parameters
-        ----------
-        n : int, default=10
-            Words of each kind for each topic.
-        interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None leaves its columns out.
-        feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
-
-        Returns
-        -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (entry of the
-            unit direction); with ``interval`` also ``low`` and ``high``.
-        """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", np.arange(self.components_.shape[1]))
-        return direction_table(self.components_, self._draws(), n, interval, feature_names)
