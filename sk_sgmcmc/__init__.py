@@ -1,8 +1,8 @@
 """Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
 
 from .sampling import sample
-from .topic import BayesianLDA
+from .topic import BayesianLDA, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["BayesianLDA", "__version__", "sample"]
+__all__ = ["BayesianLDA", "SphericalAdmixtureModel", "__version__", "sample"]

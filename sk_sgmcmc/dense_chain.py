@@ -79,10 +79,12 @@ class DenseChain(Chain):
         self.sampler = sampler
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
-        self.aux = np.zeros((max(sampler._n_aux, 1 if geometry == "simplex" else 0), *self.theta.shape))
+        keeps_logs = geometry == "simplex" and not sampler._is_geodesic_metropolis
+        self.aux = np.zeros((max(sampler._n_aux, int(keeps_logs)), *self.theta.shape))
         self.scalars = np.zeros(sampler._n_scalars)
         self.shuffle_seed = shuffle_seed
         self.starts = np.empty(0, dtype=np.int64)
+        self.acceptance = None
         self._piece = _FIRST_PIECE
 
     def bind(self, data):
@@ -111,23 +113,14 @@ class DenseChain(Chain):
         return starts
 
     def _advance(self, until):
-        from .kernels.runners import run_dense
-
-        dense = self.data[0]
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
             if self.aux.shape[0]:
                 self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step, self._steps_left_in_epoch())
         slots = self.plan.slots(self.step, self.step + n)
-        advance, step = self.sampler._kernels(self.geometry)
         began = time.monotonic()
-        status, made = run_dense(
-            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
-            dense.n_rows / dense.n_batch, self.sampler._hyper(self.step, self.step + n), slots, self.kept["theta"],
-            self.kept.get("aux", np.empty((0, *self.theta.shape))), advance.compiled, dense.signal.compiled,
-            step.compiled, self.rng,
-        )  # fmt: skip
+        status, made = self._run_piece(n, slots)
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
             raise ChainDivergedError(
@@ -142,6 +135,30 @@ class DenseChain(Chain):
             self._piece = min(2 * self._piece, 2**20)
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
+
+    def _run_piece(self, n, slots):
+        """``n`` steps by the runner of the sampler's kind; returns a status and the number of steps made."""
+        from .kernels.runners import run_dense
+
+        dense = self.data[0]
+        kernels = self.sampler._kernels(self.geometry)
+        hypers = self.sampler._hyper(self.step, self.step + n)
+        if self.sampler._is_geodesic_metropolis:
+            from .kernels.geodesic import run_geodesic
+
+            accepted = np.empty(n)
+            status, made = run_geodesic(
+                self.theta, *self._rows, dense.params, 1.0, hypers, slots, self.kept["theta"], accepted,
+                kernels[0].compiled, kernels[1].compiled, dense.signal.compiled, self.rng,
+            )  # fmt: skip
+            self.acceptance = (self.acceptance or 0.0) + accepted[:made].sum()
+            return status, made
+        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
+        return run_dense(
+            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
+            dense.n_rows / dense.n_batch, hypers, slots, self.kept["theta"], kept_aux, kernels[0].compiled,
+            dense.signal.compiled, kernels[1].compiled, self.rng,
+        )  # fmt: skip
 
     def _steps_left_in_epoch(self):
         """Steps until new minibatches must be drawn: a piece never looks beyond, so its length changes no draw."""

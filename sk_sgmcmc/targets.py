@@ -17,6 +17,10 @@ class Target(BaseEstimator):
     def _signal(self):
         return load_kernel(self._signal_kernel)
 
+    def _on(self, geometry):
+        """The target on one of the geometries that it offers."""
+        return self
+
 
 class _CountTarget(Target):
     """Targets whose cells are independent gammas given the counts."""

@@ -381,4 +381,11 @@ CASES = {
 }  # fmt: skip
 
 # Samplers of one model only, whose law is tested with it.
-ELSEWHERE = {"gibbs": "tests/topic/test_lda_laws.py"}
+_GEODESIC = "tests/samplers/test_geodesic_laws.py"
+ELSEWHERE = {
+    "gibbs": "tests/topic/test_lda_laws.py",
+    "gmc": _GEODESIC,
+    "sggmc": _GEODESIC,
+    "gsgnht": _GEODESIC,
+    **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
+}

@@ -1,10 +1,28 @@
 """Names of samplers, and which of them fit a model."""
 
+from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
+from ._geodesic import GMC, GSGNHT, SGGMC
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
 
 # Every name a string may give. A value is called without arguments to make the sampler.
-SAMPLERS = {cls._name: cls for cls in (SCIR, SGRLD, ExponentialOU, ExactDirichlet, Gibbs)}
+SAMPLERS = {
+    cls._name: cls
+    for cls in (
+        SCIR,
+        SGRLD,
+        ExponentialOU,
+        ExactDirichlet,
+        Gibbs,
+        GMC,
+        SGGMC,
+        GSGNHT,
+        GMCApprMH,
+        GMCBGibbs,
+        VariationalInference,
+        StochasticVI,
+    )
+}
 
 
 def make_sampler(sampler):
