@@ -3,8 +3,15 @@
 from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
 from .sampling import sample
-from .topic import BayesianLDA
+from .topic import BayesianLDA, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["BayesianGaussian", "BayesianLDA", "BayesianLogisticRegression", "__version__", "sample"]
+__all__ = [
+    "BayesianGaussian",
+    "BayesianLDA",
+    "BayesianLogisticRegression",
+    "SphericalAdmixtureModel",
+    "__version__",
+    "sample",
+]

@@ -80,12 +80,14 @@ class DenseChain(Chain):
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
         self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
-        self._keeps_aux = self.aux.shape[0] > 0 and geometry in ("simplex", "positive")
+        keeps = geometry in ("simplex", "positive") and not sampler._is_geodesic_metropolis
+        self._keeps_aux = keeps and self.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
+        self.acceptance = None
         self._piece = _FIRST_PIECE
 
     def bind(self, data):
@@ -152,6 +154,26 @@ class DenseChain(Chain):
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
         first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
         signal = dense.signal.compiled
+        if self.sampler._is_geodesic_metropolis:
+            from .kernels.geodesic import run_geodesic
+
+            accepted = np.empty(len(slots))
+            status, made = run_geodesic(
+                self.theta,
+                *self._rows,
+                dense.params,
+                1.0,
+                hypers,
+                slots,
+                kept,
+                accepted,
+                first,
+                second,
+                signal,
+                self.rng,
+            )
+            self.acceptance = (self.acceptance or 0.0) + accepted[:made].sum()
+            return status, made
         if self.sampler._runner == "metropolis":
             return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
         return runners.run_dense(

@@ -14,6 +14,7 @@ def sample(
     target,
     sampler="scir",
     *,
+    geometry=None,
     n_iter=2000,
     burn_in=0.5,
     thin=1,
@@ -33,6 +34,8 @@ def sample(
         What to draw from, for example `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str or sampler object, default="scir"
         Must fit the target's geometry and signal.
+    geometry : str, default=None
+        "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits.
     n_iter : int, default=2000
         Steps.
     burn_in : float or int, default=0.5
@@ -58,7 +61,7 @@ def sample(
     -------
     result : Bunch
         ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with the step size it
-        took; ``n_iter_``.
+        took; ``n_iter_``; with a Metropolis sampler ``acceptance_``, its mean over each chain.
 
     Raises
     ------
@@ -82,7 +85,12 @@ def sample(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
         )
     sampler = make_sampler(sampler)
-    geometry, _ = check_fits(sampler, target._offers, type(target).__name__)
+    offers = [pair for pair in target._offers if geometry in (None, pair[0])]
+    if not offers:
+        known = ", ".join(sorted({pair[0] for pair in target._offers}))
+        raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
+    geometry, _ = check_fits(sampler, offers, type(target).__name__)
+    target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
@@ -106,7 +114,10 @@ def sample(
     theta = np.stack([draw["theta"][: max(1, n_kept)] for draw in draws])
     aux = np.stack([draw["aux"][: max(1, n_kept)] for draw in draws]) if "aux" in draws[0] else np.empty(0)
     report_state(fitted, chains)
-    return Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
+    result = Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
+    if chains[0].acceptance is not None:
+        result.acceptance_ = np.array([chain.acceptance / chain.step for chain in chains])
+    return result
 
 
 def _is_auto(sampler):

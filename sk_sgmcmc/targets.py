@@ -27,6 +27,10 @@ class Target(BaseEstimator):
             return auto_step_size(sampler, dense, theta, n_batch)
         return self._auto_step_size(sampler, n_batch, dense.n_rows)
 
+    def _on(self, geometry):
+        """The target on one of the geometries that it offers."""
+        return self
+
 
 class _CountTarget(Target):
     """Targets whose cells are independent gammas given the counts."""

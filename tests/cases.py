@@ -381,8 +381,13 @@ CASES = {
 }  # fmt: skip
 
 # Samplers of one model only, whose law is tested with it.
+_GEODESIC = "tests/samplers/test_geodesic_laws.py"
 ELSEWHERE = {
     "gibbs": "tests/topic/test_lda_laws.py",
+    "gmc": _GEODESIC,
+    "sggmc": _GEODESIC,
+    "gsgnht": _GEODESIC,
+    **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
     **dict.fromkeys(("sgld", "sghmc", "sgnht", "sg-nphmc", "hmc"), "tests/flat_cases.py"),
     **dict.fromkeys(("sghmc-em", "sgnht-em", "sg-nphmc-em", "hmc-em"), "tests/samplers/test_flat_laws.py"),
 }

@@ -1,7 +1,9 @@
 """Samplers as parameter objects: pass one as ``sampler=`` of an estimator or of `sk_sgmcmc.sample`."""
 
+from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._base import Sampler
 from ._euclidean import HMC, SGHMC, SGLD
+from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
@@ -9,8 +11,11 @@ from ._thermostats import SGNHT, SGNPHMC
 from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
 
 __all__ = [
+    "GMC",
+    "GSGNHT",
     "HMC",
     "SCIR",
+    "SGGMC",
     "SGHMC",
     "SGLD",
     "SGNHT",
@@ -20,9 +25,13 @@ __all__ = [
     "CyclicalStep",
     "ExactDirichlet",
     "ExponentialOU",
+    "GMCApprMH",
+    "GMCBGibbs",
     "Gibbs",
     "MonteCarloEM",
     "PolynomialDecay",
     "Sampler",
     "Schedule",
+    "StochasticVI",
+    "VariationalInference",
 ]

@@ -30,6 +30,8 @@ class Sampler(BaseEstimator):
         Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "riemannian".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_is_geodesic_metropolis``
+        Whether its two kernels are a geometry's flow and projection, for trajectories with a Metropolis step.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_transition(geometry)``
@@ -44,6 +46,7 @@ class Sampler(BaseEstimator):
     _runner = "dense"
     _full_batch = False
     _coordinates = "linear"
+    _is_geodesic_metropolis = False
     _parameter_constraints = {}
 
     def _kernels(self, geometry):

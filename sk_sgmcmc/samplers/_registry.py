@@ -1,6 +1,8 @@
 """Names of samplers, and which of them fit a model."""
 
+from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._euclidean import HMC, SGHMC, SGLD
+from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
@@ -17,7 +19,26 @@ def _with_learnt_mass(cls):
 
 # Every name a string may give. A value is called without arguments to make the sampler.
 SAMPLERS = {
-    cls._name: cls for cls in (SCIR, SGRLD, ExponentialOU, ExactDirichlet, Gibbs, SGLD, SGHMC, SGNHT, SGNPHMC, HMC)
+    cls._name: cls
+    for cls in (
+        SCIR,
+        SGRLD,
+        ExponentialOU,
+        ExactDirichlet,
+        Gibbs,
+        GMC,
+        SGGMC,
+        GSGNHT,
+        GMCApprMH,
+        GMCBGibbs,
+        VariationalInference,
+        StochasticVI,
+        SGLD,
+        SGHMC,
+        SGNHT,
+        SGNPHMC,
+        HMC,
+    )
 }
 LEARNT_MASS = {f"{cls._name}-em": _with_learnt_mass(cls) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
 SAMPLERS.update(LEARNT_MASS)

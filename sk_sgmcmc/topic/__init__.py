@@ -1,5 +1,6 @@
 """Topic models."""
 
 from ._lda import BayesianLDA
+from ._sam import SphericalAdmixtureModel
 
-__all__ = ["BayesianLDA"]
+__all__ = ["BayesianLDA", "SphericalAdmixtureModel"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sklearn.base import clone
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, SphericalAdmixtureModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR
 
@@ -58,6 +58,10 @@ ESTIMATORS = [
     Case("lda-fresh", BayesianLDA(**_SMALL, batch_size=20, assignments="fresh", n_sweeps=(1, 2))),
     Case("lda-sgrld", BayesianLDA(**_SMALL, batch_size=20, assignments="fresh", n_sweeps=(1, 1), sampler="sgrld")),
     Case("lda-gibbs", BayesianLDA(**_SMALL, sampler="gibbs")),
+    # Of the checks of one of each class, those of LDA speak of counts; SAM's are in tests/topic/test_sam.py.
+    Case("sam", SphericalAdmixtureModel(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
+    Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
+    Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
 ]
 # One of each class, for checks that say nothing about the sampler.
 DEFAULTS = [case for case in ESTIMATORS if case.id == "lda"]
@@ -66,5 +70,5 @@ DEFAULTS = [case for case in ESTIMATORS if case.id == "lda"]
 CHECKED = [
     clone(case.estimator).set_params(batch_size="auto")
     for case in ESTIMATORS
-    if case.id not in ("lda-gibbs", "lda-minibatch")
+    if case.id not in ("lda-gibbs", "lda-minibatch", "sam-minibatch")
 ]

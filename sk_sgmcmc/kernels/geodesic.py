@@ -1,0 +1,202 @@
+"""Stochastic-gradient Hamiltonian transitions along geodesics, and the Metropolis trajectories that they come from.
+
+The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
+velocity was drawn, the thermostat xi). ``signal`` is the gradient of the log density with respect to the surface
+measure, as a vector of the surrounding space; ``extra`` = (log density, variance of the gradient's noise if the model
+estimates it). A step is the palindrome A B O B A:
+
+A  geodesic flow over h/2; xi += (|v|^2 / dimension - 1) h / (2 mass)
+B  v <- v exp(-xi h / 2)
+O  v <- v + Lambda [h gradient + sqrt(2 sinh(h C) - h^2 V) Z], Lambda the projection onto the tangent space
+
+``advance`` is the first A, so that the model's signal is taken where O needs it, and ``step`` is the rest.
+``hyper`` = (h, C, V or -1 for the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the thermostat is the
+constant friction C: this is SGGMC, with another mass gSGNHT. V is how much noise the gradient itself brings, which
+is left out of Z. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the temperature depends on
+how strong the friction is, hC / sinh(hC), also without any force.)
+
+References
+----------
+Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 3 and appendix.
+"""
+
+import math
+
+import numpy as np
+from numba import types
+
+from ._jit import (
+    F1,
+    F1_IN,
+    F2,
+    F2_IN,
+    F3,
+    F8,
+    FLOW,
+    I1_IN,
+    I8,
+    NOT_FINITE,
+    OK,
+    PROJECT,
+    RNG,
+    TRANSITION,
+    helper,
+    kernel,
+)
+from .geometry import SIMPLEX, SPHERE, STIEFEL, dimension, move, project
+from .runners import DENSE_SIGNAL
+
+
+@helper(fast_sums=True)
+def squared_norm(v):
+    """Sum of squares of a 2-d array."""
+    total = 0.0
+    for r in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            total += v[r, i] * v[r, i]
+    return total
+
+
+@helper
+def half_flow(geometry, theta, velocity, scalars, hyper):
+    """A: flow over h/2, and the thermostat unless its mass is infinite."""
+    status = move(geometry, theta, velocity, 0.5 * hyper[0])
+    if hyper[4] > 0.0:
+        n = dimension(geometry, theta.shape[0], theta.shape[1])
+        scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
+        # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain is lost.
+        if not abs(scalars[1]) * hyper[0] < 1e3:
+            return NOT_FINITE
+    else:
+        scalars[1] = hyper[1]
+    return status
+
+
+@helper
+def first_half(geometry, theta, aux, scalars, hyper, rng):
+    """Draw the velocity at the very first step, then A."""
+    if scalars[0] == 0.0:
+        scalars[0] = 1.0
+        scalars[1] = hyper[3]
+        for r in range(theta.shape[0]):
+            for i in range(theta.shape[1]):
+                aux[0, r, i] = rng.standard_normal()
+        project(geometry, theta, aux[0])
+    return half_flow(geometry, theta, aux[0], scalars, hyper)
+
+
+@helper
+def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
+    """B O B A."""
+    h = hyper[0]
+    noise_variance = hyper[2] if hyper[2] >= 0.0 else extra[1]
+    # Where the gradient is noisier than the friction can take away, no noise is added; what is left heats the chain.
+    noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
+    decay = math.exp(-0.5 * h * scalars[1])
+    velocity = aux[0]
+    for r in range(theta.shape[0]):
+        for i in range(theta.shape[1]):
+            velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
+    # The velocity was tangential already, so projecting the sum projects gradient and noise.
+    project(geometry, theta, velocity)
+    for r in range(theta.shape[0]):
+        for i in range(theta.shape[1]):
+            velocity[r, i] *= decay
+    return half_flow(geometry, theta, velocity, scalars, hyper)
+
+
+@kernel(TRANSITION)
+def sphere_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on spheres."""
+    return first_half(SPHERE, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on spheres."""
+    return second_half(SPHERE, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def simplex_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on flat simplices."""
+    return first_half(SIMPLEX, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def simplex_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on flat simplices."""
+    return second_half(SIMPLEX, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on the Stiefel manifold."""
+    return first_half(STIEFEL, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on the Stiefel manifold."""
+    return second_half(STIEFEL, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+_RUN = types.UniTuple(I8, 2)(
+    F2, F2_IN, F2_IN, F1_IN, F1_IN, F8, F2_IN, I1_IN, F3, F1,
+    types.FunctionType(FLOW), types.FunctionType(PROJECT), types.FunctionType(DENSE_SIGNAL), RNG,
+)  # fmt: skip
+
+
+@kernel(_RUN)
+def run_geodesic(
+    theta, X, y, weight, params, scale, hypers, slots, kept, accepted, flow, project_momentum, signal_of, rng
+):
+    """Metropolis trajectories of leapfrog steps along geodesics; returns (status, trajectories made).
+
+    Parameters
+    ----------
+    theta : state, changed in place
+    X, y, weight, params, scale : the data, all of them, as for `DENSE_SIGNAL`
+    hypers : (n_trajectories, 2) step size and number of leapfrog steps
+    slots, kept : as for `run_dense`
+    accepted : (n_trajectories,) probability with which each was accepted; written
+    flow, project_momentum, signal_of : the geometry's two functions and the model's signal
+    """
+    momentum, gradient = np.empty_like(theta), np.empty_like(theta)
+    old, old_gradient = theta.copy(), np.empty_like(theta)
+    unit = np.ones((1, 1))
+    extra = np.zeros(max(2, theta.shape[1]))
+    status = signal_of(theta, X, y, weight, params, scale, gradient, extra)
+    if status != OK:
+        return status, 0
+    log_density = extra[0]
+    for t in range(hypers.shape[0]):
+        h = hypers[t, 0]
+        for r in range(theta.shape[0]):
+            for i in range(theta.shape[1]):
+                momentum[r, i] = rng.standard_normal()
+        project_momentum(theta, momentum)
+        old[:] = theta
+        old_gradient[:] = gradient
+        energy = log_density - 0.5 * squared_norm(momentum)
+        for _ in range(int(hypers[t, 1])):
+            momentum += 0.5 * h * gradient
+            project_momentum(theta, momentum)
+            status = flow(theta, momentum, unit, h)
+            if status == OK:
+                status = signal_of(theta, X, y, weight, params, scale, gradient, extra)
+            if status != OK:
+                break
+            momentum += 0.5 * h * gradient
+            project_momentum(theta, momentum)
+        gain = extra[0] - 0.5 * squared_norm(momentum) - energy
+        # A trajectory that leaves the finite numbers is refused like any other bad one.
+        accepted[t] = 0.0 if status != OK or not gain > -1e300 else min(1.0, math.exp(min(gain, 0.0)))
+        if rng.random() < accepted[t]:
+            log_density = extra[0]
+        else:
+            theta[:] = old
+            gradient[:] = old_gradient
+        if slots[t] >= 0:
+            kept[slots[t]] = theta
+    return OK, hypers.shape[0]

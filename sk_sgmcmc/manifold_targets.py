@@ -1,0 +1,177 @@
+"""Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames."""
+
+import numpy as np
+from sklearn.utils import check_array
+
+from .samplers.schedules import ConstantStep
+from .targets import Target
+
+# Step as a share of the shortest time scale of the target.
+_STEP_SHARE = 0.2
+
+
+class _ManifoldTarget(Target):
+    """Targets that give the gradient of a log density with respect to a manifold's surface measure."""
+
+    _offers = (("sphere", "gradient"),)
+    _geometry = "sphere"
+
+    def _on(self, geometry):
+        twin = type(self)(**self.get_params(deep=False))
+        twin._geometry = geometry
+        return twin
+
+    def _auto_step_size(self, sampler, n_batch, n_rows):
+        _, _, (_, width) = self._rows()
+        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width.
+        extent = width**2 if self._geometry == "simplex" else 1.0
+        return ConstantStep(_STEP_SHARE / np.sqrt(self._curvature() + extent))
+
+    def _start(self, sampler, rng):
+        _, _, (n_rows, width) = self._rows()
+        if self._geometry == "simplex":
+            return np.full((n_rows, width), 1.0 / width)
+        if self._geometry == "stiefel":
+            return np.eye(n_rows, width)
+        return np.full((n_rows, width), width**-0.5)
+
+    def _public(self, theta, aux, sampler):
+        draws = {"x": theta}
+        return draws | {"velocity": aux} if aux.size else draws
+
+
+def _linear_terms(terms, n_columns):
+    if terms is None:
+        return np.zeros((1, 0))
+    X = check_array(terms, dtype=np.float64, ensure_min_samples=1, input_name="linear_terms")
+    if X.shape[1] != n_columns:
+        raise ValueError(
+            f"linear_terms has {X.shape[1]} columns; give one for each of the {n_columns} coordinates of x."
+        )
+    return X
+
+
+class RestrictedGaussian(_ManifoldTarget):
+    r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
+
+    On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
+    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law.
+
+    Parameters
+    ----------
+    linear : array-like of shape (n_rows, width)
+        :math:`b`, one row for each sphere, simplex or member of the frame.
+    quadratic : array-like of shape (width, width), default=None
+        :math:`A`, symmetric; None is 0.
+    linear_terms : array-like of shape (n_terms, n_rows * width), default=None
+        :math:`t`, read in minibatches: data, or noise where they add up to 0.
+    """
+
+    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("stiefel", "gradient"))
+    _signal_kernel = "signals.manifold.restricted_gaussian"
+
+    def __init__(self, linear, quadratic=None, linear_terms=None):
+        self.linear = linear
+        self.quadratic = quadratic
+        self.linear_terms = linear_terms
+
+    def _rows(self):
+        b = check_array(self.linear, dtype=np.float64, ensure_min_features=2, input_name="linear")
+        A = np.zeros((b.shape[1],) * 2) if self.quadratic is None else np.asarray(self.quadratic, dtype=float)
+        if A.shape != (b.shape[1],) * 2 or not np.allclose(A, A.T) or not np.all(np.isfinite(A)):
+            raise ValueError(
+                f"quadratic must be a finite symmetric matrix of shape {(b.shape[1],) * 2}, got shape {A.shape}."
+            )
+        if self._geometry == "stiefel" and b.shape[0] > b.shape[1]:
+            raise ValueError(f"linear has shape {b.shape}: a frame has at most as many rows as columns.")
+        params = np.concatenate([b.ravel(), (0.5 * (A + A.T)).ravel()])
+        return _linear_terms(self.linear_terms, b.size), params, b.shape
+
+    def _curvature(self):
+        _, params, (n_rows, width) = self._rows()
+        b, A = params[: n_rows * width].reshape(n_rows, width), params[n_rows * width :].reshape(width, width)
+        bent = np.linalg.norm(A, 2) * (1.0 if self._geometry == "simplex" else 2.0)
+        return bent + (0.0 if self._geometry == "simplex" else np.linalg.norm(b, axis=1).max())
+
+
+class ExponentialMixture(_ManifoldTarget):
+    r"""A mixture on each of several spheres: :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_modes, width)
+        :math:`c_m`: the concentration times the mean direction.
+    weights : array-like of shape (n_modes,), default=None
+        :math:`w_m`, of the exponentials, not of normalised laws; None is 1.
+    n_rows : int, default=1
+        Independent copies.
+    linear_terms : array-like of shape (n_terms, n_rows * width), default=None
+        As for `RestrictedGaussian`.
+    """
+
+    _offers = (("sphere", "gradient"), ("simplex", "gradient"))
+    _signal_kernel = "signals.manifold.exponential_mixture"
+
+    def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
+        self.directions = directions
+        self.weights = weights
+        self.n_rows = n_rows
+        self.linear_terms = linear_terms
+
+    def _rows(self):
+        c = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
+        w = np.ones(len(c)) if self.weights is None else np.asarray(self.weights, dtype=float)
+        if w.shape != (len(c),) or not np.all(w > 0) or not np.all(np.isfinite(w)):
+            raise ValueError(f"weights={self.weights!r} must be {len(c)} positive numbers, one for each direction.")
+        shape = (self.n_rows, c.shape[1])
+        return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape
+
+    def _curvature(self):
+        size = np.linalg.norm(np.asarray(self.directions, dtype=float), axis=1).max()
+        return size + size**2 / 4.0
+
+
+class ChainedVonMisesFisher(_ManifoldTarget):
+    r"""Posterior of two directions, of which data know the first and the normalised sum.
+
+    :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
+    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Which half belongs to which
+    direction is not known, so the posterior has two modes.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_samples, width)
+        Unit rows :math:`x_i`.
+    kappa : float, default=20
+        :math:`\kappa` of the data.
+    prior_kappa : float, default=20
+        :math:`\kappa_0` of the prior.
+
+    References
+    ----------
+    Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
+    """
+
+    _signal_kernel = "signals.manifold.chained_vmf_mixture"
+
+    def __init__(self, directions, kappa=20.0, prior_kappa=20.0):
+        self.directions = directions
+        self.kappa = kappa
+        self.prior_kappa = prior_kappa
+
+    def _rows(self):
+        X = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
+        if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=1e-6):
+            raise ValueError("directions must be unit rows; sklearn.preprocessing.normalize makes them.")
+        return X, np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)]), (2, X.shape[1])
+
+    def _curvature(self):
+        n = len(np.asarray(self.directions))
+        return n * self.kappa + self.prior_kappa
+
+    def _start(self, sampler, rng):
+        X, _, (_, width) = self._rows()
+        mean = X.mean(axis=0)
+        # The state in which both are the same is a saddle; a turn by a tenth leaves it.
+        turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
+        return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])

@@ -1,0 +1,157 @@
+"""Samplers and references of the spherical admixture model alone."""
+
+from numbers import Integral, Real
+
+from ..utils._sklearn import Interval
+from ._base import STEP_SIZE_CONSTRAINT, Sampler
+
+_PAIR = (("sphere", "admixture"),)
+
+
+class GMCApprMH(Sampler):
+    r"""Topics by geodesic Monte Carlo with an approximate Metropolis step, over several draws of each document.
+
+    Targets the posterior of the topics only approximately, whatever its step size: the log density is replaced by its
+    mean over draws of the documents' proportions, whose normaliser changes with the topics. It is here to be compared
+    with.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        Time of one leapfrog step; "auto" adapts it to an acceptance of 0.8 during burn-in.
+    n_leapfrog : int, default=10
+        Leapfrog steps of a trajectory.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+
+    See Also
+    --------
+    GMCBGibbs : Exact, one draw of each document at a time.
+
+    References
+    ----------
+    Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.2.
+    """
+
+    _name = "gmc-appr-mh"
+    _fits = _PAIR
+    _n_aux = 0
+    _n_scalars = 0
+    _full_batch = True
+    _n_draws = (5, 10)
+    _n_trajectories = 1
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, step_size="auto", n_leapfrog=10):
+        self.step_size = step_size
+        self.n_leapfrog = n_leapfrog
+
+    def _transition(self, geometry):
+        return "geometry.sphere_flow", "geometry.sphere_project"
+
+
+class GMCBGibbs(GMCApprMH):
+    r"""Blockwise Gibbs: documents given topics, and topics given documents, each by geodesic Monte Carlo.
+
+    Targets the posterior exactly.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        Time of one leapfrog step; "auto" adapts it to an acceptance of 0.8 during burn-in.
+    n_leapfrog : int, default=10
+        Leapfrog steps of a trajectory.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+
+    See Also
+    --------
+    SGGMC : On minibatches, without a Metropolis step.
+
+    References
+    ----------
+    Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.2.
+    """
+
+    _name = "gmc-b-gibbs"
+    _n_draws = (4, 1)
+    _n_trajectories = 2
+
+
+class VariationalInference(Sampler):
+    r"""Mean-field variational inference: topics von Mises-Fisher, proportions Dirichlet, one sweep a step.
+
+    Targets nothing exactly: it climbs an approximate lower bound. What is kept are the mean directions of the topics
+    on the way, which say nothing about their uncertainty.
+
+    Parameters
+    ----------
+    n_inner : int, default=10
+        Steps of gradient ascent for each document in a sweep.
+
+    See Also
+    --------
+    StochasticVI : On minibatches.
+
+    References
+    ----------
+    Reisinger, Waters, Silverthorn and Mooney (2010), Spherical topic models, ICML, section 4.
+    """
+
+    _name = "vi"
+    _fits = _PAIR
+    _n_aux = 0
+    _n_scalars = 0
+    _full_batch = True
+    _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
+
+    def __init__(self, n_inner=10):
+        self.n_inner = n_inner
+
+
+class StochasticVI(Sampler):
+    r"""Variational inference on minibatches: topics move by a share that shrinks with the steps.
+
+    Targets nothing exactly, as `VariationalInference`.
+
+    Parameters
+    ----------
+    n_inner : int, default=10
+        Steps of gradient ascent for each document.
+    offset : float, default=5
+        :math:`\tau` in the share :math:`(t + \tau)^{-g}` of step t.
+    exponent : float, default=0.8
+        :math:`g`.
+
+    See Also
+    --------
+    VariationalInference : On all the data.
+
+    References
+    ----------
+    Hoffman, Blei, Wang and Paisley (2013), Stochastic variational inference, JMLR 14.
+    """
+
+    _name = "sto-vi"
+    _fits = _PAIR
+    _n_aux = 0
+    _n_scalars = 0
+    _parameter_constraints = {
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+        "offset": [Interval(Real, 0, None, closed="neither")],
+        "exponent": [Interval(Real, 0, 1, closed="right")],
+    }
+
+    def __init__(self, n_inner=10, offset=5.0, exponent=0.8):
+        self.n_inner = n_inner
+        self.offset = offset
+        self.exponent = exponent

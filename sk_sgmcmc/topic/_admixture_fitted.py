@@ -1,0 +1,271 @@
+"""What a fitted spherical admixture model is asked: proportions and densities of rows, tables of words."""
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..samplers._base import load_kernel
+from ..utils import as_table, rng_from_key, row_keys
+from ._admixture_chain import RowData
+
+_SCORED_DRAWS = 5  # kept draws that a score averages over
+_N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
+
+
+def unit_rows(X, normalize):
+    """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
+    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
+        worst = int(np.argmax(np.abs(lengths - 1.0)))
+        raise ValueError(
+            f"normalize=False needs unit rows, but row {worst} of X has length {lengths[worst]:.6g}; "
+            "use normalize=True or sklearn.preprocessing.normalize."
+        )
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    rows.data *= np.repeat(scale, np.diff(rows.indptr))
+    return rows
+
+
+def align_directions(components):
+    """Order topics alike over draws and chains, by the largest sum of cosines with the last draw of the first chain."""
+    reference = components[0, -1].astype(np.float64)
+    for c in range(components.shape[0]):
+        for s in range(components.shape[1]):
+            order = linear_sum_assignment(-(reference @ components[c, s].T.astype(np.float64)))[1]
+            if not np.array_equal(order, np.arange(order.size)):
+                components[c, s] = components[c, s][order]
+    return components
+
+
+def _gram_and_products(rows, beta):
+    data = RowData.from_csr(rows, 1)
+    K = beta.shape[0]
+    gram, products = np.empty((K, K)), np.empty((rows.shape[0], K))
+    load_kernel("signals.admixture.document_products")(
+        np.ascontiguousarray(beta, dtype=np.float64), *data.csr, np.arange(rows.shape[0]), gram, products
+    )
+    return gram, products
+
+
+def _keys(rows):
+    """A key for each row's content, blind to the last digits, in which scaling to unit length may differ."""
+    rounded = rows.copy()
+    rounded.data = rounded.data.astype(np.float32).astype(np.float64)
+    return row_keys(rounded)
+
+
+def mean_proportions(rows, beta, alpha, kappa):
+    """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
+    gram, products = _gram_and_products(rows, beta)
+    K = alpha.size
+    out = np.empty((rows.shape[0], K))
+    draw = load_kernel("admixture.draw_proportions")
+    draws = np.empty((1, _N_KEEP, K))
+    for i, key in enumerate(_keys(rows)):
+        theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
+        if rows.indptr[i] == rows.indptr[i + 1]:
+            out[i] = theta[0]
+            continue
+        rng = rng_from_key(key)
+        draw(
+            gram,
+            products[i : i + 1],
+            alpha,
+            kappa,
+            np.zeros(1, np.int64),
+            theta,
+            step,
+            _N_BURN,
+            _N_KEEP,
+            10,
+            draws,
+            rng,
+        )
+        out[i] = draws[0].mean(axis=0)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
+    """Log density of each row under the topics ``beta``, (n_rows,), by annealed importance sampling."""
+    gram, products = _gram_and_products(rows, beta)
+    out = [np.empty(1) for _ in range(3)]
+    load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
+    estimate = load_kernel("admixture_score.annealed_log_mean").compiled
+    keys = _keys(rows)
+
+    def some(which):
+        return [
+            estimate(gram, products[i], alpha, float(kappa), n_temperatures, 8, rng_from_key(keys[i])) for i in which
+        ]
+
+    parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
+    scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(some)(part) for part in parts)
+    return np.concatenate(scores) + float(out[1][0])
+
+
+def direction_table(components, draws, n, interval, feature_names):
+    """Words with the largest and the smallest entries of each topic."""
+    if not n >= 1:
+        raise ValueError(f"n={n} must be at least 1.")
+    if interval is not None and not 0 < interval < 1:
+        raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+    K, V = components.shape
+    n = min(int(n), V)
+    feature_names = np.asarray(feature_names, dtype=object)
+    if feature_names.shape != (V,):
+        raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {V} names.")
+    order = np.argsort(-components, axis=1, kind="stable")
+    words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
+    table = {
+        "topic": np.repeat(np.arange(K), 2 * n),
+        "kind": np.tile(np.repeat(["present", "absent"], n), K),
+        "rank": np.tile(np.arange(1, n + 1), 2 * K),
+        "word": feature_names[words.ravel()],
+        "weight": np.take_along_axis(components, words, axis=1).ravel(),
+    }
+    if interval is not None:
+        tails = [(1 - interval) / 2, (1 + interval) / 2]
+        bounds = [np.quantile(draws[:, k][:, words[k]].astype(np.float64), tails, axis=0) for k in range(K)]
+        table |= {"low": np.ravel([b[0] for b in bounds]), "high": np.ravel([b[1] for b in bounds])}
+    return as_table(table)
+
+
+class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Methods of a fitted `SphericalAdmixtureModel`."""
+
+    # -- documents -----------------------------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Posterior mean proportions of rows, given the mean topics.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+            Rows sum to 1. A row's answer does not depend on the other rows.
+        """
+        check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self._numbers[1])
+        return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
+
+    def score_samples(self, X, *, n_temperatures=400):
+        """Log density of each row, averaged over draws in probability, proportions integrated by annealing.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        n_temperatures : int, default=400
+            More are more exact and take longer.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            With respect to the surface of the sphere, at most 5 kept draws, evenly spaced.
+        """
+        check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        draws = self._draws()
+        chosen = draws[np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))]
+        scores = [
+            annealed_scores(rows, beta, self.doc_topic_prior_, self._numbers[1], n_temperatures, self.n_jobs)
+            for beta in chosen
+        ]
+        return logsumexp(scores, axis=0) - np.log(len(scores))
+
+    def score(self, X, y=None):
+        """Mean log density of a row by annealed importance sampling; see `score_samples`.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def _score_now(self, callback):
+        """Held-out score of the topics as they are, for `HeldOutScore`."""
+        if callback._split is None:
+            callback._split = self._check_X(callback.X, reset=False)
+        beta = self._chains[0].current()["components"]
+        return annealed_scores(callback._split, beta, self.doc_topic_prior_, self._numbers[1], 100, self.n_jobs).mean()
+
+    def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
+        """Mean negative log density of a row.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        method : {"prior", "annealed"}, default="prior"
+            "prior": the paper's recipe, one set of proportions drawn from the prior for all rows and draws. It does not
+            rank models; "annealed", which is minus `score`, does.
+        pooled : bool, default=True
+            Pool all kept draws, as in the paper, or take the last one only.
+        n_proportions : int, default=200
+            Proportions drawn from the prior.
+
+        Returns
+        -------
+        log_perplexity : float
+            Lower is better; may be negative.
+        """
+        check_is_fitted(self)
+        if method not in ("prior", "annealed"):
+            raise ValueError(f'method={method!r} must be "prior" or "annealed".')
+        if method == "annealed":
+            return -self.score(X)
+        rows = self._check_X(X, reset=False)
+        theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
+        total = np.full(rows.shape[0], -np.inf)
+        draws = self._draws()[slice(None) if pooled else slice(-1, None)]
+        for beta in draws.astype(np.float64):
+            size = np.sqrt(np.einsum("nk,kj,nj->n", theta, beta @ beta.T, theta))
+            cosine = (rows @ beta.T) @ (theta / size[:, None]).T
+            total = np.logaddexp(total, logsumexp(self._numbers[1] * cosine, axis=1))
+        return float(np.log(len(draws) * n_proportions) - total.mean() - self._log_normaliser(rows.shape[1]))
+
+    def _draws(self):
+        value = self.samples_["components"]
+        return value.reshape(-1, *value.shape[2:])
+
+    def _log_normaliser(self, n_words):
+        out = [np.empty(1) for _ in range(3)]
+        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), self._numbers[1:2].copy(), *out)
+        return float(out[1][0])
+
+    def top_words(self, n=10, interval=None, *, feature_names=None):
+        """The words that each topic stands for, and those that it stands against.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words of each kind for each topic.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9; None leaves its columns out.
+        feature_names : array-like of str, default=None
+            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (entry of the
+            unit direction); with ``interval`` also ``low`` and ``high``.
+        """
+        check_is_fitted(self)
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", np.arange(self.components_.shape[1]))
+        return direction_table(self.components_, self._draws(), n, interval, feature_names)

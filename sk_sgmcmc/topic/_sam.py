@@ -1,0 +1,279 @@
+"""The spherical admixture model: topics as directions, which may stand against words as well as for them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..base import BaseSGMCMC, all_or_nothing
+from ..chains import DrawPlan
+from ..utils._sklearn import Interval, StrOptions, validate_data
+from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain, RowData
+from ._admixture_fitted import FittedAdmixture, align_directions, unit_rows
+from ._admixture_vi import VariationalAdmixtureChain
+
+_N_ITER = 400
+_FULL_BATCH = 2000  # rows that fit into one minibatch
+_BATCH = 500
+
+
+class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
+    r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
+
+    :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
+    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|,
+    \kappa_1)`. A topic is a direction: its entries may be negative, for words that are *absent* where it is present.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+    sampler : str, sampler object or None, default=None
+        How topics are drawn: `SGGMC` (None), `GSGNHT`, the references `GMCBGibbs` and `GMCApprMH`, or
+        `VariationalInference` and `StochasticVI`.
+    doc_topic_prior : float or array-like of shape (n_components,), default=10.0
+        :math:`\alpha`.
+    kappa0, kappa1, sigma : float or None, default=None
+        Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
+        features.
+    normalize : bool, default=True
+        Scale rows to unit length. False refuses rows that are not.
+    n_inner : int, default=10
+        Steps of the sampler of topics between draws of the documents' proportions; they are one step of ``n_iter``.
+    n_doc_draws : tuple of two int or None, default=None
+        Trajectories of a document's proportions thrown away, and averaged over, at each visit. None: (4, 1), or what a
+        reference sampler asks for. Proportions go on from where the document was left.
+    init : {"centroids", "random"}, default="centroids"
+        Start from centroids of spherical k-means, or near the mean of the data.
+    n_iter : int or None, default=None
+        Steps; None is 400.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all up to 2000 rows, else 500.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads over chains. Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Mean direction of each topic's draws; unit rows.
+    samples_ : dict of ndarray
+        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
+        in one order over draws and chains.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+    sampler_ : sampler object
+        The sampler in use, with the step size it took in ``step_size_``.
+    n_iter_ : int
+        Steps made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianLDA : Topics as distributions over words.
+
+    Notes
+    -----
+    :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
+    sparse products. ``step_size="auto"`` is 0.2 over the root of the largest curvature of the topics, in minibatches at
+    most what keeps the gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
+
+    References
+    ----------
+    Reisinger, Waters, Silverthorn and Mooney (2010), Spherical topic models, ICML. Liu, Zhu and Song (2016), Stochastic
+    gradient geodesic MCMC methods, NeurIPS, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import SphericalAdmixtureModel
+    >>> X = np.abs(np.random.default_rng(0).standard_normal((60, 12)))
+    >>> sam = SphericalAdmixtureModel(n_components=3, n_iter=20, random_state=0).fit(X)
+    >>> sam.samples_["components"].shape
+    (1, 10, 3, 12)
+    """
+
+    _offers = (("sphere", "gradient"), ("sphere", "admixture"))
+    _default_sampler = "sggmc"
+
+    _parameter_constraints = {
+        **BaseSGMCMC._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        **{name: [Interval(Real, 0, None, closed="neither"), None] for name in ("kappa0", "kappa1", "sigma")},
+        "normalize": ["boolean"],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+        "n_doc_draws": [tuple, list, None],
+        "init": [StrOptions({"centroids", "random"})],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        sampler=None,
+        doc_topic_prior=10.0,
+        kappa0=None,
+        kappa1=None,
+        sigma=None,
+        normalize=True,
+        n_inner=10,
+        n_doc_draws=None,
+        init="centroids",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.doc_topic_prior = doc_topic_prior
+        self.kappa0 = kappa0
+        self.kappa1 = kappa1
+        self.sigma = sigma
+        self.normalize = normalize
+        self.n_inner = n_inner
+        self.n_doc_draws = n_doc_draws
+        self.init = init
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Draw topics given rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        rows = self._check_X(X, reset=True)
+        if rows.shape[1] < 2:
+            raise ValueError(f"n_features = {rows.shape[1]}: directions need at least 2 features.")
+        prior = self._prior(rows)
+        n_batch = self._n_batch(sampler, rows.shape[0])
+        plan = DrawPlan(
+            self.n_iter or _N_ITER, self.burn_in, self.thin, 4 * self.n_chains * rows.shape[1] * self.n_components
+        )
+        draws = self._checked_draws(sampler)
+        auto = isinstance(getattr(sampler, "step_size", None), str)
+        make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
+        if sampler._name in ("vi", "sto-vi"):
+            make = VariationalAdmixtureChain
+        self._n_batch_ = n_batch
+        data = RowData.from_csr(rows, n_batch)
+        self._fingerprint = data.fingerprint()
+        self.__dict__.pop("trace_", None)
+        chains = [
+            make(
+                # A copy for each chain: each finds its own step size.
+                seed, plan, sampler._resolved(1e-3), prior, n_draws=draws, init=self.init, auto=auto,
+                n_inner=getattr(sampler, "_n_trajectories", self.n_inner),
+            ).bind(data)
+            for seed in self._chain_seeds()[1:]
+        ]  # fmt: skip
+        self.doc_topic_prior_, self._numbers = prior.alpha, prior.numbers
+        return self._run(chains, plan.n_iter)
+
+    def _bound_data(self, X, y=None):
+        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
+            )
+        return data
+
+    def _set_fitted(self, chains):
+        drawn = [chain.draws()["components"] for chain in chains]
+        n_kept = min(len(draws) for draws in drawn)
+        components = align_directions(np.stack([draws[:n_kept] for draws in drawn]))
+        self.samples_ = {"components": components}
+        mean = components.mean(axis=(0, 1), dtype=np.float64)
+        self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        self.sampler_ = chains[0].sampler
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def _check_X(self, X, *, reset):
+        """Unit rows as CSR of float64."""
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return unit_rows(X, self.normalize)
+
+    def _prior(self, rows):
+        K, V = self.n_components, rows.shape[1]
+        alpha = np.asarray(self.doc_topic_prior, dtype=np.float64)
+        if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
+            raise ValueError(
+                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."
+            )
+        given = (self.kappa0, self.kappa1, self.sigma)
+        numbers = np.array(
+            [times * V if value is None else value for value, times in zip(given, (2, 6, 2), strict=True)]
+        )
+        center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
+        length = np.linalg.norm(center)
+        center = center / length if length > 1e-12 else np.full(V, V**-0.5)
+        return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center)
+
+    def _n_batch(self, sampler, n_rows):
+        if not isinstance(self.batch_size, str) and self.batch_size > n_rows:
+            raise ValueError(
+                f"batch_size={self.batch_size} is larger than the {n_rows} rows of X; "
+                'use batch_size="auto" or a smaller number.'
+            )
+        if sampler._full_batch:
+            return n_rows
+        if isinstance(self.batch_size, str):
+            return n_rows if n_rows <= _FULL_BATCH else _BATCH
+        return int(self.batch_size)
+
+    def _checked_draws(self, sampler):
+        draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)
+        if len(draws) != 2 or not all(isinstance(n, Integral) for n in draws) or draws[0] < 0 or draws[1] < 1:
+            raise ValueError(
+                f"n_doc_draws={self.n_doc_draws!r} must be two whole numbers: trajectories thrown away (at least 0) "
+                "and averaged over (at least 1), for example (4, 1)."
+            )
+        return int(draws[0]), int(draws[1])
