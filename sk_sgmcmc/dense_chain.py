@@ -80,7 +80,7 @@ class DenseChain(Chain):
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
         self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
-        keeps = geometry in ("simplex", "positive") and not sampler._is_geodesic_metropolis
+        keeps = geometry != "euclidean" and not sampler._is_geodesic_metropolis
         self._keeps_aux = keeps and self.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
