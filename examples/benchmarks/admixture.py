@@ -79,7 +79,8 @@ def main():
         sizes += [("random rows", make_rows(V), 20) for V in (5_000, 20_000, 100_000)]
         sizes += [("random rows", make_rows(5_000), K) for K in (50, 100)]
     print(
-        f"{'data':30s}{'V':>8s}{'K':>5s}{'sampler':>9s}{'cpu s: min':>12s}{'median':>8s}{'wall s: min':>13s}{'median':>8s}"
+        f"{'data':30s}{'V':>8s}{'K':>5s}{'sampler':>9s}"
+        f"{'cpu s: min':>12s}{'median':>8s}{'wall s: min':>13s}{'median':>8s}"
     )
     for name, X, K in sizes:
         for sampler in ("sggmc", "gsgnht") if K == 20 and X.shape[1] == 5_000 else ("sggmc",):
