@@ -7,14 +7,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .base import BaseSGMCMC
-from .chains import DrawPlan
+from .chains import MAX_AUTO_DRAWS, DrawPlan
 from .dense_chain import DenseChain, report_state
 from .metrics import split_r_hat
 from .samplers.schedules import ConstantStep
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
-# Draws of a few hundred numbers cost little, and their means and correlations are asked for: more than the 100 that
-# models with large draws keep.
+# With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
 MAX_DRAWS = 1000
 _PROBES = 3
 _PROBE_ROWS = 5000
@@ -98,6 +97,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             DenseChain(seed, plan, sampler, "euclidean", start, shuffle_seed).bind((dense, rows))
             for seed, start in zip(seeds, starts, strict=True)
         ]
+
+    def _shown(self, samples):
+        """The draws that become ``samples_``: all that were asked for, or `MAX_AUTO_DRAWS` of those of "auto"."""
+        n = next(iter(samples.values())).shape[1]
+        if self.thin != "auto" or n <= MAX_AUTO_DRAWS:
+            return samples
+        chosen = np.linspace(0, n - 1, MAX_AUTO_DRAWS).round().astype(int)
+        return {name: value[:, chosen] for name, value in samples.items()}
 
     def _kept_theta(self, chains):
         """Draws of all chains, (n_chains, n_kept, n_entries), with a warning where chains disagree."""

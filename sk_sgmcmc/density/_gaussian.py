@@ -39,7 +39,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     burn_in : float or int, default=0.5
         Fraction of the steps, or number, that is thrown away. Chains start near the mode.
     thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 1000 draws.
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
+        ``mean_`` and ``precision_`` over up to ten times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -90,7 +91,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> model = BayesianGaussian(random_state=0).fit(X)
     >>> model.samples_["precision"].shape
-    (1, 1000, 2, 2)
+    (1, 100, 2, 2)
     """
 
     _parameter_constraints = {
@@ -217,8 +218,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         L[..., i, i] = np.exp(L[..., i, i] / np.sqrt(2.0))
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
         L = back @ L
-        self.samples_ = {"mean": mean, "precision": L @ np.swapaxes(L, -1, -2)}
-        self.mean_, self.precision_ = mean.mean(axis=(0, 1)), self.samples_["precision"].mean(axis=(0, 1))
+        precision = L @ np.swapaxes(L, -1, -2)
+        self.samples_ = self._shown({"mean": mean, "precision": precision})
+        self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
 
     def exact_posterior(self, X):
         r"""The normal-Wishart posterior given rows, under the prior of the fit.

@@ -42,7 +42,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     burn_in : float or int, default=0.5
         Fraction of the steps, or number, that is thrown away. Chains start at the mode.
     thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 1000 draws.
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
+        ``coef_`` and ``intercept_`` over up to ten times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -105,7 +106,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
     >>> model.samples_["coef"].shape
-    (1, 1000, 1, 30)
+    (1, 100, 1, 30)
     >>> bool(model.score(X, y) > 0.94)
     True
     """
@@ -294,5 +295,5 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _set_fitted(self, chains):
         coef, intercept = self._design.coefficients(self._kept_theta(chains))
-        self.samples_ = {"coef": coef, "intercept": intercept}
+        self.samples_ = self._shown({"coef": coef, "intercept": intercept})
         self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))
