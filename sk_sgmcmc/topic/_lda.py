@@ -318,14 +318,16 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         return sweeps * max(1, corpus.n_docs // n_batch)
 
     def _auto_step_size(self, sampler, stored):
-        """An exact shape is best forgotten at once; a noisy one is averaged over time, at the paper's schedule.
+        """An exact shape is best forgotten at once; a noisy one is averaged over time.
+
+        The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again.
 
         Samplers that discretise get steps small enough for their error at the boundary: a cell that should be 0 is
         left at about the step size.
         """
         if not sampler._waits:
             return PolynomialDecay(0.01, 1000.0, 0.55)
-        return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.5, 10.0, 0.33)
+        return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
     # -- fitted --------------------------------------------------------------------------------------------------
 
