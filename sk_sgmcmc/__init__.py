@@ -1,8 +1,17 @@
 """Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
 
+from .density import BayesianGaussian
+from .linear_model import BayesianLogisticRegression
 from .sampling import sample
 from .topic import BayesianLDA, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["BayesianLDA", "SphericalAdmixtureModel", "__version__", "sample"]
+__all__ = [
+    "BayesianGaussian",
+    "BayesianLDA",
+    "BayesianLogisticRegression",
+    "SphericalAdmixtureModel",
+    "__version__",
+    "sample",
+]

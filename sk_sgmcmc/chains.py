@@ -34,9 +34,11 @@ class DrawPlan:
         Every ``thin``-th later step is kept; "auto" keeps at most `MAX_AUTO_DRAWS` within `DRAW_MEMORY`.
     bytes_per_draw : int
         Over all chains.
+    max_draws : int
+        What "auto" keeps at most.
     """
 
-    def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0):
+    def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
         self.n_burn = int(burn_in * n_iter) if burn_in < 1 else int(burn_in)
         if self.n_burn >= self.n_iter:
@@ -46,7 +48,7 @@ class DrawPlan:
             )
         n_left = self.n_iter - self.n_burn
         if thin == "auto":
-            n_draws = min(MAX_AUTO_DRAWS, max(1, DRAW_MEMORY // max(1, bytes_per_draw)))
+            n_draws = min(max_draws, max(1, DRAW_MEMORY // max(1, bytes_per_draw)))
             thin = max(1, -(-n_left // n_draws))
         elif thin > n_left:
             raise ValueError(

@@ -79,10 +79,13 @@ class DenseChain(Chain):
         self.sampler = sampler
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
-        keeps_logs = geometry == "simplex" and not sampler._is_geodesic_metropolis
-        self.aux = np.zeros((max(sampler._n_aux, int(keeps_logs)), *self.theta.shape))
-        self.scalars = np.zeros(sampler._n_scalars)
+        self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
+        keeps = geometry != "euclidean" and not sampler._is_geodesic_metropolis
+        self._keeps_aux = keeps and self.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
+        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        self.order_seed = int(self.rng.integers(2**63))
+        self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
         self.acceptance = None
         self._piece = _FIRST_PIECE
@@ -101,26 +104,32 @@ class DenseChain(Chain):
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
             return np.full(n, -1)
-        while self.starts.size < n:
+        ahead = [self.starts]
+        n_ahead = self.starts.size
+        while n_ahead < n:
             if dense.n_batch == dense.n_rows:
                 epoch = np.zeros(n, dtype=np.int64)
             else:
-                blocks = self.rng.permutation(dense.n_rows // dense.n_batch)
+                rng = np.random.default_rng([self.order_seed, self.epoch])
+                self.epoch += 1
+                blocks = rng.permutation(dense.n_rows // dense.n_batch)
                 # The offset runs over the whole circle of rows, so each row is as likely as any other.
-                epoch = (self.rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
-            self.starts = np.concatenate([self.starts, epoch])
+                epoch = (rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
+            ahead.append(epoch)
+            n_ahead += epoch.size
+        self.starts = np.concatenate(ahead)
         starts, self.starts = self.starts[:n], self.starts[n:]
         return starts
 
     def _advance(self, until):
         if "theta" not in self.kept:
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
-            if self.aux.shape[0]:
+            if self._keeps_aux:
                 self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
-        n = min(self._piece, until - self.step, self._steps_left_in_epoch())
+        n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
-        status, made = self._run_piece(n, slots)
+        status, made = self._call_runner(slots, self.sampler._hyper(self.step, self.step + n))
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
             raise ChainDivergedError(
@@ -136,38 +145,62 @@ class DenseChain(Chain):
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
 
-    def _run_piece(self, n, slots):
-        """``n`` steps by the runner of the sampler's kind; returns a status and the number of steps made."""
-        from .kernels.runners import run_dense
+    def _call_runner(self, slots, hypers):
+        """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
+        from .kernels import runners
 
-        dense = self.data[0]
-        kernels = self.sampler._kernels(self.geometry)
-        hypers = self.sampler._hyper(self.step, self.step + n)
+        dense, kept = self.data[0], self.kept["theta"]
+        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
+        state = self.theta, self.aux, self.scalars, *self._rows, dense.params
+        first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
+        signal = dense.signal.compiled
         if self.sampler._is_geodesic_metropolis:
             from .kernels.geodesic import run_geodesic
 
-            accepted = np.empty(n)
+            accepted = np.empty(len(slots))
             status, made = run_geodesic(
-                self.theta, *self._rows, dense.params, 1.0, hypers, slots, self.kept["theta"], accepted,
-                kernels[0].compiled, kernels[1].compiled, dense.signal.compiled, self.rng,
-            )  # fmt: skip
+                self.theta,
+                *self._rows,
+                dense.params,
+                1.0,
+                hypers,
+                slots,
+                kept,
+                accepted,
+                first,
+                second,
+                signal,
+                self.rng,
+            )
             self.acceptance = (self.acceptance or 0.0) + accepted[:made].sum()
             return status, made
-        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
-        return run_dense(
-            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(n), dense.n_batch,
-            dense.n_rows / dense.n_batch, hypers, slots, self.kept["theta"], kept_aux, kernels[0].compiled,
-            dense.signal.compiled, kernels[1].compiled, self.rng,
+        if self.sampler._runner == "metropolis":
+            return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
+        return runners.run_dense(
+            *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
+            kept_aux, first, signal, second, self.rng,
         )  # fmt: skip
-
-    def _steps_left_in_epoch(self):
-        """Steps until new minibatches must be drawn: a piece never looks beyond, so its length changes no draw."""
-        dense = self.data[0]
-        if dense.n_batch == dense.n_rows or dense.with_replacement:
-            return self._piece
-        return self.starts.size or dense.n_rows // dense.n_batch
 
     def current(self):
         """The present state."""
         state = {"theta": self.theta.copy()}
-        return {**state, "aux": self.aux[0].copy()} if self.aux.shape[0] else state
+        return {**state, "aux": self.aux[0].copy()} if self._keeps_aux else state
+
+
+def report_state(sampler, chains):
+    """Write onto the fitted sampler what its chains have learnt: masses, and adapted step sizes of trajectories."""
+    if not hasattr(sampler, "mass"):
+        return
+    from .kernels import mass as at
+
+    D = chains[0].theta.size
+    scalars = [chain.scalars for chain in chains]
+    kind = int(scalars[0][at.KIND])
+    if kind:
+        m = D if kind == at.DIAGONAL else D * D
+        shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
+        sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
+        sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+    if sampler._runner == "metropolis":
+        sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
+        sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, chains[0].step)

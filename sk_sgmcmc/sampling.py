@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .chains import DrawPlan, run_chains
-from .dense_chain import DenseChain, DenseData
+from .dense_chain import DenseChain, DenseData, report_state
 from .samplers._registry import check_fits, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
@@ -93,17 +93,19 @@ def sample(
     target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
-    fitted = sampler._resolved(target._auto_step_size(sampler, n_batch, X.shape[0]))
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
     dense = DenseData(
         X, np.zeros((X.shape[0], 0)), np.ones(X.shape[0]), params, target._signal(), n_batch, with_replacement
     )
+    first = target._start(sampler, None) if init is None else np.asarray(init, dtype=float).reshape(shape)
+    target._check(dense, first)
+    auto = target._step_size(sampler, dense, first, n_batch) if _is_auto(sampler) else None
+    fitted = sampler._resolved(auto)
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
     rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
     chains = []
     for seed in chain_seeds:
-        start = target._start(fitted, None) if init is None else np.asarray(init, dtype=float).reshape(shape)
-        chains.append(DenseChain(seed, plan, fitted, geometry, start, shuffle_seed).bind((dense, rows)))
+        chains.append(DenseChain(seed, plan, fitted, geometry, first, shuffle_seed).bind((dense, rows)))
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
@@ -111,10 +113,15 @@ def sample(
     draws = [chain.draws() for chain in chains]
     theta = np.stack([draw["theta"][: max(1, n_kept)] for draw in draws])
     aux = np.stack([draw["aux"][: max(1, n_kept)] for draw in draws]) if "aux" in draws[0] else np.empty(0)
+    report_state(fitted, chains)
     result = Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
     if chains[0].acceptance is not None:
         result.acceptance_ = np.array([chain.acceptance / chain.step for chain in chains])
     return result
+
+
+def _is_auto(sampler):
+    return isinstance(sampler.get_params(deep=False).get("step_size"), str)
 
 
 def _check_batch_size(batch_size, n_rows, sampler):

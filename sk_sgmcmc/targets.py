@@ -6,6 +6,7 @@ from sklearn.utils import check_array
 
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
+from .tuning import DenseGradient, auto_step_size
 
 
 class Target(BaseEstimator):
@@ -16,6 +17,15 @@ class Target(BaseEstimator):
 
     def _signal(self):
         return load_kernel(self._signal_kernel)
+
+    def _check(self, dense, theta):
+        """Raise where data and start do not make a target."""
+
+    def _step_size(self, sampler, dense, theta, n_batch):
+        """The step size that "auto" means."""
+        if self._offers[0][0] == "euclidean":
+            return auto_step_size(sampler, dense, theta, n_batch)
+        return self._auto_step_size(sampler, n_batch, dense.n_rows)
 
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""
@@ -178,3 +188,142 @@ class LogNormalMedian(Target):
 
     def _public(self, theta, aux, sampler):
         return {"median": theta[..., 0]}
+
+
+class GaussianMean(Target):
+    r"""Posterior of the mean of Gaussian rows of known precision, itself Gaussian.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_samples, dim)
+        Observations.
+    precision : array-like of shape (dim, dim), default=None
+        :math:`\Lambda` of an observation; None is the identity.
+    prior_precision : float, default=0
+        Of independent normal priors with mean 0.
+    """
+
+    _offers = (("euclidean", "gradient"),)
+    _signal_kernel = "signals.gaussian.gaussian_mean"
+
+    def __init__(self, rows, precision=None, prior_precision=0.0):
+        self.rows = rows
+        self.precision = precision
+        self.prior_precision = prior_precision
+
+    def posterior(self):
+        """Mean (dim,) and covariance (dim, dim) of the exact posterior."""
+        X, params, (dim, _) = self._rows()
+        each = params[1:].reshape(dim, dim)
+        total = len(X) * each + params[0] * np.eye(dim)
+        return np.linalg.solve(total, each @ X.sum(axis=0)), np.linalg.inv(total)
+
+    def _rows(self):
+        X = check_array(self.rows, dtype=np.float64, input_name="rows")
+        each = np.eye(X.shape[1]) if self.precision is None else np.asarray(self.precision, dtype=float)
+        return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (X.shape[1], 1)
+
+    def _start(self, sampler, rng):
+        X, _, shape = self._rows()
+        return X.mean(axis=0).reshape(shape)
+
+    def _public(self, theta, aux, sampler):
+        return {"theta": theta[..., 0]}
+
+
+class Density(Target):
+    r"""A density of one's own, by a jitted function that gives its logarithm and gradient.
+
+    Parameters
+    ----------
+    log_density_and_gradient : function jitted by ``numba.njit``
+        ``f(theta, rows, scale, gradient)`` writes the gradient of the log density into ``gradient`` (dim,) and returns
+        the log density, up to a constant. Whatever is a sum over ``rows``, the minibatch, is multiplied by ``scale``,
+        which is N/n.
+    dim : int
+        Number of parameters.
+    data : array-like of shape (n_samples, n_columns), default=None
+        Rows that minibatches are made of; None for a density without data.
+    start : array-like of shape (dim,), default=None
+        Where chains start; None is 0.
+    check_gradient : bool, default=True
+        Compare the gradient with a difference of the log density at the start, once.
+
+    Examples
+    --------
+    >>> import numba
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.targets import Density
+    >>> @numba.njit
+    ... def location(theta, rows, scale, gradient):
+    ...     gradient[0] = -theta[0] / 100.0
+    ...     log_density = -0.5 * theta[0] ** 2 / 100.0
+    ...     for i in range(rows.shape[0]):
+    ...         residual = rows[i, 0] - theta[0]
+    ...         gradient[0] += scale * residual
+    ...         log_density -= scale * 0.5 * residual**2
+    ...     return log_density
+    >>> rows = np.random.default_rng(0).normal(3.0, 1.0, size=(500, 1))
+    >>> draws = sample(Density(location, dim=1, data=rows), "hmc", n_iter=1000, random_state=0).samples_["theta"]
+    >>> bool(abs(draws.mean() - rows.mean()) < 0.01)
+    True
+    """
+
+    _offers = (("euclidean", "gradient"),)
+
+    def __init__(self, log_density_and_gradient, dim, data=None, start=None, check_gradient=True):
+        self.log_density_and_gradient = log_density_and_gradient
+        self.dim = dim
+        self.data = data
+        self.start = start
+        self.check_gradient = check_gradient
+
+    def _signal(self):
+        from .kernels.signals.user import user_signal
+
+        signal = user_signal(self.log_density_and_gradient)
+        try:
+            signal.compiled  # noqa: B018
+        except Exception as error:
+            raise ValueError(
+                f"numba cannot compile log_density_and_gradient for float64 arrays theta (dim,), rows (n, columns), "
+                f"a number scale and gradient (dim,): {error}"
+            ) from error
+        return signal
+
+    def _rows(self):
+        if self.data is None:
+            X = np.zeros((1, 1))
+        else:
+            X = check_array(self.data, dtype=np.float64, input_name="data")
+        return X, np.zeros(0), (int(self.dim), 1)
+
+    def _start(self, sampler, rng):
+        start = np.zeros(self.dim) if self.start is None else np.asarray(self.start, dtype=float)
+        if start.shape != (self.dim,):
+            raise ValueError(f"start has shape {start.shape}; with dim={self.dim} it must be ({self.dim},).")
+        return start[:, None].copy()
+
+    def _public(self, theta, aux, sampler):
+        return {"theta": theta[..., 0]}
+
+    def _check(self, dense, theta):
+        if not self.check_gradient:
+            return
+        gradient = DenseGradient(dense, theta.shape)
+        rng = np.random.default_rng(0)
+        x = theta.ravel()
+        value, slope = gradient(x)
+        if not np.isfinite(value):
+            raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
+        direction = rng.standard_normal(x.size)
+        step = 1e-5 * (1.0 + np.abs(x).max())
+        high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
+        seen, told = (high - low) / (2.0 * step), slope @ direction
+        slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
+        if np.isfinite(seen) and abs(seen - told) > slack:
+            raise ValueError(
+                f"The gradient does not fit the log density: along a random direction at the start it says "
+                f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
+            )

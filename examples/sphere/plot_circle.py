@@ -72,3 +72,7 @@ for ax, (label, angle) in zip(axes.flat, angles.items(), strict=True):
 for ax in axes[1]:
     ax.set_xlabel("angle")
 plt.show()
+
+# %%
+# **With the noise's variance given, or left to a thermostat, the chain draws from the density; ignored, it is rejected
+# at more than ten standard errors.**

@@ -7,7 +7,19 @@ The length of a chunk never changes a draw, because all randomness comes from ``
 import numpy as np
 from numba import types
 
-from ._jit import F1, F1_IN, F2, F2_IN, F3, F8, I1_IN, I8, OK, RNG, TRANSITION, kernel
+from ._jit import F1, F1_IN, F2, F2_IN, F3, F8, FLOW, I1_IN, I8, OK, PROJECT, RNG, TRANSITION, kernel
+from .mass import (
+    ADAPTED,
+    FREEZE_AT,
+    HEAD,
+    LOG_FACTOR,
+    N_ACCEPTED,
+    draw_momentum,
+    kind_of,
+    kinetic,
+    learn_mass,
+    times_inverse_mass,
+)
 
 # (theta, X, y, weight, params, scale, signal, extra) -> status
 DENSE_SIGNAL = I8(F2, F2_IN, F2_IN, F1_IN, F1_IN, F8, F2, F1)
@@ -85,3 +97,90 @@ def run_dense(
             if kept_aux.shape[0] > 0:
                 kept_aux[slots[t]] = aux[0]
     return OK, starts.shape[0]
+
+
+_RUN_METROPOLIS = types.UniTuple(I8, 2)(
+    F2, F3, F1, F2_IN, F2_IN, F1_IN, F1_IN, F2_IN, I1_IN, F3,
+    types.FunctionType(FLOW), types.FunctionType(DENSE_SIGNAL), types.FunctionType(PROJECT), RNG,
+)  # fmt: skip
+
+
+@kernel(_RUN_METROPOLIS)
+def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, flow, signal_of, project, rng):
+    """Trajectories on all the data with a Metropolis test at their ends; returns (status, trajectories made).
+
+    Parameters
+    ----------
+    theta, aux, scalars : state, changed in place
+        ``aux[0]`` the momentum; ``scalars`` as in `mass`, or shorter for a mass that is the identity.
+    X, y, weight, params : data and constants of the model, read by ``signal_of``
+    hypers : (n_steps, 4) step size, steps of a trajectory, relative jitter of the step size, and the acceptance rate
+        that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0: no)
+    slots, kept : as in `run_dense`
+    flow, project : the geometry, `FLOW` and `PROJECT`
+    signal_of : the model's gradient, its log density in ``extra[0]``
+    """
+    kind = kind_of(scalars)
+    D = theta.size
+    p, velocity = aux[0], aux[1]
+    gradient, new_gradient = np.empty_like(theta), np.empty_like(theta)
+    proposal, end = np.empty_like(theta), np.empty_like(theta)
+    extra, new_extra = np.zeros(max(1, theta.shape[1])), np.zeros(max(1, theta.shape[1]))
+    rich = scalars.shape[0] >= HEAD
+    status = signal_of(theta, X, y, weight, params, 1.0, gradient, extra)
+    if status != OK:
+        return status, 0
+    for t in range(slots.shape[0]):
+        if kind == 1:
+            W = scalars[HEAD : HEAD + D].copy().reshape(theta.shape)
+        elif kind == 2:
+            W = scalars[HEAD : HEAD + D * D].copy().reshape((D, D))
+        else:
+            W = np.ones((1, 1))
+        h = hypers[t, 0]
+        if rich:
+            h *= np.exp(scalars[LOG_FACTOR])
+        h *= 1.0 + hypers[t, 2] * (2.0 * rng.random() - 1.0)
+        draw_momentum(scalars, p, rng)
+        project(theta, p)
+        times_inverse_mass(scalars, p, velocity)
+        before = 0.5 * kinetic(p, velocity) - extra[0]
+        proposal[:] = theta
+        end[:] = p
+        new_gradient[:] = gradient
+        status = OK
+        for _ in range(int(hypers[t, 1])):
+            for r in range(end.shape[0]):
+                for k in range(end.shape[1]):
+                    end[r, k] += 0.5 * h * new_gradient[r, k]
+            project(proposal, end)
+            status = flow(proposal, end, W, h)
+            if status == OK:
+                status = signal_of(proposal, X, y, weight, params, 1.0, new_gradient, new_extra)
+            if status != OK:
+                break
+            for r in range(end.shape[0]):
+                for k in range(end.shape[1]):
+                    end[r, k] += 0.5 * h * new_gradient[r, k]
+            project(proposal, end)
+        times_inverse_mass(scalars, end, velocity)
+        change = before - 0.5 * kinetic(end, velocity) + new_extra[0]
+        # A trajectory that left the finite numbers is a rejected one.
+        rate = min(1.0, np.exp(change)) if status == OK and np.isfinite(change) else 0.0
+        if rng.random() < rate:
+            theta[:] = proposal
+            p[:] = end
+            gradient[:] = new_gradient
+            extra[:] = new_extra
+            if rich:
+                scalars[N_ACCEPTED] += 1.0
+        if rich:
+            if hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
+                scalars[ADAPTED] += 1.0
+                scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
+            # The momentum at the end, or after a rejection the one at the start: else the test would select momenta.
+            times_inverse_mass(scalars, p, velocity)
+            learn_mass(scalars, p, velocity, rng)
+        if slots[t] >= 0:
+            kept[slots[t]] = theta
+    return OK, slots.shape[0]

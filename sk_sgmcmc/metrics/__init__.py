@@ -10,6 +10,7 @@ from .coherence import coherence, top_word_indices, topic_diversity
 from .completion import completion_perplexity, doc_topic_proportions, document_completion, paired_difference
 from .diagnostics import effective_sample_size, mcse, split_r_hat
 from .simplex import ks_distance, rosenblatt_ks, rosenblatt_transform
+from .stein import kernel_stein_discrepancy
 
 __all__ = [
     "align_draws",
@@ -20,6 +21,7 @@ __all__ = [
     "document_completion",
     "effective_sample_size",
     "hellinger_distances",
+    "kernel_stein_discrepancy",
     "ks_distance",
     "mcse",
     "paired_difference",

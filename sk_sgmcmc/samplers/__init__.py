@@ -2,16 +2,24 @@
 
 from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._base import Sampler
+from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
+from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
+from ._thermostats import SGNHT, SGNPHMC
 from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
 
 __all__ = [
     "GMC",
     "GSGNHT",
+    "HMC",
     "SCIR",
     "SGGMC",
+    "SGHMC",
+    "SGLD",
+    "SGNHT",
+    "SGNPHMC",
     "SGRLD",
     "ConstantStep",
     "CyclicalStep",
@@ -20,6 +28,7 @@ __all__ = [
     "GMCApprMH",
     "GMCBGibbs",
     "Gibbs",
+    "MonteCarloEM",
     "PolynomialDecay",
     "Sampler",
     "Schedule",

@@ -26,6 +26,8 @@ class Sampler(BaseEstimator):
     ``_waits``
         Whether a row that a minibatch does not speak of may wait and be brought up to date later, because the
         transition at a constant signal is known in closed form over any time.
+    ``_runner``
+        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "riemannian".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_is_geodesic_metropolis``
@@ -41,6 +43,7 @@ class Sampler(BaseEstimator):
     _n_aux = 0
     _n_scalars = 1
     _waits = False
+    _runner = "dense"
     _full_batch = False
     _coordinates = "linear"
     _is_geodesic_metropolis = False
@@ -58,6 +61,11 @@ class Sampler(BaseEstimator):
             step_size = auto_step_size if isinstance(fitted.step_size, str) else fitted.step_size
             fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
         return fitted
+
+    def _state(self, theta, geometry, n_burn):
+        """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
+        n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)
+        return np.zeros((n_aux, *theta.shape)), np.zeros(self._n_scalars)
 
     def _hyper(self, start, stop):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""

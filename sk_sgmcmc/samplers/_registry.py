@@ -1,9 +1,21 @@
 """Names of samplers, and which of them fit a model."""
 
 from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
+from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
+from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
 from ._simplex import SCIR, SGRLD, ExponentialOU
+from ._thermostats import SGNHT, SGNPHMC
+
+
+def _with_learnt_mass(cls):
+    def make():
+        return cls(mass=MonteCarloEM())
+
+    make._fits, make.__name__ = cls._fits, cls.__name__
+    return make
+
 
 # Every name a string may give. A value is called without arguments to make the sampler.
 SAMPLERS = {
@@ -21,8 +33,15 @@ SAMPLERS = {
         GMCBGibbs,
         VariationalInference,
         StochasticVI,
+        SGLD,
+        SGHMC,
+        SGNHT,
+        SGNPHMC,
+        HMC,
     )
 }
+LEARNT_MASS = {f"{cls._name}-em": _with_learnt_mass(cls) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
+SAMPLERS.update(LEARNT_MASS)
 
 
 def make_sampler(sampler):

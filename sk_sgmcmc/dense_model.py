@@ -1,0 +1,116 @@
+"""What the estimators with dense rows and a Gaussian-like posterior share: chains in coordinates of unit spread."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .base import BaseSGMCMC
+from .chains import DrawPlan
+from .dense_chain import DenseChain, report_state
+from .metrics import split_r_hat
+from .samplers.schedules import ConstantStep
+from .tuning import DenseGradient, minibatch_variance, stiffness
+
+# Draws of a few hundred numbers cost little, and their means and correlations are asked for: more than the 100 that
+# models with large draws keep.
+MAX_DRAWS = 1000
+_PROBES = 3
+_PROBE_ROWS = 5000
+_CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
+_NOISE = 0.05  # share of a variance that minibatches may add
+_R_HAT = 1.1
+
+
+class BaseDenseSGMCMC(BaseSGMCMC):
+    """Base of estimators whose rows are dense, and whose coordinates have about unit posterior spread."""
+
+    _offers = (("euclidean", "gradient"),)
+    _default_sampler = "sghmc"
+
+    _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
+
+    def _n_batch(self, sampler, n_rows, width):
+        """Rows of a minibatch, before the noise of gradients is looked at."""
+        if isinstance(self.batch_size, Integral):
+            if self.batch_size > n_rows:
+                raise ValueError(
+                    f"batch_size={self.batch_size} is larger than the {n_rows} rows of X; "
+                    'use batch_size="auto" or a smaller number.'
+                )
+            return n_rows if sampler._full_batch else int(self.batch_size)
+        if sampler._full_batch or n_rows * width <= _CELLS_PER_STEP:
+            return n_rows
+        return min(n_rows, max(100, _CELLS_PER_STEP // width))
+
+    def _tuned(self, sampler, make_dense, n_rows, width, n_entries):
+        """The data with their batch size, the sampler resolved, and the number of steps."""
+        n_batch = self._n_batch(sampler, n_rows, width)
+        dense = make_dense(n_batch)
+        rng = np.random.default_rng(0)
+        gradient = DenseGradient(dense, (n_entries, 1))
+        if dense.n_rows > _PROBE_ROWS:
+            some = rng.choice(dense.n_rows, _PROBE_ROWS, replace=False)
+
+            def probe(theta):
+                return gradient(theta, some)
+        else:
+            probe = gradient
+        points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
+        largest = max(1.0, *(stiffness(probe, point, np.eye(n_entries), rng) for point in points))
+        if largest > 100.0:  # a probe far outside the posterior of a skew coordinate
+            largest = 100.0
+        while True:
+            noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
+            h = self._step_for(sampler, largest, noise)
+            full = self._step_for(sampler, largest, 0.0)
+            if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
+                break
+            n_batch = min(n_rows, 2 * n_batch)
+        if n_batch != dense.n_batch:
+            dense = make_dense(n_batch)
+        fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
+        return dense, fitted, self._n_steps(fitted)
+
+    def _step_for(self, sampler, largest, noise):
+        if sampler._name == "sgld":
+            return 2.0 * _NOISE / (largest + noise)
+        h = 0.4 / np.sqrt(largest)
+        friction = getattr(sampler, "friction", None)
+        return min(h, 2.0 * _NOISE * friction / noise) if friction and noise > 0 else h
+
+    def _n_steps(self, sampler):
+        """Steps for about `MAX_DRAWS` nearly independent draws after a burn-in of one half."""
+        if self.n_iter is not None:
+            return int(self.n_iter)
+        if sampler._full_batch:
+            return 2 * MAX_DRAWS
+        h = float(np.mean(sampler.step_size_(np.arange(1000))))
+        return 2 * MAX_DRAWS * int(np.clip(np.ceil(2.0 / h), 1, 50))
+
+    def _make_chains(self, sampler, dense, n_iter, starts):
+        n_bytes = 8 * self.n_chains * starts[0].size
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, n_bytes, MAX_DRAWS)
+        shuffle_seed, *seeds = self._chain_seeds()
+        rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
+        return [
+            DenseChain(seed, plan, sampler, "euclidean", start, shuffle_seed).bind((dense, rows))
+            for seed, start in zip(seeds, starts, strict=True)
+        ]
+
+    def _kept_theta(self, chains):
+        """Draws of all chains, (n_chains, n_kept, n_entries), with a warning where chains disagree."""
+        report_state(self.sampler_, chains)
+        n = min(max(1, chain.n_kept) for chain in chains)
+        theta = np.stack([chain.draws()["theta"][:n, :, 0] for chain in chains])
+        if theta.shape[0] > 1 and n >= 20:
+            worst = np.nanmax(split_r_hat(theta), initial=1.0)
+            if worst > _R_HAT:
+                warnings.warn(
+                    f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
+                    f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+        return theta

@@ -1,0 +1,5 @@
+"""Densities with posterior uncertainty."""
+
+from ._gaussian import BayesianGaussian
+
+__all__ = ["BayesianGaussian"]

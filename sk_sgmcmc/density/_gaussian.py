@@ -1,0 +1,324 @@
+"""A Gaussian with unknown mean and precision."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import linalg, special, stats
+from sklearn.base import DensityMixin
+from sklearn.utils import Bunch
+
+from ..dense_chain import DenseData
+from ..dense_model import BaseDenseSGMCMC
+from ..samplers._base import load_kernel
+from ..utils._sklearn import Interval, check_is_fitted, validate_data
+
+_CELLS = 5_000_000
+
+
+class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
+    r"""Gaussian rows with a normal-Wishart prior, with draws of mean and precision.
+
+    :math:`x_i \sim N(\mu, \Lambda^{-1})`, :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
+    :math:`\Lambda \sim \mathrm{Wishart}(\nu_0, (\nu_0 C_0)^{-1})`, so that :math:`C_0^{-1}` is the prior mean of
+    :math:`\Lambda`. The posterior is known exactly (`exact_posterior`): this model is a test bed of samplers.
+
+    Parameters
+    ----------
+    mean_prior : array-like of shape (n_features,), default=None
+        :math:`m_0`; None is the mean of X.
+    mean_precision_prior : float, default=0.01
+        :math:`\kappa_0`; 0 is a flat prior on the mean.
+    degrees_of_freedom_prior : float, default=None
+        :math:`\nu_0 > d - 1`; None is d, the number of features.
+    covariance_prior : array-like of shape (n_features, n_features), default=None
+        :math:`C_0`; None is the diagonal of the covariance of X.
+    sampler : str, sampler object or None, default=None
+        None is `SGHMC`.
+    n_iter : int or None, default=None
+        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away. Chains start near the mode.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 1000 draws.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
+        posterior variance.
+    with_replacement : bool, default=False
+        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Posterior mean of :math:`\mu`.
+    precision_ : ndarray of shape (n_features, n_features)
+        Posterior mean of :math:`\Lambda`.
+    samples_ : dict of ndarray
+        ``"mean"``: (n_chains, n_kept, n_features), ``"precision"``: (n_chains, n_kept, n_features, n_features).
+    sampler_ : sampler object
+        The sampler in use; ``sampler_.step_size_`` is what "auto" chose, in units of standardised coordinates.
+    batch_size_ : int
+        Rows of a minibatch.
+    n_iter_ : int
+        Steps made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    The chain moves in :math:`\sqrt N \mu` and the lower root of :math:`\Lambda = L L^\top`, its diagonal on the
+    logarithmic scale, of rows standardised by their own mean and covariance.
+
+    References
+    ----------
+    Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS, section 4.1.
+    Gelman et al. (2013), Bayesian data analysis, section 3.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import BayesianGaussian
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> model = BayesianGaussian(random_state=0).fit(X)
+    >>> model.samples_["precision"].shape
+    (1, 1000, 2, 2)
+    """
+
+    _parameter_constraints = {
+        **BaseDenseSGMCMC._parameter_constraints,
+        "mean_prior": ["array-like", None],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="left")],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "covariance_prior": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        mean_prior=None,
+        mean_precision_prior=0.01,
+        degrees_of_freedom_prior=None,
+        covariance_prior=None,
+        *,
+        sampler=None,
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        with_replacement=False,
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.sampler = sampler
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.with_replacement = with_replacement
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X, y=None):
+        """Draw mean and precision given rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            At least two rows.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        d = X.shape[1]
+        self._prior = self._checked_prior(X)
+        # Standardised by the root of a covariance that no constant column can make singular.
+        covariance = np.atleast_2d(np.cov(X.T, bias=True)) + self._prior.inverse_scale / len(X)
+        self._root = linalg.cholesky(covariance, lower=True)
+        self._centre = X.mean(axis=0)
+        Z = self._standardised(X)
+        n_entries = d + d * (d + 1) // 2
+        dense, self.sampler_, n_iter = self._tuned(
+            sampler, lambda n_batch: self._dense(Z, n_batch), len(Z), d, n_entries
+        )
+        self.batch_size_ = dense.n_batch
+        starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
+        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts), n_iter)
+
+    def _checked_prior(self, X):
+        d = X.shape[1]
+        nu = float(d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
+        if nu <= d - 1:
+            raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
+        mean = X.mean(axis=0) if self.mean_prior is None else np.asarray(self.mean_prior, dtype=float)
+        if self.covariance_prior is None:
+            variance = X.var(axis=0)
+            # A constant column says nothing about its scale.
+            covariance = np.diag(np.where(variance > 1e-12 * (1.0 + X.mean(axis=0) ** 2), variance, 1.0))
+        else:
+            covariance = np.asarray(self.covariance_prior, dtype=float)
+        if mean.shape != (d,) or covariance.shape != (d, d):
+            raise ValueError(
+                f"mean_prior has shape {mean.shape} and covariance_prior {covariance.shape}; X has {d} features, so "
+                f"they must be ({d},) and ({d}, {d})."
+            )
+        if not np.all(linalg.eigvalsh(covariance) > 0):
+            raise ValueError("covariance_prior must be positive definite.")
+        return Bunch(mean=mean, kappa=float(self.mean_precision_prior), nu=nu, inverse_scale=nu * covariance)
+
+    def _standardised(self, X):
+        return np.ascontiguousarray(linalg.solve_triangular(self._root, (X - self._centre).T, lower=True).T)
+
+    def _dense(self, Z, n_batch):
+        prior = self._prior
+        half = linalg.solve_triangular(self._root, prior.inverse_scale, lower=True)
+        inverse_scale = linalg.solve_triangular(self._root, half.T, lower=True)
+        mean = self._standardised(prior.mean[None])[0]
+        params = np.concatenate([[len(Z), prior.nu, prior.kappa], mean, inverse_scale.ravel()])
+        signal = load_kernel("signals.gaussian.normal_wishart")
+        return DenseData(Z, np.zeros((len(Z), 0)), np.ones(len(Z)), params, signal, n_batch, self.with_replacement)
+
+    def _bound_data(self, X, y=None):
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_min_samples=2)
+        return self._dense(self._standardised(X), self.batch_size_), None
+
+    def _set_fitted(self, chains):
+        theta = self._kept_theta(chains)
+        d = self.n_features_in_
+        root_n = np.sqrt(chains[0].data[0].n_rows)
+        mean = theta[..., :d] / root_n @ self._root.T + self._centre
+        L = np.zeros((*theta.shape[:-1], d, d))
+        rows, columns = np.tril_indices(d)
+        L[..., rows, columns] = theta[..., d:] / root_n
+        i = np.arange(d)
+        L[..., i, i] = np.exp(L[..., i, i] / np.sqrt(2.0))
+        back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
+        L = back @ L
+        self.samples_ = {"mean": mean, "precision": L @ np.swapaxes(L, -1, -2)}
+        self.mean_, self.precision_ = mean.mean(axis=(0, 1)), self.samples_["precision"].mean(axis=(0, 1))
+
+    def exact_posterior(self, X):
+        r"""The normal-Wishart posterior given rows, under the prior of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Bunch
+            ``mean``, ``mean_precision`` (:math:`\kappa`), ``degrees_of_freedom`` and ``scale`` of the Wishart law, and
+            ``precision``, its mean.
+        """
+        check_is_fitted(self, "samples_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        prior, n = self._prior, len(X)
+        kappa, centre = prior.kappa + n, X.mean(axis=0)
+        away = centre - prior.mean
+        inverse = prior.inverse_scale + (X - centre).T @ (X - centre)
+        inverse = inverse + prior.kappa * n / kappa * np.outer(away, away)
+        # A flat prior of the mean takes the one power of |Lambda|^(1/2) that its normal law would have brought.
+        nu = prior.nu + n - (1.0 if prior.kappa == 0 else 0.0)
+        scale = linalg.inv(inverse)
+        return Bunch(
+            mean=(prior.kappa * prior.mean + n * centre) / kappa,
+            mean_precision=kappa,
+            degrees_of_freedom=nu,
+            scale=scale,
+            precision=nu * scale,
+        )
+
+    def exact_samples(self, X, n_draws=1000, random_state=None):
+        """Independent draws from the exact posterior, to compare with.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        n_draws : int, default=1000
+            Number of draws.
+        random_state : int, Generator or None, default=None
+            Seed.
+
+        Returns
+        -------
+        Bunch
+            ``mean`` (n_draws, n_features) and ``precision`` (n_draws, n_features, n_features).
+        """
+        law = self.exact_posterior(X)
+        rng = np.random.default_rng(random_state)
+        d = law.mean.size
+        precision = stats.wishart(law.degrees_of_freedom, law.scale).rvs(n_draws, random_state=rng)
+        precision = np.reshape(precision, (n_draws, d, d))
+        root = np.linalg.cholesky(precision)
+        z = rng.standard_normal((n_draws, d, 1))
+        noise = np.linalg.solve(np.swapaxes(root, -1, -2), z)[..., 0] / np.sqrt(law.mean_precision)
+        return Bunch(mean=law.mean + noise, precision=precision)
+
+    def score_samples(self, X):
+        """Log predictive density of each row, averaged over draws in density.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
+        check_is_fitted(self, "samples_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        d = X.shape[1]
+        mean = self.samples_["mean"].reshape(-1, d)
+        root = np.linalg.cholesky(self.samples_["precision"].reshape(-1, d, d))
+        constant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2.0 * np.pi)
+        step = max(1, _CELLS // (len(mean) * d))
+        parts = []
+        for lo in range(0, len(X), step):
+            away = X[lo : lo + step, None, :] - mean
+            z = np.einsum("nsi,sij->nsj", away, root)
+            density = constant - 0.5 * (z**2).sum(axis=2)
+            parts.append(special.logsumexp(density, axis=1) - np.log(len(mean)))
+        return np.concatenate(parts)
+
+    def score(self, X, y=None):
+        """Mean of `score_samples` over rows; higher is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        float
+            In nats.
+        """
+        return float(self.score_samples(X).mean())

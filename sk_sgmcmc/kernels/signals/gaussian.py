@@ -1,0 +1,99 @@
+"""Gradients of Gaussian targets and of the normal-Wishart model."""
+
+import numpy as np
+
+from .._jit import NOT_FINITE, OK, kernel
+from ..runners import DENSE_SIGNAL
+
+
+@kernel(DENSE_SIGNAL)
+def gaussian_mean(theta, X, y, weight, params, scale, signal, extra):
+    """Mean of rows of known precision; ``params`` = (precision of the prior, then the precision matrix of a row)."""
+    D = theta.shape[0]
+    shift = np.zeros(D)
+    total = 0.0
+    squares = 0.0
+    for i in range(X.shape[0]):
+        total += scale * weight[i]
+        for j in range(D):
+            shift[j] += scale * weight[i] * (X[i, j] - theta[j, 0])
+        for j in range(D):
+            for k in range(D):
+                a = params[1 + j * D + k] * (X[i, j] - theta[j, 0])
+                squares += scale * weight[i] * a * (X[i, k] - theta[k, 0])
+    extra[0] = -0.5 * squares
+    for j in range(D):
+        signal[j, 0] = -params[0] * theta[j, 0]
+        extra[0] -= 0.5 * params[0] * theta[j, 0] * theta[j, 0]
+        for k in range(D):
+            signal[j, 0] += params[1 + j * D + k] * shift[k]
+    return OK
+
+
+@kernel(DENSE_SIGNAL)
+def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
+    """Mean and precision L L^T of Gaussian rows, in the coordinates of `BayesianGaussian`.
+
+    theta holds sqrt(N) mean, then row by row the lower triangle of sqrt(N) L, its diagonal as sqrt(2 N) log L_ii.
+    ``params`` = (N, nu, kappa, prior mean (d), inverse scale of the Wishart prior (d, d)).
+    """
+    d = X.shape[1]
+    root = np.sqrt(params[0])
+    nu, kappa = params[1], params[2]
+    prior_mean = params[3 : 3 + d]
+    mean = np.empty(d)
+    L = np.zeros((d, d))
+    at = d
+    for i in range(d):
+        mean[i] = theta[i, 0] / root
+        for j in range(i):
+            L[i, j] = theta[at, 0] / root
+            at += 1
+        L[i, i] = np.exp(theta[at, 0] / (root * np.sqrt(2.0)))
+        at += 1
+    Q = np.empty((d, d))
+    shift = np.zeros(d)
+    for i in range(d):
+        for j in range(d):
+            Q[i, j] = params[3 + d + i * d + j] + kappa * (mean[i] - prior_mean[i]) * (mean[j] - prior_mean[j])
+    total = 0.0
+    row = np.empty(d)
+    for n in range(X.shape[0]):
+        w = scale * weight[n]
+        total += w
+        for i in range(d):
+            row[i] = X[n, i] - mean[i]
+            shift[i] += w * row[i]
+        for i in range(d):
+            for j in range(i + 1):
+                Q[i, j] += w * row[i] * row[j]
+    for i in range(d):
+        shift[i] += kappa * (prior_mean[i] - mean[i])
+        for j in range(i):
+            Q[j, i] = Q[i, j]
+    across = np.zeros(d)  # L^T shift
+    for k in range(d):
+        for i in range(k, d):
+            across[k] += L[i, k] * shift[i]
+    logp = 0.0
+    at = d
+    for i in range(d):
+        g = 0.0
+        for k in range(i + 1):
+            g += L[i, k] * across[k]
+        signal[i, 0] = g / root
+        for j in range(i + 1):
+            pull = 0.0
+            for k in range(j, d):
+                pull += Q[i, k] * L[k, j]
+            logp -= 0.5 * L[i, j] * pull
+            if j < i:
+                signal[at, 0] = -pull / root
+            else:
+                # Powers of L_ii: of the likelihood, the priors, and the volume of L and of log L_ii.
+                power = total + nu - d - 1.0 + (1.0 if kappa > 0.0 else 0.0) + (d - i + 1.0)
+                signal[at, 0] = (power - L[i, i] * pull) / (root * np.sqrt(2.0))
+                logp += power * np.log(L[i, i])
+            at += 1
+    extra[0] = logp
+    return OK if np.isfinite(logp) else NOT_FINITE

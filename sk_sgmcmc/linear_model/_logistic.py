@@ -1,0 +1,298 @@
+"""Bayesian logistic regression."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..dense_chain import DenseData
+from ..dense_model import BaseDenseSGMCMC
+from ..samplers._base import load_kernel
+from ..utils._sklearn import Interval, StrOptions, check_sample_weight, validate_data
+from ._design import MAX_ENTRIES, Design, independent_prior
+from ._predict import INPUT, DrawsPredictMixin
+
+
+class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSGMCMC):
+    r"""Logistic regression, binary or multinomial, with draws of its coefficients.
+
+    :math:`P(y = k \mid x) \propto \exp(b_k + \beta_k^\top x)` with :math:`\beta_{kj} \sim N(0, \sigma^2)`. Two classes
+    have one :math:`\beta`, for the second; more have one each.
+
+    Parameters
+    ----------
+    prior_scale : float, default=1
+        :math:`\sigma`, for the columns of X as given. The mode of the posterior is the estimate of scikit-learn's
+        ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    intercept_prior_scale : float, default=100
+        Standard deviation of its own, wide, normal prior.
+    class_weight : dict, "balanced" or None, default=None
+        As in scikit-learn: multiplies the weights of the rows of a class.
+    control_variates : bool, default=True
+        Whether minibatches estimate only what the log likelihood has beyond its second order at the mode.
+    sampler : str, sampler object or None, default=None
+        None is `SGHMC`. Any sampler on flat space that is told a gradient.
+    n_iter : int or None, default=None
+        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away. Chains start at the mode.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 1000 draws.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
+        posterior variance.
+    with_replacement : bool, default=False
+        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        Posterior mean.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Posterior mean.
+    samples_ : dict of ndarray
+        ``"coef"``: (n_chains, n_kept, n_rows, n_features), ``"intercept"``: (n_chains, n_kept, n_rows).
+    sampler_ : sampler object
+        The sampler in use; ``sampler_.step_size_`` is what "auto" chose, in units of whitened coordinates.
+    batch_size_ : int
+        Rows of a minibatch.
+    n_iter_ : int
+        Steps made.
+    n_samples_seen_ : int
+        Rows seen.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Newton's method finds the mode :math:`\hat\beta`, and the chain moves in coordinates :math:`\phi`,
+    :math:`\beta = \hat\beta + T \phi`, :math:`T T^\top` the inverse Hessian there. The posterior is then close to
+    :math:`N(0, I)` whatever the scales of the columns and their correlations, and one step size suits all data. With
+    control variates the gradient is
+
+    .. math:: -\phi + \frac Nn \, T^\top \sum_{i \in S} x_i \bigl(p_i(\hat\beta) - p_i(\beta)
+              + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
+
+    unbiased, and without noise where the posterior is Gaussian. `partial_fit` lets the Gaussian approximation at the
+    mode stand for the rows of earlier calls.
+
+    References
+    ----------
+    Baker, Fearnhead, Fox and Nemeth (2019), Control variates for stochastic gradient MCMC, Statistics and Computing
+    29. Chen, Fox and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sk_sgmcmc import BayesianLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
+    >>> model.samples_["coef"].shape
+    (1, 1000, 1, 30)
+    >>> bool(model.score(X, y) > 0.94)
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseDenseSGMCMC._parameter_constraints,
+        "prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "control_variates": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        prior_scale=1.0,
+        *,
+        fit_intercept=True,
+        intercept_prior_scale=100.0,
+        class_weight=None,
+        control_variates=True,
+        sampler=None,
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        with_replacement=False,
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.prior_scale = prior_scale
+        self.fit_intercept = fit_intercept
+        self.intercept_prior_scale = intercept_prior_scale
+        self.class_weight = class_weight
+        self.control_variates = control_variates
+        self.sampler = sampler
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.with_replacement = with_replacement
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        """Draw coefficients given labelled rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Features, on any scales. Sparse rows are made dense.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Each row counts this many times.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        X, y = validate_data(self, X, y, **INPUT)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        self._check_classes(classes)
+        data = self._weighted(X, codes, classes, y, sample_weight)
+        return self._start(sampler, data, classes, None, 0)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on with further rows, a Gaussian standing for those seen before.
+
+        Parameters
+        ----------
+        X, y : as for `fit`
+            Further rows.
+        classes : array-like of shape (n_classes,), default=None
+            All labels; needed in the first call unless y holds them all.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        first = not hasattr(self, "_design")
+        X, y = validate_data(self, X, y, reset=first, **INPUT)
+        check_classification_targets(y)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                'class_weight="balanced" needs all rows at once, partial_fit sees some; give a dict, for example of '
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
+        if first:
+            known = np.unique(y if classes is None else classes)
+        else:
+            known = self.classes_
+            if classes is not None and not np.array_equal(known, np.unique(classes)):
+                raise ValueError(f"classes={classes!r} differ from those of the first call, {known!r}.")
+        self._check_classes(known)
+        if unknown := sorted(set(np.unique(y).tolist()) - set(known.tolist())):
+            raise ValueError(f"y holds the labels {unknown}, which are not among the classes {known.tolist()}.")
+        data = self._weighted(X, np.searchsorted(known, y), known, y, sample_weight)
+        return self._start(sampler, data, known, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
+
+    @staticmethod
+    def _check_classes(classes):
+        if len(classes) < 2:
+            raise ValueError(f"y holds one class only, {classes.tolist()}; a classifier needs at least two classes.")
+
+    def _weighted(self, X, codes, classes, y, sample_weight):
+        """Dense rows with a weight above 0, their class codes and weights."""
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
+        if weight.min() < 0:
+            raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
+        if self.class_weight is not None:
+            weight *= compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
+        used = weight > 0
+        if not used.any():
+            raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
+        if not used.all():
+            X, codes, weight = X[used], codes[used], weight[used]
+        n_rows = 1 if len(classes) == 2 else len(classes)
+        if n_rows * (X.shape[1] + 1) > MAX_ENTRIES:
+            raise ValueError(
+                f"X has {X.shape[1]} features, so that the model has {n_rows * (X.shape[1] + 1)} coefficients; the "
+                f"Hessian is factorised for up to {MAX_ENTRIES}. Select or project features first."
+            )
+        return (X.toarray() if sparse.issparse(X) else X), codes.astype(np.int64), weight
+
+    def _start(self, sampler, data, classes, before, n_seen):
+        X, codes, weight = data
+        n_rows = 1 if len(classes) == 2 else len(classes)
+        if before is None:
+            wide = self.intercept_prior_scale if self.fit_intercept else None
+            prior = independent_prior(n_rows, X.shape[1], self.prior_scale, wide)
+        else:
+            prior = self._design.summary
+        design = Design(X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates)
+        Z = design.columns(X)
+        dense, fitted, n_iter = self._tuned(
+            sampler,
+            lambda n_batch: self._dense(design, Z, codes, weight, n_batch),
+            len(Z),
+            design.width,
+            design.mode.size,
+        )
+        starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
+        if before is not None and len(before) == self.n_chains:
+            present = [self._design.coefficients(chain.theta[:, 0]) for chain in before]
+            starts = [design.theta_of(*values)[:, None] for values in present]
+        chains = self._make_chains(fitted, dense, n_iter, starts)
+        if before is not None and len(before) == self.n_chains:
+            for chain, old in zip(chains, before, strict=True):
+                chain.rng = old.rng
+        self.classes_, self._design, self.sampler_ = classes, design, fitted
+        self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + len(Z)
+        return self._run(chains, n_iter)
+
+    def _dense(self, design, Z, codes, weight, n_batch):
+        signal = load_kernel("signals.logistic." + ("binary" if design.n_rows == 1 else "multinomial"))
+        return DenseData(Z, design.outputs(Z, codes), weight, design.params, signal, n_batch, self.with_replacement)
+
+    def _bound_data(self, X, y=None):
+        X, y = validate_data(self, X, y, reset=False, **INPUT)
+        codes = np.searchsorted(self.classes_, y)
+        X, codes, weight = self._weighted(X, codes, self.classes_, y, None)
+        return self._dense(self._design, self._design.columns(X), codes, weight, self.batch_size_), None
+
+    def _set_fitted(self, chains):
+        coef, intercept = self._design.coefficients(self._kept_theta(chains))
+        self.samples_ = {"coef": coef, "intercept": intercept}
+        self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))

@@ -1,0 +1,149 @@
+"""Predictions of linear classifiers, averaged over the draws of their coefficients."""
+
+import numpy as np
+from scipy import special
+from sklearn.utils import Bunch
+
+from ..metrics import effective_sample_size
+from ..utils._sklearn import check_is_fitted, validate_data
+from ..utils._tables import as_table
+
+INPUT = {"accept_sparse": "csr", "dtype": np.float64}
+_CELLS = 20_000_000  # numbers of a block of predictions
+
+
+class DrawsPredictMixin:
+    """Predictions from ``samples_``."""
+
+    def _probabilities(self, X):
+        """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""
+        check_is_fitted(self, "samples_")
+        X = validate_data(self, X, reset=False, **INPUT)
+        coef = self.samples_["coef"]
+        n_rows, n_features = coef.shape[2:]
+        flat, intercept = coef.reshape(-1, n_features), self.samples_["intercept"].reshape(-1)
+        step = max(1, _CELLS // max(1, flat.shape[0]))
+        for lo in range(0, X.shape[0], step):
+            eta = (X[lo : lo + step] @ flat.T + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
+            if n_rows == 1:
+                p = special.expit(eta[..., 0])
+                p = np.stack([1.0 - p, p], axis=-1)
+            else:
+                p = special.softmax(eta, axis=-1)
+            yield slice(lo, lo + step), p
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1.
+        """
+        return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        most = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most]
+
+    def predict_interval(self, X, interval=0.9):
+        """Mean and credible interval of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+        interval : float, default=0.9
+            Posterior mass between the two ends.
+
+        Returns
+        -------
+        mean, low, high : ndarray of shape (n_samples, n_classes)
+            The interval has equal tails.
+        """
+        tails = _tails(interval)
+        parts = [(p.mean(axis=1), *np.quantile(p, tails, axis=1)) for _, p in self._probabilities(X)]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+    def predict_uncertainty(self, X):
+        r"""Predictive uncertainty, split into noise and ignorance.
+
+        The entropy of the averaged probabilities is the average of the draws' entropies (aleatoric: what no further
+        data would remove) plus the mutual information of label and coefficients (epistemic).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Bunch of ndarray of shape (n_samples,)
+            ``total``, ``aleatoric`` and ``epistemic``, in nats.
+        """
+        total, noise = [], []
+        for _, p in self._probabilities(X):
+            total.append(special.entr(p.mean(axis=1)).sum(axis=1))
+            noise.append(special.entr(p).sum(axis=2).mean(axis=1))
+        total, noise = np.concatenate(total), np.concatenate(noise)
+        return Bunch(total=total, aleatoric=noise, epistemic=np.maximum(total - noise, 0.0))
+
+    def coef_table(self, interval=0.9):
+        """Coefficients with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Posterior mass between ``low`` and ``high``.
+
+        Returns
+        -------
+        pandas.DataFrame, or Bunch of columns where pandas is not installed
+            One row for each class and feature, the intercept first: mean, sd, low, high, the probability of being
+            positive, and the effective number of draws.
+        """
+        check_is_fitted(self, "samples_")
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        draws = np.concatenate([self.samples_["intercept"][..., None], self.samples_["coef"]], axis=-1)
+        labels = self.classes_[1:] if draws.shape[2] == 1 else self.classes_
+        if not self.fit_intercept:
+            draws = draws[..., 1:]
+        else:
+            names = ["intercept", *names]
+        flat = draws.reshape(-1, draws.shape[2] * draws.shape[3])
+        low, high = np.quantile(flat, _tails(interval), axis=0)
+        columns = {
+            "class": np.repeat(labels, len(names)),
+            "feature": np.tile(np.asarray(names, dtype=object), len(labels)),
+            "mean": flat.mean(axis=0),
+            "sd": flat.std(axis=0),
+            "low": low,
+            "high": high,
+            "p_positive": (flat > 0).mean(axis=0),
+        }
+        if draws.shape[1] >= 4:
+            columns["ess"] = effective_sample_size(draws).ravel()
+        return as_table(columns)
+
+
+def _tails(interval):
+    if not 0 < interval < 1:
+        raise ValueError(f"interval={interval!r} must lie between 0 and 1, for example 0.9.")
+    return [(1.0 - interval) / 2.0, (1.0 + interval) / 2.0]

@@ -1,0 +1,223 @@
+"""Samplers on flat space that are told the gradient of the log posterior."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..utils._sklearn import Interval, StrOptions
+from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._mass import MonteCarloEM, mass_state
+
+_POSITIVE = [Interval(Real, 0, None, closed="neither")]
+_NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+_MASS = ["array-like", MonteCarloEM, None]
+
+
+class _Euclidean(Sampler):
+    """Shared by all: the numbers that the kernels read beside the step size, and the state with its mass."""
+
+    _fits = (("euclidean", "gradient"),)
+    _n_aux = 2
+    _order = 1  # of the bias in the step size
+
+    def _numbers(self):
+        """What `hyper` holds behind the step size."""
+        return []
+
+    def _hyper(self, start, stop):
+        steps = self.step_size_(np.arange(start, stop))
+        return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
+
+    def _state(self, theta, geometry, n_burn):
+        scalars = mass_state(getattr(self, "mass", None), theta.size, n_burn)
+        self._write(scalars, theta.size)
+        return np.zeros((self._n_aux, *theta.shape)), scalars
+
+    def _write(self, scalars, n_entries):
+        """Write a sampler's own numbers into the head of the state."""
+
+
+class SGLD(_Euclidean):
+    r"""Stochastic-gradient Langevin dynamics; with all the data at every step, the unadjusted Langevin algorithm.
+
+    Targets the posterior with an error of order ``step_size``. On a Gaussian of precision :math:`\lambda` the variance
+    is :math:`1 / (\lambda (1 - h \lambda / 2))` exactly, plus :math:`h / (\lambda (2 - h \lambda))` times the variance
+    of the gradient.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h` of the drift. Welling and Teh's :math:`\epsilon` is :math:`2h`.
+    preconditioner : array-like of shape (n_entries,), default=None
+        :math:`P`, a constant diagonal that scales drift and noise alike; about the posterior variances is best.
+    temperature : float, default=1
+        :math:`T`: the target is :math:`p^{1/T}`.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    :math:`\theta \leftarrow \theta + h P \nabla \log p(\theta) + \sqrt{2 h T} P^{1/2} Z`.
+
+    References
+    ----------
+    Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
+    """
+
+    _name = "sgld"
+    _n_aux = 0
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "preconditioner": ["array-like", None],
+        "temperature": _POSITIVE,
+    }
+
+    def __init__(self, step_size="auto", preconditioner=None, temperature=1.0):
+        self.step_size = step_size
+        self.preconditioner = preconditioner
+        self.temperature = temperature
+
+    def _numbers(self):
+        return [self.temperature]
+
+    def _state(self, theta, geometry, n_burn):
+        P = self.preconditioner
+        if P is not None and np.shape(P) != (theta.size,):
+            raise ValueError(f"preconditioner has shape {np.shape(P)}; this model has ({theta.size},) entries.")
+        inverse = None if P is None else 1.0 / np.asarray(P, dtype=float)
+        return np.zeros((0, *theta.shape)), mass_state(inverse, theta.size, n_burn)
+
+    def _transition(self, geometry):
+        return "simplex.no_advance", "langevin.sgld_step"
+
+
+_SGHMC = {
+    "baoab": ("simplex.no_advance", "hamiltonian.sghmc_baoab"),
+    "aboba": ("hamiltonian.half_drift", "hamiltonian.sghmc_aboba"),
+    "euler": ("simplex.no_advance", "hamiltonian.sghmc_euler"),
+}
+
+
+class SGHMC(_Euclidean):
+    r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
+
+    Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of its square for the
+    splittings, which have none at all in the covariance of a Gaussian target, for any stable step.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one step.
+    friction : float, default=1
+        :math:`C`, in units of 1/time.
+    scheme : {"baoab", "aboba", "euler"}, default="baoab"
+        Order of kick (B), drift (A) and friction (O) in a step; "euler" is the paper's.
+    noise_estimate : float, default=0
+        :math:`\hat B = h V / 2`, V the variance of the gradient estimate: noise that minibatches bring of their own
+        and that is left out of the injected noise.
+    mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
+        :math:`M`; None is the identity.
+    temperature : float, default=1
+        :math:`T`: the target is :math:`p^{1/T}`.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    "euler": :math:`p \leftarrow p + h \nabla \log p(\theta) - h C M^{-1} p + N(0, 2 h (C T - \hat B))`,
+    :math:`\theta \leftarrow \theta + h M^{-1} p`. The splittings have friction :math:`C p` and noise :math:`2 C T M`,
+    solved exactly: :math:`p \leftarrow e^{-Ch} p + \sqrt{T (1 - e^{-2Ch})} \, N(0, M)`. Each reads one gradient a
+    step: neighbouring half kicks of "baoab" meet at the same place.
+
+    References
+    ----------
+    Chen, Fox and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML, section 3. Chen, Ding and Carin
+    (2015), On the convergence of stochastic gradient MCMC algorithms with high-order integrators, NeurIPS. Leimkuhler
+    and Matthews (2013), Rational construction of stochastic numerical methods for molecular sampling, AMRX.
+    """
+
+    _name = "sghmc"
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "friction": _POSITIVE,
+        "scheme": [StrOptions(set(_SGHMC))],
+        "noise_estimate": _NOT_NEGATIVE,
+        "mass": _MASS,
+        "temperature": _POSITIVE,
+    }
+
+    def __init__(self, step_size="auto", friction=1.0, scheme="baoab", noise_estimate=0.0, mass=None, temperature=1.0):
+        self.step_size = step_size
+        self.friction = friction
+        self.scheme = scheme
+        self.noise_estimate = noise_estimate
+        self.mass = mass
+        self.temperature = temperature
+
+    def _numbers(self):
+        return [self.temperature, self.friction, self.noise_estimate]
+
+    def _transition(self, geometry):
+        return _SGHMC[self.scheme]
+
+
+class HMC(_Euclidean):
+    r"""Hamiltonian Monte Carlo: trajectories on all the data with a Metropolis test at their ends.
+
+    Targets the posterior exactly, for any ``step_size``. One step of the chain is one trajectory.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
+    n_leapfrog : int, default=10
+        Steps of a trajectory.
+    jitter : float, default=0.2
+        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no direction
+        is met at its own period.
+    target_accept : float, default=0.85
+        See ``step_size``.
+    mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
+        :math:`M`; None is the identity.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+
+    References
+    ----------
+    Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, chapter 5.
+    """
+
+    _name = "hmc"
+    _order = 0
+    _runner = "metropolis"
+    _full_batch = True
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
+        "jitter": [Interval(Real, 0, 1, closed="left")],
+        "target_accept": [Interval(Real, 0, 1, closed="neither")],
+        "mass": _MASS,
+    }
+
+    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass=None):
+        self.step_size = step_size
+        self.n_leapfrog = n_leapfrog
+        self.jitter = jitter
+        self.target_accept = target_accept
+        self.mass = mass
+
+    def _numbers(self):
+        adapted = isinstance(self.step_size, str)
+        return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0]
+
+    def _transition(self, geometry):
+        return "metropolis.flat_flow", "metropolis.flat_project"

@@ -1,0 +1,150 @@
+"""The mass of a Hamiltonian sampler: given, or learnt by Monte Carlo EM."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..utils._sklearn import Interval, StrOptions
+
+
+class MonteCarloEM(BaseEstimator):
+    r"""Learn the mass of a Hamiltonian sampler from its own momenta, while it burns in.
+
+    After each E-step of :math:`S` momenta the inverse mass moves towards the inverse of their second moment,
+    :math:`W \leftarrow (1 - \kappa_k) W + \kappa_k \hat S^{-1}`, :math:`\kappa_k = (1 + k)^{-\mathrm{decay}}`.
+
+    Parameters
+    ----------
+    structure : {"diagonal", "full"}, default="diagonal"
+        Of the mass.
+    n_momenta : int, default=300
+        Momenta in the first E-step.
+    adaptive : bool, default=True
+        Whether the E-step grows, by the share 1 / ``growth``, when an M-step cannot be told from Monte Carlo noise:
+        when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over moments
+        that are 1 + Poisson(``spacing`` :math:`i^{\mathrm{spacing\_power}}`) steps apart.
+    growth : float, default=2
+        See ``adaptive``.
+    spacing, spacing_power : float, default=1 and 0.5
+        See ``adaptive``.
+    width : float, default=1.96
+        See ``adaptive``.
+    decay : float, default=0.75
+        Exponent of :math:`\kappa_k`, in (0.5, 1].
+    shrinkage : float, default=0.1
+        Share of the identity, at the mean variance, that is mixed into :math:`\hat S`.
+    bounds : tuple of float, default=(0.01, 100.0)
+        Bounds of the eigenvalues of :math:`W`.
+    freeze : bool, default=True
+        Stop learning after burn-in, so that the kept draws have one law.
+
+    Notes
+    -----
+    At stationarity :math:`p \sim N(0, M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
+    from is discretisation error, gradient noise and the approach to stationarity, and without shrinkage, bounds and
+    freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
+    :math:`S / (S - D - 1)`; that factor is taken out. The paper's interval has the variance where the standard error
+    belongs.
+
+    References
+    ----------
+    Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS, section 3.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.samplers import SGHMC, MonteCarloEM
+    >>> SGHMC(mass=MonteCarloEM(structure="full"))
+    SGHMC(mass=MonteCarloEM(structure='full'))
+    """
+
+    _parameter_constraints = {
+        "structure": [StrOptions({"diagonal", "full"})],
+        "n_momenta": [Interval(Integral, 2, None, closed="left")],
+        "adaptive": ["boolean"],
+        "growth": [Interval(Real, 0, None, closed="neither")],
+        "spacing": [Interval(Real, 0, None, closed="left")],
+        "spacing_power": [Interval(Real, 0, None, closed="left")],
+        "width": [Interval(Real, 0, None, closed="left")],
+        "decay": [Interval(Real, 0.5, 1, closed="right")],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "bounds": [tuple, list],
+        "freeze": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        structure="diagonal",
+        n_momenta=300,
+        adaptive=True,
+        growth=2.0,
+        spacing=1.0,
+        spacing_power=0.5,
+        width=1.96,
+        decay=0.75,
+        shrinkage=0.1,
+        bounds=(0.01, 100.0),
+        freeze=True,
+    ):
+        self.structure = structure
+        self.n_momenta = n_momenta
+        self.adaptive = adaptive
+        self.growth = growth
+        self.spacing = spacing
+        self.spacing_power = spacing_power
+        self.width = width
+        self.decay = decay
+        self.shrinkage = shrinkage
+        self.bounds = bounds
+        self.freeze = freeze
+
+    def _write(self, scalars, n_burn):
+        """Write the constants into the head of a state, see `sk_sgmcmc.kernels.mass`."""
+        from ..kernels import mass as at
+
+        self._validate_params()
+        low, high = self.bounds
+        if not 0 < low <= 1 <= high:
+            raise ValueError(f"bounds={self.bounds!r} must hold two positive numbers around 1, such as (0.01, 100).")
+        scalars[at.LEARNING] = 1.0
+        scalars[at.WANTED] = self.n_momenta
+        scalars[at.FREEZE_AT] = n_burn if self.freeze else np.inf
+        scalars[at.SHRINKAGE], scalars[at.DECAY] = self.shrinkage, self.decay
+        scalars[at.LOWEST], scalars[at.HIGHEST] = low, high
+        scalars[at.GROWTH] = self.growth if self.adaptive else np.inf
+        scalars[at.SPACING], scalars[at.SPACING_POWER] = self.spacing, self.spacing_power
+        scalars[at.WIDTH], scalars[at.NEXT_TEST] = self.width, 1.0
+
+
+def mass_state(mass, n_entries, n_burn):
+    """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
+    from ..kernels import mass as at
+
+    D = n_entries
+    learnt = isinstance(mass, MonteCarloEM)
+    if learnt:
+        M = np.ones(D) if mass.structure == "diagonal" else np.eye(D)
+    elif mass is None:
+        scalars = np.zeros(at.HEAD)
+        scalars[at.FREEZE_AT] = n_burn
+        return scalars
+    else:
+        M = np.asarray(mass, dtype=float)
+        if M.shape not in ((D,), (D, D)):
+            raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
+    if M.ndim == 1:
+        if not (np.all(M > 0) and np.all(np.isfinite(M))):
+            raise ValueError(f"mass must be positive and finite, its smallest entry is {M.min():g}.")
+        W, root, kind = 1.0 / M, np.sqrt(M), at.DIAGONAL
+    else:
+        try:
+            root = np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            raise ValueError("mass must be a positive definite matrix.") from None
+        W, kind = np.linalg.inv(M), at.FULL
+    scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size)])
+    scalars[at.KIND] = kind
+    scalars[at.FREEZE_AT] = n_burn
+    if learnt:
+        mass._write(scalars, n_burn)
+    return scalars

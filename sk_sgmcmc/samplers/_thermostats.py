@@ -1,0 +1,180 @@
+"""Thermostats on flat space: samplers that find out how noisy the gradients are."""
+
+from ..utils._sklearn import StrOptions
+from ._base import STEP_SIZE_CONSTRAINT
+from ._euclidean import _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
+
+_SGNHT = {
+    ("aboba", "mass"): ("hamiltonian.sgnht_half", "hamiltonian.sgnht_aboba"),
+    ("euler", "mass"): ("simplex.no_advance", "hamiltonian.sgnht_euler"),
+    ("euler", "white"): ("simplex.no_advance", "hamiltonian.sgnht_euler_white"),
+}
+
+
+class SGNHT(_Euclidean):
+    r"""Stochastic-gradient Nosé-Hoover thermostat: a friction that finds out how noisy the gradients are.
+
+    Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, also
+    when the gradient has white noise of unknown constant variance.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one step.
+    noise : float, default=1
+        :math:`A`, the injected noise; the thermostat's mean is :math:`A` plus what gradients bring.
+    scheme : {"aboba", "euler"}, default="aboba"
+        Symmetric splitting, or the paper's Euler step.
+    form : {"mass", "white"}, default="mass"
+        Which of the two pairs of friction and noise that are right under a mass: friction :math:`\xi p` with noise
+        :math:`2 A M`, or friction :math:`\xi M^{-1} p` with noise :math:`2 A I` ("euler" only).
+    thermostat_mass : float, default=1
+        :math:`\mu`; smaller ones let :math:`\xi` move faster.
+    mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
+        :math:`M`; None is the identity.
+    temperature : float, default=1
+        :math:`T`: the target is :math:`p^{1/T}`.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    "mass": :math:`\dot p = \nabla \log p - \xi p + N(0, 2 A M)`, :math:`\mu \dot\xi = p^\top M^{-1} p / D - T`.
+    "white": :math:`\dot p = \nabla \log p - \xi M^{-1} p + N(0, 2 A)`,
+    :math:`\mu \dot\xi = p^\top M^{-2} p / \operatorname{tr} M^{-1} - T`. The form that is printed in the reference,
+    friction :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, keeps the target for
+    :math:`M \propto I` only; it lives in the tests, which reject it.
+
+    References
+    ----------
+    Ding, Fang, Babbush, Chen, Skeel and Neven (2014), Bayesian sampling using stochastic gradient thermostats,
+    NeurIPS, section 3. Roychowdhury and Parthasarathy (2017), algorithm 2.
+    """
+
+    _name = "sgnht"
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "noise": _POSITIVE,
+        "scheme": [StrOptions({"aboba", "euler"})],
+        "form": [StrOptions({"mass", "white"})],
+        "thermostat_mass": _POSITIVE,
+        "mass": _MASS,
+        "temperature": _POSITIVE,
+    }
+
+    def __init__(
+        self,
+        step_size="auto",
+        noise=1.0,
+        scheme="aboba",
+        form="mass",
+        thermostat_mass=1.0,
+        mass=None,
+        temperature=1.0,
+    ):
+        self.step_size = step_size
+        self.noise = noise
+        self.scheme = scheme
+        self.form = form
+        self.thermostat_mass = thermostat_mass
+        self.mass = mass
+        self.temperature = temperature
+
+    def _numbers(self):
+        return [self.temperature, self.noise, self.thermostat_mass]
+
+    def _write(self, scalars, n_entries):
+        from ..kernels.mass import XI
+
+        scalars[XI] = self.noise
+
+    def _transition(self, geometry):
+        if (self.scheme, self.form) not in _SGNHT:
+            raise ValueError('form="white" has no symmetric splitting; use scheme="euler" with it, or form="mass".')
+        return _SGNHT[self.scheme, self.form]
+
+
+class SGNPHMC(_Euclidean):
+    r"""Stochastic Nosé-Poincaré Hamiltonian Monte Carlo: a thermostat that rescales time, to second order.
+
+    Targets the posterior with an error of order ``step_size`` squared.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one step.
+    friction : float, default=1
+        :math:`C`, friction of the momentum, with its noise, in units of 1/time; 0 leaves the deterministic dynamics.
+    thermostat_friction : float, default=0
+        :math:`A`, friction of :math:`q`, with its noise.
+    thermostat_mass : float, default=1
+        :math:`Q`, in units of the number of entries; learnt too where ``mass`` is.
+    drive : {"kinetic", "likelihood"}, default="kinetic"
+        What drives :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
+        :math:`H = 0` they are the same; on minibatches the second brings the noise of the log density itself.
+    mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
+        :math:`M`; None is the identity.
+    temperature : float, default=1
+        :math:`T`: the target is :math:`p^{1/T}`.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
+    leapfrog of the developer notes. Friction acts between two steps, after which :math:`s` is 1 and :math:`H_0` the
+    energy again: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend on either, and the
+    noise of minibatches cannot drive the chain off it.
+
+    References
+    ----------
+    Roychowdhury, Kulis and Parthasarathy (2016), Robust Monte Carlo sampling using Riemannian Nosé-Poincaré
+    Hamiltonian dynamics, ICML. Roychowdhury and Parthasarathy (2017), equation 7.
+    """
+
+    _name = "sg-nphmc"
+    _order = 2
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "friction": _NOT_NEGATIVE,
+        "thermostat_friction": _NOT_NEGATIVE,
+        "thermostat_mass": _POSITIVE,
+        "drive": [StrOptions({"kinetic", "likelihood"})],
+        "mass": _MASS,
+        "temperature": _POSITIVE,
+    }
+
+    def __init__(
+        self,
+        step_size="auto",
+        friction=1.0,
+        thermostat_friction=0.0,
+        thermostat_mass=1.0,
+        drive="kinetic",
+        mass=None,
+        temperature=1.0,
+    ):
+        self.step_size = step_size
+        self.friction = friction
+        self.thermostat_friction = thermostat_friction
+        self.thermostat_mass = thermostat_mass
+        self.drive = drive
+        self.mass = mass
+        self.temperature = temperature
+
+    def _numbers(self):
+        return [self.temperature, self.friction, self.thermostat_friction, self.drive == "kinetic"]
+
+    def _write(self, scalars, n_entries):
+        from ..kernels.mass import Q_MASS, Q_SQUARES
+
+        scalars[Q_MASS] = scalars[Q_SQUARES] = self.thermostat_mass * n_entries
+
+    def _transition(self, geometry):
+        return "simplex.no_advance", "nose_poincare.nose_poincare"

@@ -1,0 +1,83 @@
+"""Step sizes for samplers on flat space, from the curvature of the target and the noise of its minibatches."""
+
+import numpy as np
+
+from .samplers.schedules import ConstantStep
+
+_STIFFNESS_STEPS = 30
+# The largest share of the variance, in the worst direction, that discretisation or minibatches may add.
+_TOLERANCE = 0.05
+
+
+class DenseGradient:
+    """Gradient of a dense target in Python's hands.
+
+    Parameters
+    ----------
+    dense : DenseData
+    shape : tuple
+        Of the state.
+    """
+
+    def __init__(self, dense, shape):
+        self.dense, self.shape = dense, shape
+
+    def __call__(self, theta, rows=slice(None)):
+        """Log density and gradient, flat, estimated from some of the rows or on all of them."""
+        dense = self.dense
+        X, y, weight = (np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
+        out, extra = np.empty(self.shape), np.zeros(max(1, self.shape[1]))
+        scale = dense.n_rows / X.shape[0]
+        status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)
+        return (extra[0] if status == 0 else np.nan), out.ravel()
+
+
+def stiffness(gradient, theta, inverse_mass, rng):
+    """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients."""
+    theta = theta.ravel()
+    base = gradient(theta)[1]
+    direction = rng.standard_normal(theta.size)
+    value = 0.0
+    for _ in range(_STIFFNESS_STEPS):
+        direction /= np.linalg.norm(direction)
+        step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
+        image = inverse_mass @ (base - gradient(theta + step * direction)[1]) / step
+        previous, value = value, float(np.linalg.norm(image))
+        if not np.isfinite(value) or value == 0.0:
+            return 1.0
+        direction = image
+        if abs(value - previous) < 1e-3 * value:
+            break
+    return value
+
+
+def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30):
+    """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data."""
+    n_rows = gradient.dense.n_rows
+    if n_batch >= n_rows:
+        return 0.0
+    probes = [gradient(theta.ravel(), rng.integers(0, n_rows, n_batch))[1] for _ in range(n_probes)]
+    return float(np.var(probes, axis=0, ddof=1).max())
+
+
+def auto_step_size(sampler, dense, theta, n_batch):
+    """A constant step that keeps the errors of discretisation and of minibatches near 5 % of a variance."""
+    rng = np.random.default_rng(0)
+    gradient = DenseGradient(dense, theta.shape)
+    D = theta.size
+    given = getattr(sampler, "preconditioner", None)
+    W = np.eye(D) if given is None else np.diag(np.asarray(given, dtype=float))
+    mass = getattr(sampler, "mass", None)
+    if mass is not None and not hasattr(mass, "get_params"):
+        mass = np.asarray(mass, dtype=float)
+        W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
+    largest = stiffness(gradient, theta, W, rng)
+    noise = minibatch_variance(gradient, theta, n_batch, rng) * float(np.diag(W).max())
+    if sampler._name == "sgld":
+        # Variance times 1 + h lambda / 2 + h V / 2.
+        return ConstantStep(2.0 * _TOLERANCE / (largest + noise))
+    h = 0.35 / np.sqrt(largest)
+    friction = getattr(sampler, "friction", None)
+    if friction and noise:  # temperature times 1 + h V / 2 C; thermostats take the noise out themselves
+        h = min(h, 2.0 * _TOLERANCE * friction / noise)
+    return ConstantStep(h)

@@ -1,0 +1,203 @@
+"""BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc.linear_model._design import Design, independent_prior
+from sk_sgmcmc.samplers import HMC
+from sk_sgmcmc.tuning import DenseGradient
+from tests.common.dense import classes
+from tests.conftest import importorskip
+
+
+def log_posterior(X, y, weight, coef, intercept, prior_scale=1.0, wide=100.0):
+    """Written from the model, without the estimator's coordinates."""
+    eta = X @ coef.T + intercept
+    eta = np.column_stack([np.zeros(len(X)), eta]) if eta.shape[1] == 1 else eta
+    likelihood = weight @ (eta[np.arange(len(y)), y] - np.logaddexp.reduce(eta, axis=1))
+    return likelihood - 0.5 * np.sum(coef**2) / prior_scale**2 - 0.5 * np.sum(intercept**2) / wide**2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("control", [True, False])
+def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(n_classes, control):
+    X, y = classes(n_classes)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    K = 1 if n_classes == 2 else n_classes
+    design = Design(X, y, weight, K, independent_prior(K, 5, 1.0, 100.0), True, control)
+    model = BayesianLogisticRegression(control_variates=control)
+    gradient = DenseGradient(model._dense(design, design.columns(X), y, weight, 10), (design.mode.size, 1))
+    rng = np.random.default_rng(0)
+    theta, base = rng.standard_normal(design.mode.size), np.zeros(design.mode.size)
+
+    def direct(theta):
+        return log_posterior(X, y, weight, *design.coefficients(theta))
+
+    told, slope = gradient(theta)
+    assert told - gradient(base)[0] == pytest.approx(direct(theta) - direct(base), abs=1e-6)
+    steps = 1e-5 * np.eye(theta.size)
+    seen = [(direct(theta + e) - direct(theta - e)) / 2e-5 for e in steps]
+    np.testing.assert_allclose(slope, seen, rtol=1e-4, atol=1e-4)
+    # The mean over all batches of a partition is the gradient itself.
+    parts = [gradient(theta, np.arange(i, i + 10))[1] for i in range(0, 150, 10)]
+    np.testing.assert_allclose(np.mean(parts, axis=0), slope, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gradient(base)[1], 0.0, atol=1e-4)  # base is the mode
+
+
+def test_control_variates_lower_the_variance_of_the_gradient():
+    X, y = classes(2)
+    X, y = np.tile(X, (20, 1)), np.tile(y, 20)
+    weight, prior = np.ones(len(X)), independent_prior(1, 5, 1.0, 100.0)
+    variance = {}
+    for control in (True, False):
+        design = Design(X, y, weight, 1, prior, True, control)
+        dense = BayesianLogisticRegression(control_variates=control)._dense(design, design.columns(X), y, weight, 10)
+        gradient = DenseGradient(dense, (6, 1))
+        rng = np.random.default_rng(0)
+        parts = [gradient(rng.standard_normal(6), rng.integers(0, len(X), 30))[1] for _ in range(300)]
+        variance[control] = np.var(parts, axis=0).mean()
+    assert variance[True] < 0.05 * variance[False]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_mode_is_scikit_learns_estimate(n_classes):
+    X, y = classes(n_classes)
+    scale = X.std(axis=0)  # it needs scaled columns to converge; the prior is then on scaled coefficients
+    other = LogisticRegression(C=4.0, tol=1e-10, max_iter=10_000)
+    ours = BayesianLogisticRegression(n_iter=20, intercept_prior_scale=1e6, prior_scale=2.0).fit(X / scale, y)
+    coef, intercept = ours._design.coefficients(np.zeros(ours._design.mode.size))
+    other.fit(X / scale, y)
+    np.testing.assert_allclose(coef, other.coef_, atol=2e-3)
+    np.testing.assert_allclose(intercept - intercept.mean() * (n_classes > 2), other.intercept_, atol=2e-2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("batch", ["auto", 50])
+def test_default_posterior_is_that_of_long_hmc(n_classes, batch, global_random_seed):
+    X, y = classes(n_classes)
+    X, y = np.tile(X, (3, 1)), np.tile(y, 3)
+    model = BayesianLogisticRegression(random_state=global_random_seed, batch_size=batch).fit(X, y)
+    exact = BayesianLogisticRegression(sampler=HMC(n_leapfrog=5), n_iter=20_000, thin=1, random_state=1).fit(X, y)
+    for name in ("coef", "intercept"):
+        ours, theirs = model.samples_[name][0], exact.samples_[name][0]
+        assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 0.25 * theirs.std(axis=0))
+        assert np.all(np.abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 0.2)
+
+
+def test_units_of_columns_change_no_prediction_under_a_wide_prior():
+    X, y = classes(2)
+    units = np.array([1e-6, 1e6, 1.0, 1e3, 1e-3])
+    args = {"prior_scale": 1e9, "intercept_prior_scale": 1e9, "random_state": 0, "n_iter": 400}
+    a = BayesianLogisticRegression(**args).fit(X, y)
+    b = BayesianLogisticRegression(**args).fit(X * units, y)
+    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X * units), atol=1e-3)
+
+
+def test_weights_count_rows():
+    X, y = classes(3)
+    weight = np.random.default_rng(0).integers(0, 4, len(X))
+    args = {"random_state": 0, "n_iter": 400}
+    weighted = BayesianLogisticRegression(**args).fit(X, y, sample_weight=weight)
+    repeated = BayesianLogisticRegression(**args).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-7)
+    by_class = BayesianLogisticRegression(**args, class_weight={0: 2.0, 1: 1.0, 2: 0.5}).fit(X, y)
+    by_row = BayesianLogisticRegression(**args).fit(X, y, sample_weight=np.array([2.0, 1.0, 0.5])[y])
+    np.testing.assert_array_equal(by_class.coef_, by_row.coef_)
+    balanced = BayesianLogisticRegression(**args, class_weight="balanced").fit(X[y < 2][20:], y[y < 2][20:])
+    assert np.isfinite(balanced.coef_).all()
+    with pytest.raises(ValueError, match="sample_weight"):
+        BayesianLogisticRegression().fit(X, y, sample_weight=-np.ones(len(X)))
+    with pytest.raises(ValueError, match=r"(?i)sample.weight.*zero"):
+        BayesianLogisticRegression().fit(X, y, sample_weight=np.zeros(len(X)))
+
+
+def test_sparse_rows_give_the_same_draws():
+    X, y = classes(2)
+    dense = BayesianLogisticRegression(random_state=0, n_iter=100).fit(X, y)
+    for kind in (sparse.csr_array, sparse.csc_matrix):
+        model = BayesianLogisticRegression(random_state=0, n_iter=100).fit(kind(X), y)
+        np.testing.assert_array_equal(model.samples_["coef"], dense.samples_["coef"])
+        np.testing.assert_allclose(model.predict_proba(kind(X)), dense.predict_proba(X), rtol=1e-9)
+
+
+def test_partial_fit_in_parts_comes_near_the_fit_to_all():
+    X, y = classes(2)
+    X, y = np.tile(X, (4, 1)), np.tile(y, 4)
+    order = np.random.default_rng(0).permutation(len(X))
+    whole = BayesianLogisticRegression(random_state=0).fit(X, y)
+    parts = BayesianLogisticRegression(random_state=0)
+    for rows in np.array_split(order, 3):
+        parts.partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert parts.n_samples_seen_ == len(X)
+    spread = whole.samples_["coef"].std(axis=(0, 1))
+    assert np.all(np.abs(parts.coef_ - whole.coef_) < 0.6 * spread)
+    assert np.all(np.abs(np.log(parts.samples_["coef"].std(axis=(0, 1)) / spread)) < 0.3)
+
+
+def test_partial_fit_refuses_other_classes_and_balancing():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)
+    with pytest.raises(ValueError, match="labels"):
+        model.partial_fit(X, y + 1)
+    with pytest.raises(ValueError, match="classes"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="balanced"):
+        BayesianLogisticRegression(class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(ValueError, match="class"):
+        BayesianLogisticRegression().fit(X, np.zeros(len(X)))
+
+
+def test_predictions_average_probabilities_over_draws():
+    X, y = classes(3)
+    model = BayesianLogisticRegression(random_state=0, n_chains=2, n_iter=400, thin=20).fit(X, y)
+    eta = np.einsum("csrf,nf->csnr", model.samples_["coef"], X) + model.samples_["intercept"][:, :, None]
+    p = np.exp(eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True)).reshape(-1, len(X), 3)
+    np.testing.assert_allclose(model.predict_proba(X), p.mean(axis=0), rtol=1e-9)
+    mean, low, high = model.predict_interval(X, interval=0.8)
+    np.testing.assert_allclose(mean, p.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(low, np.quantile(p, 0.1, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(high, np.quantile(p, 0.9, axis=0), rtol=1e-6)
+    parts = model.predict_uncertainty(X)
+    entropy = -np.sum(mean * np.log(mean), axis=1)
+    np.testing.assert_allclose(parts.total, entropy, rtol=1e-9)
+    np.testing.assert_allclose(parts.aleatoric + parts.epistemic, entropy, rtol=1e-9)
+    assert np.all(parts.epistemic > 0)
+    with pytest.raises(ValueError, match="interval"):
+        model.predict_interval(X, interval=1.5)
+
+
+def test_table_of_coefficients():
+    pandas = importorskip("pandas")
+    X, y = classes(2)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    model = BayesianLogisticRegression(random_state=0).fit(frame, np.array(["no", "yes"])[y])
+    table = model.coef_table(interval=0.5)
+    assert list(table["feature"]) == ["intercept", *"abcde"] and set(table["class"]) == {"yes"}
+    np.testing.assert_allclose(table["mean"][1:], model.coef_[0])
+    assert np.all(table["low"] < table["high"]) and np.all(table["ess"] > 200)
+    assert len(BayesianLogisticRegression(fit_intercept=False, n_iter=20).fit(X, y).coef_table()["mean"]) == 5
+
+
+def test_too_many_coefficients_are_refused_before_anything_is_made():
+    X = sparse.csr_array((10, 5000))
+    with pytest.raises(ValueError, match="features"):
+        BayesianLogisticRegression().fit(X, np.arange(10) % 2)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["australian", "heart"])
+def test_defaults_on_unscaled_real_data(name):
+    from sk_sgmcmc.datasets import fetch_table
+
+    data = fetch_table(name)
+    train = np.arange(len(data.target)) % 5 > 0
+    model = BayesianLogisticRegression(random_state=0).fit(data.data[train], data.target[train])
+    mean, sd = data.data[train].mean(axis=0), data.data[train].std(axis=0)
+    other = LogisticRegression().fit((data.data[train] - mean) / sd, data.target[train])
+    ours = log_loss(data.target[~train], model.predict_proba(data.data[~train]))
+    theirs = log_loss(data.target[~train], other.predict_proba((data.data[~train] - mean) / sd))
+    assert ours < theirs + 0.02

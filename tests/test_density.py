@@ -1,0 +1,57 @@
+"""A user's own density through `sample`: its law, and what functions of the wrong kind get."""
+
+import numba
+import numpy as np
+import pytest
+
+from sk_sgmcmc import sample
+from sk_sgmcmc.samplers import HMC, SGLD
+from sk_sgmcmc.targets import Density, GaussianMean
+
+ROWS = np.random.default_rng(0).normal([1.0, -2.0], 1.0, (60, 2))
+
+
+def gaussian(theta, rows, scale, gradient):
+    value = 0.0
+    gradient[:] = 0.0
+    for i in range(rows.shape[0]):
+        for j in range(theta.shape[0]):
+            residual = rows[i, j] - theta[j]
+            gradient[j] += scale * residual
+            value -= 0.5 * scale * residual**2
+    return value
+
+
+jitted = numba.njit(gaussian)
+
+
+@pytest.mark.parametrize("function", [gaussian, jitted], ids=["python", "jitted"])
+@pytest.mark.parametrize("sampler", [HMC(), SGLD(step_size=0.002)], ids=["hmc", "sgld"])
+def test_gives_the_draws_of_the_built_in_target(function, sampler):
+    args = {"n_iter": 200, "random_state": 0, "batch_size": 20, "n_chains": 2}
+    own = sample(Density(function, dim=2, data=ROWS, start=ROWS.mean(axis=0)), sampler, **args)
+    known = sample(GaussianMean(ROWS), sampler, **args)
+    np.testing.assert_allclose(own.samples_["theta"], known.samples_["theta"], rtol=1e-8)
+
+
+def test_functions_that_do_not_fit_are_refused_with_the_way_out():
+    @numba.njit
+    def no_gradient(theta, rows):
+        return -0.5 * theta[0] ** 2
+
+    @numba.njit
+    def wrong_gradient(theta, rows, scale, gradient):
+        gradient[0] = -3.0 * (theta[0] - 1.0)
+        return -0.5 * (theta[0] - 1.0) ** 2
+
+    @numba.njit
+    def cannot_compile(theta, rows, scale, gradient):
+        return theta.no_such_thing
+
+    for function, message in ((no_gradient, "gradient"), (wrong_gradient, "does not fit"), (cannot_compile, "numba")):
+        with pytest.raises(ValueError, match=message):
+            sample(Density(function, dim=1), "hmc")
+    with pytest.raises(TypeError, match="function"):
+        sample(Density(3, dim=1), "hmc")
+    with pytest.raises(ValueError, match="start"):
+        sample(Density(jitted, dim=2, start=[0.0]), "hmc")
