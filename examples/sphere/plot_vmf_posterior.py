@@ -79,5 +79,5 @@ axes[0].set_ylabel("angle of v2")
 plt.show()
 
 # %%
-# **From minibatches of ten rows SGGMC visits both modes equally, within 0.05 in total variation of the truth, with fewer
-# effective draws than GMC on all the data.**
+# **From minibatches of ten rows SGGMC visits both modes equally, within 0.05 in total variation of the truth, with
+# fewer effective draws than GMC on all the data.**
