@@ -78,10 +78,8 @@ def main():
             sizes = []
         sizes += [("random rows", make_rows(V), 20) for V in (5_000, 20_000, 100_000)]
         sizes += [("random rows", make_rows(5_000), K) for K in (50, 100)]
-    print(
-        f"{'data':30s}{'V':>8s}{'K':>5s}{'sampler':>9s}"
-        f"{'cpu s: min':>12s}{'median':>8s}{'wall s: min':>13s}{'median':>8s}"
-    )
+    heads = "".join(f"{head:>13s}" for head in ("cpu s: min", "median", "wall s: min", "median"))
+    print(f"{'data':30s}{'V':>8s}{'K':>5s}{'sampler':>9s}{heads}")
     for name, X, K in sizes:
         for sampler in ("sggmc", "gsgnht") if K == 20 and X.shape[1] == 5_000 else ("sggmc",):
             cpu, wall = time_iterations(X, sampler, K, n_iter)

@@ -12,8 +12,6 @@ data are mirrored, so that both modes weigh exactly the same.
 # Data, and the truth on a grid
 # -----------------------------
 
-import argparse
-
 import numpy as np
 
 from sk_sgmcmc import sample
@@ -21,10 +19,7 @@ from sk_sgmcmc.manifold_targets import ChainedVonMisesFisher
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import GMC, SGGMC
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--smoke", action="store_true", help="seconds: a twentieth of the steps")
-args, _ = parser.parse_known_args()
-SHARE = 0.05 if args.smoke else 1.0
+SHARE = 1.0  # of the steps; less is faster and less exact
 KAPPA, N = 20.0, 100
 
 rng = np.random.default_rng(0)
@@ -82,3 +77,7 @@ for ax, (label, phi) in zip(axes, angles.items(), strict=True):
     ax.set(title=label, xlabel="angle of v1", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8))
 axes[0].set_ylabel("angle of v2")
 plt.show()
+
+# %%
+# **From minibatches of ten rows SGGMC visits both modes equally, within 0.05 in total variation of the truth, with
+# fewer effective draws than GMC on all the data.**

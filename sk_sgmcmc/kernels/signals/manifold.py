@@ -92,7 +92,7 @@ def exponential_mixture(theta, X, y, weight, params, scale, signal, extra):
 def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
     """Data from vMF(v1, kappa) + vMF((v1 + v2)/|v1 + v2|, kappa), half each; theta = (v1, v2), priors vMF(m, kappa0).
 
-    ``params`` = (kappa, kappa0, m).
+    ``params`` = (kappa, kappa0, m). The noise's variance is that of its tangential part.
     """
     width = theta.shape[1]
     kappa, prior_kappa = params[0], params[1]
@@ -117,6 +117,7 @@ def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
         extra[0] += (
             scale * weight[s] * (kappa * first + largest + math.log(math.exp(-largest) + math.exp(gap - largest)))
         )
+        radial_first, radial_second = 0.0, 0.0
         for i in range(width):
             mean = (theta[0, i] + theta[1, i]) / length
             to_both = weight[s] * kappa * share * (X[s, i] - second * mean) / length
@@ -124,13 +125,21 @@ def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
             signal[0, i] += to_first
             signal[1, i] += to_both
             squares += to_first * to_first + to_both * to_both
+            radial_first += to_first * theta[0, i]
+            radial_second += to_both * theta[1, i]
+        squares -= radial_first * radial_first + radial_second * radial_second
+    # Only the tangential part of the noise moves the chain, and on a circle that may be all of it.
     total = 0.0
     for r in range(2):
+        radial = 0.0
+        for i in range(width):
+            radial += signal[r, i] * theta[r, i]
         for i in range(width):
             total += signal[r, i] * signal[r, i]
             extra[0] += prior_kappa * params[2 + i] * theta[r, i]
             signal[r, i] = scale * signal[r, i] + prior_kappa * params[2 + i]
+        total -= radial * radial
     if n > 1:
         spread = (squares - total / n) / (n - 1.0)
-        extra[1] = scale * scale * n * max(1.0 - 1.0 / scale, 0.0) * spread / (2.0 * width)
+        extra[1] = scale * scale * n * max(1.0 - 1.0 / scale, 0.0) * spread / (2.0 * (width - 1.0))
     return OK
