@@ -40,7 +40,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Fraction of the steps, or number, that is thrown away. Chains start near the mode.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
-        ``mean_`` and ``precision_`` over up to ten times as many.
+        means and scores over up to ten times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -219,7 +219,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
         L = back @ L
         precision = L @ np.swapaxes(L, -1, -2)
-        self.samples_ = self._shown({"mean": mean, "precision": precision})
+        self._all_samples = {"mean": mean, "precision": precision}
+        self.samples_ = self._shown(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
 
     def exact_posterior(self, X):
@@ -297,8 +298,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         check_is_fitted(self, "samples_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         d = X.shape[1]
-        mean = self.samples_["mean"].reshape(-1, d)
-        root = np.linalg.cholesky(self.samples_["precision"].reshape(-1, d, d))
+        mean = self._all_samples["mean"].reshape(-1, d)
+        root = np.linalg.cholesky(self._all_samples["precision"].reshape(-1, d, d))
         constant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2.0 * np.pi)
         step = max(1, _CELLS // (len(mean) * d))
         parts = []

@@ -43,7 +43,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         Fraction of the steps, or number, that is thrown away. Chains start at the mode.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
-        ``coef_`` and ``intercept_`` over up to ten times as many.
+        means and predictions over up to ten times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -295,5 +295,6 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _set_fitted(self, chains):
         coef, intercept = self._design.coefficients(self._kept_theta(chains))
-        self.samples_ = self._shown({"coef": coef, "intercept": intercept})
+        self._all_samples = {"coef": coef, "intercept": intercept}
+        self.samples_ = self._shown(self._all_samples)
         self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))

@@ -13,15 +13,15 @@ _CELLS = 20_000_000  # numbers of a block of predictions
 
 
 class DrawsPredictMixin:
-    """Predictions from ``samples_``."""
+    """Predictions from all kept draws, of which ``samples_`` may show a part."""
 
     def _probabilities(self, X):
         """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""
         check_is_fitted(self, "samples_")
         X = validate_data(self, X, reset=False, **INPUT)
-        coef = self.samples_["coef"]
+        coef = self._all_samples["coef"]
         n_rows, n_features = coef.shape[2:]
-        flat, intercept = coef.reshape(-1, n_features), self.samples_["intercept"].reshape(-1)
+        flat, intercept = coef.reshape(-1, n_features), self._all_samples["intercept"].reshape(-1)
         step = max(1, _CELLS // max(1, flat.shape[0]))
         for lo in range(0, X.shape[0], step):
             eta = (X[lo : lo + step] @ flat.T + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
@@ -121,7 +121,7 @@ class DrawsPredictMixin:
         """
         check_is_fitted(self, "samples_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        draws = np.concatenate([self.samples_["intercept"][..., None], self.samples_["coef"]], axis=-1)
+        draws = np.concatenate([self._all_samples["intercept"][..., None], self._all_samples["coef"]], axis=-1)
         labels = self.classes_[1:] if draws.shape[2] == 1 else self.classes_
         if not self.fit_intercept:
             draws = draws[..., 1:]
