@@ -27,7 +27,7 @@ class Sampler(BaseEstimator):
         Whether a row that a minibatch does not speak of may wait and be brought up to date later, because the
         transition at a constant signal is known in closed form over any time.
     ``_runner``
-        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "riemannian".
+        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense" or "metropolis".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_is_geodesic_metropolis``
