@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from tests.common.compare import assert_same_draws
-from tests.common.instances import DEFAULTS, ESTIMATORS
+from tests.common.instances import DEFAULTS, ESTIMATORS, LDA
 from tests.conftest import importorskip
 
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
@@ -100,7 +100,7 @@ def test_read_only_memory_maps_are_taken(case, tmp_path):
         model = case.new().fit(mapped)
         assert_same_draws(whole, model)
         assert model.score(mapped) == whole.score(X)
-        if case.id != "lda-gibbs":
+        if case.streams:
             model.partial_fit(mapped)
 
 
@@ -186,7 +186,7 @@ def test_counts_too_large_to_store_are_refused_not_a_crash(case):
         case.new().partial_fit(X)
 
 
-@each
+@pytest.mark.parametrize("case", LDA, ids=lambda case: case.id)
 def test_no_tokens_and_hardly_any_tokens_are_fitted(case):
     case = type(case)(case.id, case.new(batch_size="auto", n_iter=6), case.data, case.sampler, case.wrong_sampler)
     for X in (np.zeros((5, 4)), np.eye(4), np.eye(4)[:1], np.ones((1, 1)), np.zeros((1, 1)), np.full((3, 2), 1e-3)):
@@ -195,5 +195,5 @@ def test_no_tokens_and_hardly_any_tokens_are_fitted(case):
             assert np.all(np.isfinite(value))
         np.testing.assert_allclose(model.components_.sum(axis=1), 1)
         np.testing.assert_allclose(model.transform(X).sum(axis=1), 1)
-        if case.id != "lda-gibbs":
+        if case.streams:
             assert np.all(np.isfinite(model.partial_fit(X).components_))

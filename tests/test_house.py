@@ -321,7 +321,7 @@ def test_readme_has_exactly_two_commands():
     assert len(blocks) == 2
     assert all("\n" not in block for block in blocks)
     assert blocks[0].endswith("python examples/topic/plot_docstrings.py")
-    assert blocks[1].endswith('pip install ".[test]" && pytest')
+    assert blocks[1].endswith('pip install ".[test]" && pytest -n auto')
 
 
 @pytest.mark.skipif(os.name == "nt", reason="bash and awk are asked")

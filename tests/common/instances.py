@@ -40,6 +40,11 @@ class Case:
         """A fresh estimator with a seed."""
         return clone(self.estimator).set_params(**{"random_state": 0, **params})
 
+    @property
+    def streams(self):
+        """Whether it takes `partial_fit`: exact references over all data do not."""
+        return hasattr(self.estimator, "partial_fit") and self.id != "lda-gibbs"
+
     def X(self):
         """Its data."""
         return DATA[self.data]()
@@ -63,6 +68,8 @@ ESTIMATORS = [
     Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
     Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
 ]
+# Count topic models, whose components are distributions over words.
+LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA)]
 # One of each class, for checks that say nothing about the sampler.
 DEFAULTS = [case for case in ESTIMATORS if case.id == "lda"]
 # Those on which scikit-learn's own checks run, whose data may be smaller than a batch. Exact references that cannot

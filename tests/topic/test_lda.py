@@ -11,10 +11,10 @@ from sk_sgmcmc import BayesianLDA, chains
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import align_draws, align_topics, document_completion, hellinger_distances, split_tokens
 from sk_sgmcmc.samplers import SCIR
-from tests.common.instances import ESTIMATORS
+from tests.common.instances import LDA
 from tests.conftest import importorskip
 
-each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
+each = pytest.mark.parametrize("case", LDA, ids=lambda case: case.id)
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +269,7 @@ def test_huge_counts(case):
     ],
 )
 def test_bad_parameters_are_named(params, message):
-    case = ESTIMATORS[0]
+    case = LDA[0]
     for method in ("fit", "partial_fit"):
         model = case.new(**params)
         with pytest.raises(ValueError, match=message):
@@ -278,9 +278,9 @@ def test_bad_parameters_are_named(params, message):
 
 
 def test_vector_and_matrix_priors_are_used():
-    X = ESTIMATORS[0].X()
+    X = LDA[0].X()
     same = [
-        ESTIMATORS[0].new(topic_word_prior=prior, doc_topic_prior=0.1, sampler=SCIR(1.0), init="random").fit(X)
+        LDA[0].new(topic_word_prior=prior, doc_topic_prior=0.1, sampler=SCIR(1.0), init="random").fit(X)
         for prior in (np.full(40, 0.1), np.full((3, 40), 0.1))
     ]
     np.testing.assert_array_equal(same[0].samples_["components"], same[1].samples_["components"])
@@ -288,13 +288,13 @@ def test_vector_and_matrix_priors_are_used():
     prior = np.full((3, 40), 0.01)
     prior[2, 7] = 1e5
     for sampler in ("scir", "gibbs"):
-        model = ESTIMATORS[0].new(topic_word_prior=prior, doc_topic_prior=[0.1, 0.2, 0.3], sampler=sampler).fit(X)
+        model = LDA[0].new(topic_word_prior=prior, doc_topic_prior=[0.1, 0.2, 0.3], sampler=sampler).fit(X)
         assert np.argmax(model.components_[:, 7]) in range(3) and model.components_[:, 7].max() > 0.9
         np.testing.assert_array_equal(np.sort(model.doc_topic_prior_), [0.1, 0.2, 0.3])
 
 
 def test_a_diverging_chain_says_so():
-    X = ESTIMATORS[0].X()
+    X = LDA[0].X()
     model = BayesianLDA(3, sampler="sgrld", n_iter=200, random_state=0)
     model.set_params(sampler__step_size=1e200, sampler__parameterization="expanded-natural")
     with pytest.raises(chains.ChainDivergedError, match=r"step \d+.*step size of 1e\+200.*try step_size=") as caught:
