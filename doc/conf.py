@@ -57,6 +57,8 @@ def _own_methods(fullname):
         if member.startswith("_") or owner is None or not owner.__module__.startswith("sk_sgmcmc"):
             continue
         value = inspect.getattr_static(cls, member)
+        if type(value).__module__.startswith("sklearn."):  # set_fit_request and its like: made by metadata routing
+            continue
         if isinstance(value, property):
             properties.append(member)
         elif callable(getattr(cls, member, None)) and not inspect.isclass(value):
