@@ -80,14 +80,12 @@ class DenseChain(Chain):
         self.geometry = geometry
         self.theta = np.array(theta, dtype=np.float64)
         self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
-        keeps = geometry != "euclidean" and not sampler._is_geodesic_metropolis
-        self._keeps_aux = keeps and self.aux.shape[0] > 0
+        self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
-        self.acceptance = None
         self._piece = _FIRST_PIECE
 
     def bind(self, data):
@@ -154,26 +152,6 @@ class DenseChain(Chain):
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
         first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
         signal = dense.signal.compiled
-        if self.sampler._is_geodesic_metropolis:
-            from .kernels.geodesic import run_geodesic
-
-            accepted = np.empty(len(slots))
-            status, made = run_geodesic(
-                self.theta,
-                *self._rows,
-                dense.params,
-                1.0,
-                hypers,
-                slots,
-                kept,
-                accepted,
-                first,
-                second,
-                signal,
-                self.rng,
-            )
-            self.acceptance = (self.acceptance or 0.0) + accepted[:made].sum()
-            return status, made
         if self.sampler._runner == "metropolis":
             return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
         return runners.run_dense(
@@ -189,13 +167,11 @@ class DenseChain(Chain):
 
 def report_state(sampler, chains):
     """Write onto the fitted sampler what its chains have learnt: masses, and adapted step sizes of trajectories."""
-    if not hasattr(sampler, "mass"):
-        return
     from .kernels import mass as at
 
     D = chains[0].theta.size
     scalars = [chain.scalars for chain in chains]
-    kind = int(scalars[0][at.KIND])
+    kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
     if kind:
         m = D if kind == at.DIAGONAL else D * D
         shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)

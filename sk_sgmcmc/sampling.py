@@ -61,7 +61,7 @@ def sample(
     -------
     result : Bunch
         ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with the step size it
-        took; ``n_iter_``; with a Metropolis sampler ``acceptance_``, its mean over each chain.
+        took and, of a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``.
 
     Raises
     ------
@@ -114,10 +114,7 @@ def sample(
     theta = np.stack([draw["theta"][: max(1, n_kept)] for draw in draws])
     aux = np.stack([draw["aux"][: max(1, n_kept)] for draw in draws]) if "aux" in draws[0] else np.empty(0)
     report_state(fitted, chains)
-    result = Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
-    if chains[0].acceptance is not None:
-        result.acceptance_ = np.array([chain.acceptance / chain.step for chain in chains])
-    return result
+    return Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
 
 
 def _is_auto(sampler):

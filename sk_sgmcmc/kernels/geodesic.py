@@ -1,4 +1,4 @@
-"""Stochastic-gradient Hamiltonian transitions along geodesics, and the Metropolis trajectories that they come from.
+"""Stochastic-gradient Hamiltonian transitions along geodesics.
 
 The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
 velocity was drawn, the thermostat xi). ``signal`` is the gradient of the log density with respect to the surface
@@ -22,29 +22,8 @@ Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, se
 
 import math
 
-import numpy as np
-from numba import types
-
-from ._jit import (
-    F1,
-    F1_IN,
-    F2,
-    F2_IN,
-    F3,
-    F8,
-    FLOW,
-    I1_IN,
-    I8,
-    NOT_FINITE,
-    OK,
-    PROJECT,
-    RNG,
-    TRANSITION,
-    helper,
-    kernel,
-)
+from ._jit import NOT_FINITE, TRANSITION, helper, kernel
 from .geometry import SIMPLEX, SPHERE, STIEFEL, dimension, move, project
-from .runners import DENSE_SIGNAL
 
 
 @helper(fast_sums=True)
@@ -139,64 +118,3 @@ def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on the Stiefel manifold."""
     return second_half(STIEFEL, theta, aux, scalars, signal, extra, hyper, rng)
-
-
-_RUN = types.UniTuple(I8, 2)(
-    F2, F2_IN, F2_IN, F1_IN, F1_IN, F8, F2_IN, I1_IN, F3, F1,
-    types.FunctionType(FLOW), types.FunctionType(PROJECT), types.FunctionType(DENSE_SIGNAL), RNG,
-)  # fmt: skip
-
-
-@kernel(_RUN)
-def run_geodesic(
-    theta, X, y, weight, params, scale, hypers, slots, kept, accepted, flow, project_momentum, signal_of, rng
-):
-    """Metropolis trajectories of leapfrog steps along geodesics; returns (status, trajectories made).
-
-    Parameters
-    ----------
-    theta : state, changed in place
-    X, y, weight, params, scale : the data, all of them, as for `DENSE_SIGNAL`
-    hypers : (n_trajectories, 2) step size and number of leapfrog steps
-    slots, kept : as for `run_dense`
-    accepted : (n_trajectories,) probability with which each was accepted; written
-    flow, project_momentum, signal_of : the geometry's two functions and the model's signal
-    """
-    momentum, gradient = np.empty_like(theta), np.empty_like(theta)
-    old, old_gradient = theta.copy(), np.empty_like(theta)
-    unit = np.ones((1, 1))
-    extra = np.zeros(max(2, theta.shape[1]))
-    status = signal_of(theta, X, y, weight, params, scale, gradient, extra)
-    if status != OK:
-        return status, 0
-    log_density = extra[0]
-    for t in range(hypers.shape[0]):
-        h = hypers[t, 0]
-        for r in range(theta.shape[0]):
-            for i in range(theta.shape[1]):
-                momentum[r, i] = rng.standard_normal()
-        project_momentum(theta, momentum)
-        old[:] = theta
-        old_gradient[:] = gradient
-        energy = log_density - 0.5 * squared_norm(momentum)
-        for _ in range(int(hypers[t, 1])):
-            momentum += 0.5 * h * gradient
-            project_momentum(theta, momentum)
-            status = flow(theta, momentum, unit, h)
-            if status == OK:
-                status = signal_of(theta, X, y, weight, params, scale, gradient, extra)
-            if status != OK:
-                break
-            momentum += 0.5 * h * gradient
-            project_momentum(theta, momentum)
-        gain = extra[0] - 0.5 * squared_norm(momentum) - energy
-        # A trajectory that leaves the finite numbers is refused like any other bad one.
-        accepted[t] = 0.0 if status != OK or not gain > -1e300 else min(1.0, math.exp(min(gain, 0.0)))
-        if rng.random() < accepted[t]:
-            log_density = extra[0]
-        else:
-            theta[:] = old
-            gradient[:] = old_gradient
-        if slots[t] >= 0:
-            kept[slots[t]] = theta
-    return OK, hypers.shape[0]

@@ -112,7 +112,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
     Parameters
     ----------
     theta, aux, scalars : state, changed in place
-        ``aux[0]`` the momentum; ``scalars`` as in `mass`, or shorter for a mass that is the identity.
+        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space takes no mass.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
     hypers : (n_steps, 4) step size, steps of a trajectory, relative jitter of the step size, and the acceptance rate
         that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0: no)
@@ -126,7 +126,6 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
     gradient, new_gradient = np.empty_like(theta), np.empty_like(theta)
     proposal, end = np.empty_like(theta), np.empty_like(theta)
     extra, new_extra = np.zeros(max(1, theta.shape[1])), np.zeros(max(1, theta.shape[1]))
-    rich = scalars.shape[0] >= HEAD
     status = signal_of(theta, X, y, weight, params, 1.0, gradient, extra)
     if status != OK:
         return status, 0
@@ -137,9 +136,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             W = scalars[HEAD : HEAD + D * D].copy().reshape((D, D))
         else:
             W = np.ones((1, 1))
-        h = hypers[t, 0]
-        if rich:
-            h *= np.exp(scalars[LOG_FACTOR])
+        h = hypers[t, 0] * np.exp(scalars[LOG_FACTOR])
         h *= 1.0 + hypers[t, 2] * (2.0 * rng.random() - 1.0)
         draw_momentum(scalars, p, rng)
         project(theta, p)
@@ -172,15 +169,13 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             p[:] = end
             gradient[:] = new_gradient
             extra[:] = new_extra
-            if rich:
-                scalars[N_ACCEPTED] += 1.0
-        if rich:
-            if hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
-                scalars[ADAPTED] += 1.0
-                scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
-            # The momentum at the end, or after a rejection the one at the start: else the test would select momenta.
-            times_inverse_mass(scalars, p, velocity)
-            learn_mass(scalars, p, velocity, rng)
+        scalars[N_ACCEPTED] += rate
+        if hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
+            scalars[ADAPTED] += 1.0
+            scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
+        # The momentum at the end, or after a rejection the one at the start: else the test would select momenta.
+        times_inverse_mass(scalars, p, velocity)
+        learn_mass(scalars, p, velocity, rng)
         if slots[t] >= 0:
             kept[slots[t]] = theta
     return OK, slots.shape[0]

@@ -30,12 +30,11 @@ class Sampler(BaseEstimator):
         Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense" or "metropolis".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
-    ``_is_geodesic_metropolis``
-        Whether its two kernels are a geometry's flow and projection, for trajectories with a Metropolis step.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_transition(geometry)``
-        Names of its two kernels, ``advance`` and ``step``, as "module.function" below `sk_sgmcmc.kernels`.
+        Names of its two kernels as "module.function" below `sk_sgmcmc.kernels`: ``advance`` and ``step``, or for
+        the runner "metropolis" the flow and the projection of a geometry.
     """
 
     _name = None
@@ -46,7 +45,6 @@ class Sampler(BaseEstimator):
     _runner = "dense"
     _full_batch = False
     _coordinates = "linear"
-    _is_geodesic_metropolis = False
     _parameter_constraints = {}
 
     def _kernels(self, geometry):

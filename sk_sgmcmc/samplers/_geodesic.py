@@ -6,6 +6,7 @@ import numpy as np
 
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._mass import mass_state
 
 _MANIFOLDS = (("sphere", "gradient"), ("simplex", "gradient"), ("stiefel", "gradient"))
 # Friction that takes a share of the velocity in a step which is small against the step and large against the noise.
@@ -164,14 +165,22 @@ class GMC(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one leapfrog step.
+        :math:`h`, the time of one leapfrog step. "auto" adapts it during burn-in to the acceptance rate
+        ``target_accept``.
     n_leapfrog : int, default=10
         Leapfrog steps of a trajectory.
+    jitter : float, default=0.2
+        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no
+        trajectory runs round a sphere and back to where it began.
+    target_accept : float, default=0.85
+        See ``step_size``.
 
     Attributes
     ----------
     step_size_ : schedule
-        The step sizes in use, on the fitted copy.
+        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+    acceptance_rate_ : ndarray of shape (n_chains,)
+        Mean probability of acceptance over each chain.
 
     See Also
     --------
@@ -190,21 +199,29 @@ class GMC(Sampler):
 
     _name = "gmc"
     _fits = _MANIFOLDS
-    _n_aux = 0
+    _runner = "metropolis"
+    _n_aux = 2
     _full_batch = True
-    _is_geodesic_metropolis = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
+        "jitter": [Interval(Real, 0, 1, closed="left")],
+        "target_accept": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10):
+    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
+        self.jitter = jitter
+        self.target_accept = target_accept
 
     def _transition(self, geometry):
         return f"geometry.{geometry}_flow", f"geometry.{geometry}_project"
 
+    def _state(self, theta, geometry, n_burn):
+        return np.zeros((self._n_aux, *theta.shape)), mass_state(None, theta.size, n_burn)
+
     def _hyper(self, start, stop):
         h = self.step_size_(np.arange(start, stop))
-        return np.ascontiguousarray(np.column_stack([h, np.full_like(h, self.n_leapfrog)]))
+        target = self.target_accept if isinstance(self.step_size, str) else 0.0
+        return np.column_stack([h, *(np.full_like(h, number) for number in (self.n_leapfrog, self.jitter, target))])
