@@ -1,5 +1,6 @@
 """What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
 
+from copy import copy
 from functools import wraps
 from numbers import Integral, Real
 
@@ -97,6 +98,8 @@ class BaseSGMCMC(BaseEstimator):
     def _run(self, chains, n_iter):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         self._chains, self._planned_iter = chains, n_iter
+        if chains[0].step == 0:
+            self.__dict__.pop("trace_", None)
         callbacks = as_callbacks(self.callbacks)
         for callback in callbacks:
             callback.start(self)
@@ -114,6 +117,13 @@ class BaseSGMCMC(BaseEstimator):
         """What callbacks are shown: this estimator, with its chains as they are now."""
         self._chains = chains
         return self
+
+    def _score_now(self, callback):
+        """Held-out score of the first chain's present state alone, for `HeldOutScore`."""
+        present, shown = self._chains[0].copy_for_looking(), copy(self)
+        present.n_kept = 0
+        shown._set_fitted([present])
+        return shown.score(callback.X, callback.y)
 
     @all_or_nothing
     def resume(self, X, y=None):

@@ -68,7 +68,7 @@ class HeldOutScore(Callback):
 
     Parameters
     ----------
-    X : as for ``score``
+    X, y : as for ``score``
         Data that are not fitted.
     every : int, default=10
         Steps between two scores.
@@ -78,12 +78,12 @@ class HeldOutScore(Callback):
     Notes
     -----
     ``trace_`` is a dict with lists ``step``, ``seconds`` (of fitting, scores not counted) and ``score``, the score of
-    the present topics alone, not averaged over draws.
+    the present state alone, not averaged over draws.
     """
 
-    def __init__(self, X, every=10, patience=None):
+    def __init__(self, X, y=None, *, every=10, patience=None):
         super().__init__(every)
-        self.X = X
+        self.X, self.y = X, y
         self.patience = patience
 
     def start(self, estimator):

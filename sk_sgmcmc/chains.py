@@ -7,12 +7,13 @@ outside. How long a piece of it runs never changes a draw.
 import signal
 import threading
 import time
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
+
+from .utils._warnings import warn_user
 
 # Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer rather than more.
 DRAW_MEMORY = 512 * 2**20
@@ -283,11 +284,9 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
                 if any([callback(estimator, min(chain.step for chain in chains)) for callback in callbacks]):
                     break
     if stop.is_set():
-        warnings.warn(
+        warn_user(
             f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
             "the draws made so far, and resume(X) goes on from here.",
-            UserWarning,
-            stacklevel=5,
         )
     return chains, stop.is_set()
 

@@ -1,6 +1,5 @@
 """What the estimators with dense rows and a Gaussian-like posterior share: chains in coordinates of unit spread."""
 
-import warnings
 from numbers import Integral
 
 import numpy as np
@@ -12,6 +11,7 @@ from .dense_chain import DenseChain, report_state
 from .metrics import split_r_hat
 from .samplers.schedules import ConstantStep
 from .tuning import DenseGradient, minibatch_variance, stiffness
+from .utils._warnings import warn_user
 
 # With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
 MAX_DRAWS = 1000
@@ -114,10 +114,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if theta.shape[0] > 1 and n >= 20:
             worst = np.nanmax(split_r_hat(theta), initial=1.0)
             if worst > _R_HAT:
-                warnings.warn(
+                warn_user(
                     f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
                     f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
         return theta

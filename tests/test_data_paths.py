@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -9,11 +10,11 @@ import pytest
 from scipy import sparse
 
 from tests.common.compare import assert_same_draws
-from tests.common.instances import DEFAULTS, ESTIMATORS, LDA
+from tests.common.instances import COUNTS, ESTIMATORS, LDA
 from tests.conftest import importorskip
 
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
-each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
+each_count_model = pytest.mark.parametrize("case", COUNTS, ids=lambda case: case.id)
 
 
 def _wide(X):
@@ -60,7 +61,7 @@ WAYS = {
 
 @pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
 @pytest.mark.parametrize("way", WAYS)
-@each_class
+@each_count_model
 def test_the_way_data_arrive_changes_no_draw(case, way):
     X = sparse.csr_matrix(case.X(), dtype=np.float64)
     given = WAYS[way](X)
@@ -74,7 +75,7 @@ def test_the_way_data_arrive_changes_no_draw(case, way):
     assert_same_draws(case.new().partial_fit(X), streamed)
 
 
-@each_class
+@each_count_model
 def test_frames_are_taken(case):
     pandas = importorskip("pandas")
     X = case.X()
@@ -92,19 +93,23 @@ def test_frames_are_taken(case):
 
 @each
 def test_read_only_memory_maps_are_taken(case, tmp_path):
-    X = sparse.csr_array(case.X()).astype(np.float64)
-    whole = case.new().fit(X)
-    joblib.dump([X, X.toarray()], tmp_path / "X.joblib")
-    for mapped in joblib.load(tmp_path / "X.joblib", mmap_mode="r"):
+    X, *y = case.data_of()
+    if sparse.issparse(X):
+        X = sparse.csr_array(X).astype(np.float64)
+    whole = case.new().fit(X, *y)
+    joblib.dump([X, *([X.toarray()] if sparse.issparse(X) else []), *y], tmp_path / "X.joblib")
+    forms = joblib.load(tmp_path / "X.joblib", mmap_mode="r")
+    labels = [forms.pop() for _ in y]
+    for mapped in forms:
         assert not (mapped.data if sparse.issparse(mapped) else mapped).flags.writeable
-        model = case.new().fit(mapped)
+        model = case.new().fit(mapped, *labels)
         assert_same_draws(whole, model)
-        assert model.score(mapped) == whole.score(X)
+        assert model.score(mapped, *labels) == whole.score(X, *y)
         if case.streams:
-            model.partial_fit(mapped)
+            model.partial_fit(mapped, *labels)
 
 
-@each_class
+@each_count_model
 def test_a_saved_model_may_be_read_as_a_memory_map(case, tmp_path):
     X = case.X()
     model = case.new(callbacks=lambda estimator, step: step == 12).fit(X)
@@ -114,7 +119,7 @@ def test_a_saved_model_may_be_read_as_a_memory_map(case, tmp_path):
     np.testing.assert_array_equal(mapped.transform(X), model.transform(X))
 
 
-@each_class
+@each_count_model
 def test_float32_in_float32_out(case):
     X = case.X()
     model = case.new().fit(X)
@@ -136,7 +141,7 @@ BAD = {
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score", "perplexity", "resume"])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("bad", BAD)
-@each_class
+@each_count_model
 def test_bad_counts_are_refused_and_nothing_is_changed(case, bad, form, method):
     value, error, message = BAD[bad]
     X = case.X()
@@ -150,7 +155,7 @@ def test_bad_counts_are_refused_and_nothing_is_changed(case, bad, form, method):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score"])
-@each_class
+@each_count_model
 def test_what_is_no_matrix_of_numbers_is_refused(case, method):
     X = case.X()
     model = case.new().fit(X)
@@ -176,7 +181,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(case, method):
     assert pickle.dumps(model) == before
 
 
-@each_class
+@each_count_model
 def test_counts_too_large_to_store_are_refused_not_a_crash(case):
     X = np.ones((4, 5))
     X[0, 0] = 1e15
@@ -188,7 +193,7 @@ def test_counts_too_large_to_store_are_refused_not_a_crash(case):
 
 @pytest.mark.parametrize("case", LDA, ids=lambda case: case.id)
 def test_no_tokens_and_hardly_any_tokens_are_fitted(case):
-    case = type(case)(case.id, case.new(batch_size="auto", n_iter=6), case.data, case.sampler, case.wrong_sampler)
+    case = replace(case, estimator=case.new(batch_size="auto", n_iter=6))
     for X in (np.zeros((5, 4)), np.eye(4), np.eye(4)[:1], np.ones((1, 1)), np.zeros((1, 1)), np.full((3, 2), 1e-3)):
         model = case.new().fit(X)
         for value in model.samples_.values():

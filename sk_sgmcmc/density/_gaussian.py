@@ -7,6 +7,7 @@ from scipy import linalg, special, stats
 from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
+from ..base import all_or_nothing
 from ..dense_chain import DenseData
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
@@ -137,6 +138,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Draw mean and precision given rows.
 

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..base import all_or_nothing
 from ..dense_chain import DenseData
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
@@ -164,6 +165,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Draw coefficients given labelled rows.
 
@@ -190,6 +192,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         data = self._weighted(X, codes, classes, y, sample_weight)
         return self._start(sampler, data, classes, None, 0)
 
+    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with further rows, a Gaussian standing for those seen before.
 

@@ -244,7 +244,6 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
             for seed in self._chain_seeds()[1:]
         ]
         self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
-        self.__dict__.pop("trace_", None)
         return self._run(chains, n_iter)
 
     def _bound_data(self, X, y=None):

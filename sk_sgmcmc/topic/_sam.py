@@ -205,7 +205,6 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         self._n_batch_ = n_batch
         data = RowData.from_csr(rows, n_batch)
         self._fingerprint = data.fingerprint()
-        self.__dict__.pop("trace_", None)
         chains = [
             make(
                 # A copy for each chain: each finds its own step size.

@@ -1,12 +1,11 @@
 """Topic models on streams: `partial_fit`, documents counted, words that appear later."""
 
-import warnings
-
 import numpy as np
 
 from ..base import all_or_nothing
 from ..chains import StreamPlan
 from ..utils import check_counts
+from ..utils._warnings import warn_user
 from ._chain import TokenData, TopicChain
 from ._vocabulary import new_names
 
@@ -100,12 +99,10 @@ class StreamingMixin:
             return float(seen)
         if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
             if not getattr(self, "_warned_total", False):
-                warnings.warn(
+                warn_user(
                     f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
                     "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
                     "at None to count the documents.",
-                    UserWarning,
-                    stacklevel=4,
                 )
             self._warned_total = True
         return float(self.total_samples)

@@ -10,7 +10,7 @@ from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.linear_model._design import Design, independent_prior
 from sk_sgmcmc.samplers import HMC
 from sk_sgmcmc.tuning import DenseGradient
-from tests.common.dense import classes
+from tests.common.instances import classes
 from tests.conftest import importorskip
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sk_sgmcmc import BayesianLDA, chains
 from sk_sgmcmc.datasets import make_lda
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
-from tests.common.instances import ESTIMATORS
+from tests.common.instances import LDA
 from tests.conftest import importorskip
 
 
@@ -69,7 +69,7 @@ def test_an_interrupted_block_is_resumed(planted):
     assert_same_draws(stream(BayesianLDA(**PARAMS, batch_size=20), X), model)
 
 
-@pytest.mark.parametrize("case", [case for case in ESTIMATORS if case.streams], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [case for case in LDA if case.streams], ids=lambda case: case.id)
 def test_partial_fit_goes_on_after_fit(case, planted):
     X, test = planted
     fitted = case.new(n_components=4, topic_word_prior=0.1, n_iter=60, batch_size="auto").fit(X[:500])

@@ -1,0 +1,16 @@
+"""Warnings that point at the user's line, however deep in this package they arise."""
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def warn_user(message, category=UserWarning):
+    """Warn as from the nearest caller outside this package."""
+    # Python 3.12 has ``skip_file_prefixes`` for this.
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
