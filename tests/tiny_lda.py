@@ -5,7 +5,8 @@ from scipy import sparse
 
 from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.samplers import SCIR
-from sk_sgmcmc.topic._chain import TokenData, TopicChain
+from sk_sgmcmc.topic._chain import TopicChain
+from sk_sgmcmc.topic._tokens import TokenData
 from sk_sgmcmc.topic._waiting import MAX_STEP
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive

@@ -1,57 +1,18 @@
 """The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
 
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..chains import TINY, Chain
+from ..metrics import align_topics
 from ._collapsed import CollapsedSweeps, fitted_doc_prior
 from ._start import soft_start
 from ._waiting import WaitingTopics
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
-_MAX_TOKENS = 10**10
-
-
-class TokenData:
-    """A corpus as tokens, document after document; shared by all chains.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    n_batch : int
-        Documents in a minibatch.
-    total_samples : float
-        Documents that the posterior is about: N in the scale N/n.
-    n_threads : int
-        Threads over the documents of a minibatch; changes no draw.
-    """
-
-    def __init__(self, corpus, n_batch, total_samples, n_threads=1):
-        total = float(corpus.counts.sum())
-        if total > _MAX_TOKENS:
-            raise ValueError(
-                f"X holds {total:g} tokens, the largest entry being {corpus.counts.max():g}; at most {_MAX_TOKENS:g} "
-                "can be held, since every token has a topic. If these are counts, pass parts of them to partial_fit."
-            )
-        self.token_ptr, self.words, weights = corpus.expand_tokens()
-        # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
-        self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
-        self.n_words = corpus.n_words
-        self.n_batch = n_batch
-        self.total_samples = total_samples
-        self.n_threads = n_threads
-
-    @property
-    def n_docs(self):
-        """Number of documents."""
-        return self.token_ptr.size - 1
-
-    def fingerprint(self):
-        """A number that other tokens would hardly have, to know the data again."""
-        return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))
+_START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
 
 
 class TopicChain(Chain):
@@ -81,6 +42,7 @@ class TopicChain(Chain):
     """
 
     _unpickled = ("data", "_slot", "_active", "_pool")
+    begins_anew = False  # whether the next step is to be made from another start
 
     def __init__(
         self,
@@ -147,10 +109,13 @@ class TopicChain(Chain):
 
     def _start(self):
         """Assignments to start from, and what the chain keeps of them."""
-        data = self.data
+        data = self.data.start or self.data
         z = self.rng.integers(self.n_topics, size=data.words.size, dtype=np.uint16)
+        doc_prior = self.doc_topic_prior
+        if self.learn_doc_topic_prior:  # what was learnt belongs to the topics of another start
+            doc_prior = np.full(self.n_topics, doc_prior.mean())
         if self.init == "soft":
-            soft_start(data, self.doc_topic_prior, float(np.mean(self.word_prior)), self.rng, z)
+            soft_start(data, doc_prior, float(np.mean(self.word_prior)), self.rng, z)
         if self.stored:
             self.z = z
             self.collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
@@ -159,10 +124,30 @@ class TopicChain(Chain):
             return
         from ..kernels.signals.lda import count_assignments
 
+        if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
+            collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
+            for _ in range(_START_SWEEPS):
+                collapsed.sweep(data, 0, data.n_docs, doc_prior, self.rng)
+            if self.learn_doc_topic_prior:
+                self.doc_topic_prior = fitted_doc_prior(data, z, doc_prior)
         counts = np.zeros((self.n_words, self.n_topics))
         count_assignments(data.words, data.weights, z, counts)
-        counts *= data.total_samples / data.n_docs
-        self._make_topics(counts)
+        counts *= self.data.total_samples / data.n_docs
+        if self.topics is not None and self._has_like_topics():
+            order = align_topics(*((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9)))
+            counts, self.doc_topic_prior = counts[:, order], self.doc_topic_prior[order]
+        self._make_topics(np.ascontiguousarray(counts))
+
+    def _has_like_topics(self):
+        """Whether topics can change places without changing the posterior."""
+        alike = self.learn_doc_topic_prior or np.ptp(self.doc_topic_prior) == 0
+        return alike and self.topic_word_prior.strides[1] == 0
+
+    def _begin_anew(self):
+        """Another start, topics numbered as they were where they are alike; what was kept belonged to the old one."""
+        self._start()
+        self.begins_anew, self.plan.stride = False, 1
+        self.kept, self.kept_steps, self.n_kept = {}, [], 0
 
     def _start_topics(self):
         """Leave the collapsed sweeps of burn-in: topics become part of the state."""
@@ -173,9 +158,11 @@ class TopicChain(Chain):
     def _make_topics(self, counts):
         cells = self.topic_word_prior + counts
         waiting = cells if self.stored else self.topic_word_prior
-        if self.sampler._coordinates == "log":
+        if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
             cells = np.log(cells) - np.log(cells[-1])
-        elif getattr(self.sampler, "parameterization", None) == "reduced-mean":
+        elif not self.stored:
+            cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
+        if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
         self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0))
 
@@ -195,6 +182,8 @@ class TopicChain(Chain):
         return batch
 
     def _advance(self, until):
+        if self.begins_anew:
+            self._begin_anew()
         if not self.is_started:
             self._start()
         if self.step < self.n_warm:
@@ -318,10 +307,9 @@ class TopicChain(Chain):
         """One damped fixed-point step of the documents' prior on the minibatch's document-topic counts."""
         from ..kernels.dirichlet import fixed_point
 
-        counts = doc_counts / self.n_sweeps[1]
-        lengths = counts.sum(axis=1)
+        lengths = doc_counts.sum(axis=1)
         used = lengths > 0
-        new = fixed_point(counts[used], lengths[used], self.doc_topic_prior, 1.0)
+        new = fixed_point(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
         share = docs.size / max(docs.size, self.data.total_samples)
         self.doc_topic_prior = self.doc_topic_prior + max(share, 0.05) * (new - self.doc_topic_prior)
 

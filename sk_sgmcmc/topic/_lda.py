@@ -9,7 +9,7 @@ from ..chains import DrawPlan
 from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ..utils._sklearn import Interval, StrOptions
 from ._base import BaseTopicModel
-from ._chain import TokenData, TopicChain
+from ._chain import TopicChain
 from ._gibbs import GibbsTopicChain
 from ._stream import FRESH_BATCH, StreamingMixin
 from ._waiting import MAX_STEP
@@ -55,6 +55,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         slightly, in proportion to the step size; (k, 1) does not.
     init : {"soft", "random"}, default="soft"
         Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
+        Chains of `partial_fit` begin anew by "soft" while their stream is young.
     total_samples : int or None, default=None
         Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
     new_features : {"error", "extend"}, default="error"
@@ -224,7 +225,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
         self._warned_total = False
         self._token_args = (n_batch, self._checked_total(corpus.n_docs))
-        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        self._start_counts = None
+        data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
         make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain
         chains = [
@@ -248,7 +250,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
 
     def _bound_data(self, X, y=None):
         corpus = self._check_X(X, reset=False)
-        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        data = self._token_data(corpus)
         if data.fingerprint() != self._fingerprint:
             raise ValueError(
                 f"resume goes on with the data that were being fitted, but X of shape {corpus.n_docs, corpus.n_words} "

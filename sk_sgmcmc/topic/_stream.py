@@ -1,15 +1,20 @@
 """Topic models on streams: `partial_fit`, documents counted, words that appear later."""
 
 import numpy as np
+from scipy import sparse
 
 from ..base import all_or_nothing
 from ..chains import StreamPlan
-from ..utils import check_counts
+from ..utils import Corpus, check_counts
 from ..utils._warnings import warn_user
-from ._chain import TokenData, TopicChain
+from ._chain import TopicChain
+from ._tokens import TokenData
 from ._vocabulary import new_names
 
 FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
+# A stream keeps its documents until they hold this many tokens, and begins anew from them when they have grown so much.
+START_TOKENS = 2_000_000
+_START_GROWTH = 1.25
 
 
 class StreamingMixin:
@@ -21,6 +26,11 @@ class StreamingMixin:
 
         Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
         `fit` with stored assignments these stay as they are, and only the documents since are scaled.
+
+        While a stream is young, the estimator keeps its documents (also in a pickle): chains with ``init="soft"`` begin
+        anew from all of them each time they have grown by a quarter, topics numbered as they were, and draws from
+        before then no longer count. This ends when they hold two million tokens; from then on nothing grows with the
+        stream.
 
         Parameters
         ----------
@@ -47,8 +57,10 @@ class StreamingMixin:
             if self.new_features == "extend":
                 self._extend_vocabulary(X)
         corpus = self._check_X(X, reset=first)
-        # The last block of a stream may be shorter than a minibatch.
-        n_batch = min(corpus.n_docs, FRESH_BATCH if self.batch_size == "auto" else self.batch_size)
+        if self.batch_size == "auto":  # minibatches that share the block without a rest
+            n_batch = corpus.n_docs // max(1, round(corpus.n_docs / FRESH_BATCH))
+        else:  # the last block of a stream may be shorter than a minibatch
+            n_batch = min(corpus.n_docs, self.batch_size)
         if first:
             doc_prior, word_prior = self._priors(corpus.n_words)
             self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
@@ -74,11 +86,37 @@ class StreamingMixin:
         new = self.n_samples_seen_ - self._n_stored
         total = self._checked_total(new)
         self._token_args = (n_batch, total)
-        data = TokenData(corpus, *self._token_args, self._threads_per_chain())
+        anew = self._keeps_for_start(corpus, first)
+        data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
         for chain in chains:
             chain.bind(data).forget_batches()
+            chain.begins_anew = anew
         return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
+
+    def _keeps_for_start(self, corpus, first):
+        """Add a block to the documents that a young stream keeps; returns whether chains begin anew from them."""
+        kept = None if first else getattr(self, "_start_counts", None)
+        self._start_counts = None
+        is_young = first or (kept is not None and kept.sum() <= START_TOKENS)
+        if not is_young or self.init == "random" or corpus.n_tokens > START_TOKENS:
+            return False
+        if first:
+            self._start_counts, self._n_start = corpus.to_csr(), corpus.n_tokens
+            return False
+        kept = sparse.csr_array((kept.data, kept.indices, kept.indptr), shape=(kept.shape[0], corpus.n_words))
+        self._start_counts = sparse.vstack([kept, corpus.to_csr()], format="csr")
+        if self._start_counts.sum() < _START_GROWTH * self._n_start:
+            return False
+        self._n_start = self._start_counts.sum()
+        return True
+
+    def _token_data(self, corpus):
+        """The documents as chains are bound to them, with those that they start from."""
+        start = getattr(self, "_start_counts", None)
+        if start is not None:
+            start = TokenData(Corpus.from_counts(start), *self._token_args)
+        return TokenData(corpus, *self._token_args, self._threads_per_chain(), start)
 
     def _refuse_other_chains(self, sampler):
         """Raise where the chains at hand cannot go on with the parameters as they are now."""

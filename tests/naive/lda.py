@@ -81,7 +81,7 @@ def draw_assignments(docs, phi, blocks, alpha, seed, z, n_burn=0, n_keep=1, fres
     """Sweeps over ``docs``, a list of (document, [(place of token, word, weight), ...]).
 
     ``z`` is changed in place where assignments are stored. Returns the change of the counts (n_words, n_topics) (or,
-    if fresh, their sum over the kept sweeps) and the documents' counts over the kept sweeps, or the last.
+    if fresh, their sum over the kept sweeps) and the documents' counts after the last sweep.
     """
     n_topics = phi.shape[1]
     counts = np.zeros(phi.shape)
@@ -105,11 +105,10 @@ def draw_assignments(docs, phi, blocks, alpha, seed, z, n_burn=0, n_keep=1, fres
             if fresh and sweep >= n_burn:
                 for i, w, weight in tokens:
                     counts[w, z[i]] += weight
-                doc_counts[b] += present.weight
         if not fresh:
             for i, w, weight in tokens:
                 counts[w, z[i]] += weight
-            doc_counts[b] = present.weight
+        doc_counts[b] = present.weight
     return counts, doc_counts
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, chains
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic import _stream
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -59,6 +60,45 @@ def test_a_stream_is_the_same_each_time_and_for_any_n_jobs_and_after_a_file(plan
     assert_same_draws(model, looked)
 
 
+def test_a_young_stream_begins_anew_from_all_its_documents_until_they_are_many(planted, monkeypatch):
+    X, test = planted
+    monkeypatch.setattr(_stream, "START_TOKENS", X[:400].sum())
+    model, begun, last, expected = BayesianLDA(**PARAMS, batch_size=20), [], 0, []
+    for start in range(0, 800, 40):
+        topics = None if start == 0 else model.components_.copy()
+        model.partial_fit(X[start : start + 40])
+        steps = np.array(model._chains[0].kept_steps)
+        begun.append(steps[0] == 2 * len(begun) + 1)
+        if begun[-1]:
+            assert len(steps) == 2  # draws from before do not count
+            assert (model._start_counts != X[: start + 40]).nnz == 0
+        if start >= 120:  # the topics keep their numbers
+            distance = np.sqrt(((np.sqrt(topics)[:, None] - np.sqrt(model.components_)[None]) ** 2).sum(axis=2))
+            np.testing.assert_array_equal(distance.argmin(axis=1), np.arange(4))
+        tokens = X[: start + 40].sum()
+        expected.append(tokens >= 1.25 * last and start <= 400)
+        last = tokens if expected[-1] else last
+    assert begun == expected and sum(begun) >= 7
+    assert model._start_counts is None
+    at_once = BayesianLDA(**PARAMS, n_iter=60).fit(X[:800]).perplexity(test)
+    assert model.perplexity(test) < 1.06 * at_once
+
+
+def test_one_block_larger_than_a_start_needs_is_not_kept(planted, monkeypatch):
+    X = planted[0]
+    monkeypatch.setattr(_stream, "START_TOKENS", X[:300].sum())
+    model = BayesianLDA(**PARAMS).partial_fit(X[:400])
+    assert model._start_counts is None
+    assert not model.partial_fit(X[400:500])._chains[0].begins_anew
+    assert BayesianLDA(**PARAMS).fit(X[:100]).partial_fit(X[100:200])._start_counts is None
+
+
+def test_what_a_document_prior_learns_from_fresh_assignments_is_that_of_one_draw(planted):
+    # Of a mean of draws it would be spread over more topics: 0.26 to 0.28 each here, where the truth is 0.2.
+    model = BayesianLDA(**{**PARAMS, "doc_topic_prior": "auto"}, assignments="fresh", n_iter=150).fit(planted[0][:1000])
+    assert np.all(np.abs(model.doc_topic_prior_ / 0.2 - 1.0) < 0.25)
+
+
 def test_an_interrupted_block_is_resumed(planted):
     X = planted[0][:400]
     model = BayesianLDA(**PARAMS, batch_size=20).partial_fit(X[:200])
@@ -89,7 +129,7 @@ def test_partial_fit_goes_on_after_fit(case, planted):
 def test_a_stream_longer_than_the_buffer_keeps_evenly_spaced_late_draws(planted, monkeypatch):
     X = planted[0]
     monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 7)
-    model = BayesianLDA(**PARAMS, batch_size=20)
+    model = BayesianLDA(**PARAMS, batch_size=20, init="random")  # which never begins anew
     for n_blocks in range(1, 60):
         model.partial_fit(X[20 * n_blocks : 20 * n_blocks + 20])
         chain = model._chains[0]

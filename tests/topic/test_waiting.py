@@ -6,7 +6,8 @@ from scipy import special
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
-from sk_sgmcmc.topic._chain import TokenData, TopicChain
+from sk_sgmcmc.topic._chain import TopicChain
+from sk_sgmcmc.topic._tokens import TokenData
 from sk_sgmcmc.topic._waiting import MAX_STEP, WaitingTopics
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores

@@ -150,7 +150,8 @@ def draw_assignments(
     counts : ndarray of shape (n_active, n_topics)
         Changed in place.
     doc_counts : ndarray of shape (n_batch, n_topics)
-        Set to the documents' counts summed over the kept sweeps (last sweep if stored).
+        Set to the documents' counts after the last sweep: one draw, since a mean of draws is spread over more topics
+        than any of them.
     """
     n_topics = phi.shape[1]
     n_blocks = prior_blocks.shape[1] - 1
@@ -237,13 +238,8 @@ def draw_assignments(
                     n += 1
                 else:
                     mass_of[j] += weight
-            if sweep >= n_burn and not stored:
-                for j in range(n):
-                    doc_counts[b, topic[j]] += mass_of[j]
-        if stored:
-            for j in range(n):
-                doc_counts[b, topic[j]] = mass_of[j]
         for j in range(n):
+            doc_counts[b, topic[j]] = mass_of[j]
             place[topic[j]] = -1
     return OK
 
