@@ -256,15 +256,14 @@ def column_sums(theta, rows):
     return total
 
 
-@kernel(F2(read_only(F8, 2, "A"), F2_IN, I1_IN))
-def waiting_shape(prior, counts, rows):
-    """prior[rows] + counts[rows], (n_active, n_columns); ``counts`` may have no rows, and then counts nothing."""
-    shape = np.empty((rows.shape[0], prior.shape[1]))
+@kernel(I8(read_only(F8, 2, "A"), F2_IN, I1_IN, F2))
+def waiting_shape(prior, counts, rows, shape):
+    """Write prior[rows] + counts[rows] (n_active, n_columns); ``counts`` may have no rows, and then counts nothing."""
     counted = counts.shape[0] > 0
     for i in range(rows.shape[0]):
         for k in range(prior.shape[1]):
             shape[i, k] = prior[rows[i], k] + (counts[rows[i], k] if counted else 0.0)
-    return shape
+    return OK
 
 
 @kernel(F1(F2, I1_IN, F2_IN))

@@ -8,7 +8,7 @@ from ..chains import TINY, Chain
 from ..metrics import align_topics
 from ._collapsed import CollapsedSweeps, fitted_doc_prior
 from ._start import soft_start
-from ._waiting import WaitingTopics
+from ._waiting import WaitingTopics, in_blocks
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
@@ -42,6 +42,7 @@ class TopicChain(Chain):
     """
 
     _unpickled = ("data", "_slot", "_active", "_pool")
+    _pool = None
     begins_anew = False  # whether the next step is to be made from another start
 
     def __init__(
@@ -228,7 +229,7 @@ class TopicChain(Chain):
         data, topics = self.data, self.topics
         n_active = lda.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
-        cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng)
+        cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
         counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
         lda.clear_active(rows, self._slot)
         if self.learn_doc_topic_prior and not self.stored and self.step < self.plan.n_burn:
@@ -261,14 +262,31 @@ class TopicChain(Chain):
         from ..kernels.simplex import waiting_shape
 
         counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
-        return waiting_shape(self.topic_word_prior, counts, rows)
+        shape = np.empty((rows.size, self.n_topics))
+
+        def work(_, start, stop):
+            waiting_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
+
+        in_blocks(work, *shape.shape, self._threads())
+        return shape
+
+    def _threads(self):
+        """The chain's threads; None where it has one."""
+        if self._pool is None and self.data is not None and self.data.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.data.n_threads)
+        return self._pool
 
     def _tables(self, cells, rows, total):
         from ..kernels.signals.lda import BLOCK, topic_tables
 
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
         prior_blocks = np.empty((rows.size, -(-self.n_topics // BLOCK) + 1), dtype=np.float32)
-        topic_tables(cells, rows, total, self.doc_topic_prior, phi, prior_blocks)
+
+        def work(_, start, stop):
+            part = slice(start, stop)
+            topic_tables(cells, rows[part], total, self.doc_topic_prior, phi[part], prior_blocks[part])
+
+        in_blocks(work, *phi.shape, self._threads())
         return phi, prior_blocks
 
     def _assign(self, docs, phi, prior_blocks):
@@ -292,13 +310,11 @@ class TopicChain(Chain):
         n_threads = min(data.n_threads, docs.size // _MIN_DOCS_PER_THREAD)
         if n_threads <= 1:
             return work(0, docs.size), doc_counts
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(data.n_threads)
         # Cut by tokens, not by documents, so that threads end together.
         tokens = np.cumsum(data.token_ptr[docs + 1] - data.token_ptr[docs])
         cuts = np.searchsorted(tokens, tokens[-1] * np.arange(1, n_threads) / n_threads)
         cuts = [0, *cuts.tolist(), docs.size]
-        parts = list(self._pool.map(work, cuts[:-1], cuts[1:]))
+        parts = list(self._threads().map(work, cuts[:-1], cuts[1:]))
         for part in parts[1:]:
             parts[0] += part
         return parts[0], doc_counts

@@ -11,6 +11,25 @@ MAX_STEP = 750.0
 FLOOR = 1e-12
 
 
+# Rows are drawn in blocks of about so many cells, each block with a stream of its own, so that threads can share them.
+_CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
+
+
+def in_blocks(work, n_rows, width, pool=None):
+    """Call ``work(block, start, stop)`` for blocks of rows, in the threads of ``pool`` where there is one.
+
+    The blocks do not depend on the threads.
+    """
+    n_blocks = n_blocks_of(n_rows, width)
+    cuts = [n_rows * i // n_blocks for i in range(n_blocks + 1)]
+    list((pool.map if pool is not None and n_blocks > 1 else map)(work, range(n_blocks), cuts[:-1], cuts[1:]))
+
+
+def n_blocks_of(n_rows, width):
+    """Number of blocks that `in_blocks` makes of a matrix."""
+    return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
+
+
 class WaitingTopics:
     """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
 
@@ -67,7 +86,7 @@ class WaitingTopics:
         self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
 
-    def wake(self, rows, shape, hyper, rng, floor=FLOOR):
+    def wake(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
         """Bring ``rows`` up to date.
 
         Parameters
@@ -80,6 +99,8 @@ class WaitingTopics:
         rng : Generator
         floor : float or None
             Cells that are sure to fall below it need not be drawn; None draws them all.
+        pool : ThreadPoolExecutor or None
+            Threads to draw in; changes no draw.
 
         Returns
         -------
@@ -103,7 +124,18 @@ class WaitingTopics:
             asleep = np.maximum(self.mass - woken, 0.0)
         advance, _ = self.sampler._kernels("simplex")
         numbers = hyper if floor is None else np.array([hyper[0], floor])
-        advance(self.theta, self.aux, self.scalars, shape, elapsed, numbers, rows, rng)
+        n_blocks = n_blocks_of(*shape.shape)
+        streams = (
+            [rng]
+            if n_blocks == 1
+            else [np.random.Generator(np.random.PCG64(s)) for s in rng.integers(2**62, size=n_blocks)]
+        )
+
+        def bring(i, start, stop):
+            part = slice(start, stop)
+            advance(self.theta, self.aux, self.scalars, shape[part], elapsed[part], numbers, rows[part], streams[i])
+
+        in_blocks(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
         self._asleep, self._awake = asleep, column_sums(self.theta, rows)
         return self.theta, asleep + self._awake

@@ -11,6 +11,7 @@ from sk_sgmcmc import BayesianLDA, chains
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import align_draws, align_topics, document_completion, hellinger_distances, split_tokens
 from sk_sgmcmc.samplers import SCIR
+from tests.common.compare import assert_same_draws
 from tests.common.instances import LDA
 from tests.conftest import importorskip
 
@@ -340,3 +341,10 @@ def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):
     table = fitted.top_words(4, interval=0.9)
     assert type(table).__name__ == "Bunch" and list(table.rank[:5]) == [1, 2, 3, 4, 1]
     assert set(table) == {"topic", "rank", "word", "probability", "low", "high", "top_probability"}
+
+
+def test_topics_of_many_cells_are_the_same_for_any_n_jobs():
+    # Enough cells to be drawn in blocks, which threads share.
+    X = make_lda(200, 1500, 5, document_length=60, random_state=0).counts
+    one, three = (BayesianLDA(120, n_iter=6, burn_in=2, init="random", n_jobs=n, random_state=0).fit(X) for n in (1, 3))
+    assert_same_draws(one, three)
