@@ -1,17 +1,20 @@
 """Words that wait: the law of each is exact, and the normaliser is close to the sum of all, never a stale sum."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import special
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
+from sk_sgmcmc.topic import _waiting
 from sk_sgmcmc.topic._chain import TopicChain
 from sk_sgmcmc.topic._tokens import TokenData
 from sk_sgmcmc.topic._waiting import MAX_STEP, WaitingTopics
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
-from tests.tiny_lda import make_chain, statistics
+from tests.tiny_lda import batch_means, make_chain, statistics
 
 N_WORDS = 6
 
@@ -39,8 +42,9 @@ def columns_of_shapes():
     return np.repeat(np.array([0.05, 0.3, 1.0, 2.0, 5.0, 20.0])[:, None], N_BATCHES, axis=1)
 
 
-@pytest.mark.parametrize("h", [0.1, 0.7, MAX_STEP])
-def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, global_random_seed):
+@pytest.mark.parametrize("h, cells_per_block", [(0.1, 2**16), (0.7, 2**16), (MAX_STEP, 2**16), (0.7, 2 * N_BATCHES)])
+def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, cells_per_block, global_random_seed, monkeypatch):
+    monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", cells_per_block)
     rng = np.random.default_rng(global_random_seed)
     shape = columns_of_shapes()
     topics = waiting(h, shape, rng)
@@ -58,6 +62,21 @@ def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, global_random_se
     values = np.concatenate([sums / times, squares / times, logs / times]).T
     exact = np.concatenate([a, a * (a + 1), special.digamma(a)])
     assert np.abs(z_scores(values, exact)).max() < THRESHOLD
+
+
+def test_blocks_of_rows_are_drawn_alike_in_threads_and_from_streams_that_differ(monkeypatch):
+    monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", 2 * N_BATCHES)
+    shape = np.full((6, N_BATCHES), 3.0)
+    start, rows = waiting(MAX_STEP, shape, np.random.default_rng(0)), np.arange(6)
+    start.now += MAX_STEP
+    drawn = []
+    with ThreadPoolExecutor(3) as pool:
+        for threads in (None, pool):
+            topics, rng = start.copy(), np.random.default_rng(1)
+            topics.wake(rows, shape, np.array([MAX_STEP]), rng, pool=threads)
+            drawn.append(topics.theta)
+    np.testing.assert_array_equal(*drawn)
+    assert np.unique(drawn[0]).size == drawn[0].size and not np.any(drawn[0] == start.theta)
 
 
 def test_rows_woken_without_being_brought_up_to_date_are_rejected(global_random_seed):
@@ -150,6 +169,13 @@ class AllRows(TopicChain):
         return super()._tables(cells, rows, self.topics.theta.sum(axis=0))
 
 
+class StaleSum(TopicChain):
+    """Broken: divides by the sum of the words as they are, those that wait out of date."""
+
+    def _tables(self, cells, rows, total):
+        return super()._tables(cells, rows, cells.sum(axis=0))
+
+
 class Recording(TopicChain):
     """Keeps, at every step, the normaliser in use and the stale one over the true sum."""
 
@@ -195,8 +221,40 @@ def tiny_values(make, seed, n_steps=7000):
     return values[: len(values) // N_BATCHES * N_BATCHES].reshape(N_BATCHES, -1, values.shape[1]).mean(axis=1)
 
 
+def largest_difference(one, other):
+    """Largest z-score of the difference of two chains' means."""
+    error = np.sqrt((one.var(axis=0, ddof=1) + other.var(axis=0, ddof=1)) / N_BATCHES)
+    return np.abs((one.mean(axis=0) - other.mean(axis=0)) / error).max()
+
+
 def test_lazy_chain_agrees_with_its_twin_of_all_rows_in_means_and_squares(global_random_seed):
     lazy, every = (tiny_values(make, global_random_seed) for make in (TopicChain, AllRows))
-    difference = lazy.mean(axis=0) - every.mean(axis=0)
-    error = np.sqrt((lazy.var(axis=0, ddof=1) + every.var(axis=0, ddof=1)) / N_BATCHES)
-    assert np.abs(difference / error).max() < THRESHOLD
+    assert largest_difference(lazy, every) < THRESHOLD
+
+
+def contested_values(make, seed, n_steps=3000, n_rare=40):
+    """Probabilities, and their squares, of a word that two topics contest, one of which has mostly words that wait.
+
+    A factor that all topics have in common drops out of assignments, so a stale sum shows only where it is staler in
+    one topic than in another. Word 0 is the first topic's alone, the last ``n_rare`` are the second's; each document
+    holds two of these, which then wait until their document comes again.
+    """
+    counts = np.zeros((n_rare // 2, 2 + n_rare), dtype=int)
+    counts[:, :2] = 3, 10
+    counts[:, 2:] = 5 * np.repeat(np.eye(n_rare // 2, dtype=int), 2, axis=1)
+    beta = np.full((2 + n_rare, 2), [1e-3, 0.5])
+    beta[:2] = [1.0, 1e-3], [50.0, 50.0]
+    chain = make_chain(
+        seed, 1.0, n_steps, counts=counts, alpha=np.array([2.0, 2.0]), beta=beta, stored=False, n_batch=1,
+        n_sweeps=(2, 1), make=make, thin=2, burn_in=100,
+    )  # fmt: skip
+    contested = chain.run(n_steps).draws()["components"][:, :, 1].astype(float)
+    return batch_means(np.hstack([contested, contested**2]), N_BATCHES)
+
+
+def test_a_stale_sum_is_rejected_by_the_law_of_the_topics_and_the_waiting_mass_is_not(global_random_seed):
+    every, lazy, stale = (
+        contested_values(make, 3 * global_random_seed + i) for i, make in enumerate((AllRows, TopicChain, StaleSum))
+    )
+    assert largest_difference(lazy, every) < THRESHOLD
+    assert largest_difference(stale, every) > 1.3 * THRESHOLD
