@@ -134,7 +134,7 @@ class BaseSGMCMC(BaseEstimator):
         Parameters
         ----------
         X : same type and content as given to ``fit``
-            The data: a saved estimator holds none.
+            The data: a saved estimator holds none, but for a young stream of a topic model.
         y : same as given to ``fit``, default=None
 
         Returns
