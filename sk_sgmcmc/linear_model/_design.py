@@ -199,20 +199,24 @@ class DiagonalDesign:
     """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
 
     Parameters as for `Design`, with a prior of diagonal precision. The state lies column by column: a column's classes
-    are neighbours.
+    are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the Hessian
+    gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
 
     Attributes
     ----------
     mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``.
+        Coefficients are ``mode + whitener * theta``, intercepts ``mode + root @ theta`` less ``centre . (whitener *
+        theta)``.
+    centre, root : (n_features, n_rows), (n_rows, n_rows)
     """
 
     def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
-        rows = self.rows(X)
+        rows, d = self.rows(X), X.shape[1]
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        largest = self._curvature(rows, weight, 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2)
-        unit = 1.0 / np.sqrt(largest + precision)
+        most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
+        square, _, total = rows.second_moments(np.full((weight.size, n_rows), most) * weight[:, None])
+        unit = 1.0 / np.sqrt(np.append(square, total)[: mean.size] + precision)
 
         def negative(u):
             b = mean + unit * u
@@ -225,14 +229,31 @@ class DiagonalDesign:
         found = optimize.minimize(negative, np.zeros(mean.size), jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x
         r, p = residuals(y, weight, self.eta(rows))
-        hessian = self._curvature(rows, weight, p * (1.0 - p)) + precision
+        square, each, total = rows.second_moments(weight[:, None] * p * (1.0 - p))
+        self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
+        # About the centre; rounding must not make it negative.
+        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[: d * n_rows]
+        if fit_intercept:
+            last = precision[d * n_rows :]
+            hessian += (self.centre**2 * last).ravel()
+            # All of the intercepts' Hessian: what is added to all classes alike, only the wide prior holds.
+            block = np.diag(total + last)
+            if n_rows > 1:
+                block = np.diag((weight @ p) + last) - (p.T * weight) @ p
+            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_rows), lower=True).T
+            hessian = np.append(hessian, np.ones(n_rows))
         self.whitener = 1.0 / np.sqrt(hessian)
-        self._linear = -self.whitener * precision * (self.mode - mean)
+        self._precision = precision
+        pull = -precision * (self.mode - mean)
         if control_variates:
-            self._linear += self.whitener * rows.pull(r).T.ravel()
-        self._quadratic = self.whitener**2 * precision
-        back = (each.reshape(-1, n_rows).T.ravel() for each in (self.mode, hessian))
-        self.summary = Quadratic(*back)
+            pull += rows.pull(r).T.ravel()
+        if fit_intercept:
+            pull[: d * n_rows] -= (self.centre * pull[d * n_rows :]).ravel()
+        self._linear = self.whitener * pull
+        if fit_intercept:
+            self._linear[d * n_rows :] = self.root.T @ pull[d * n_rows :]
+        square = np.append(square.ravel(), total)[: mean.size] + precision
+        self.summary = Quadratic(*(each.reshape(-1, n_rows).T.ravel() for each in (self.mode, square)))
 
     def rows(self, X):
         """The rows, whose columns are as given."""
@@ -242,7 +263,10 @@ class DiagonalDesign:
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
         head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
-        return np.concatenate([np.array(head, dtype=float), self._linear, self._quadratic, self.whitener])
+        parts = [np.array(head, dtype=float), self._linear, self._precision, self.whitener]
+        if self.fit_intercept:
+            parts += [self.centre.ravel(), self.root.ravel()]
+        return np.concatenate(parts)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -251,20 +275,24 @@ class DiagonalDesign:
     def _by_column(self, vector):
         return vector.reshape(self.n_rows, -1).T.ravel()
 
-    def _curvature(self, rows, weight, c):
-        """Diagonal of the likelihood's part of the Hessian, where a row's is ``c`` for each class, or (n, n_rows)."""
-        return rows.gram_diagonal(weight[:, None] * np.broadcast_to(c, (weight.size, self.n_rows))).ravel()
-
     def coefficients(self, theta):
         """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""
-        b = theta * self.whitener.astype(theta.dtype)
-        b += self.mode.astype(theta.dtype)
-        b = b.reshape(*theta.shape[:-1], -1, self.n_rows)
+        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_rows)
+        mode = self.mode.reshape(-1, self.n_rows)
         if not self.fit_intercept:
+            b += mode.astype(b.dtype)
             return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
-        return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), b[..., -1, :].astype(np.float64)
+        intercept = mode[-1] + b[..., -1, :] @ self.root.T
+        # One class at a time: numpy would make a copy of all draws in float64.
+        for k in range(self.n_rows):
+            intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
+        b += mode.astype(b.dtype)
+        return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
 
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
-        return (self._by_column(b.ravel()) - self.mode) / self.whitener
+        delta = b.T - self.mode.reshape(-1, self.n_rows)
+        if self.fit_intercept:
+            delta[-1] = linalg.solve(self.root, delta[-1] + (self.centre * delta[:-1]).sum(axis=0))
+        return delta.ravel() / self.whitener

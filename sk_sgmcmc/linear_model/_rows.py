@@ -80,10 +80,9 @@ class SparseRows:
         last = (column - total * self.shift) / self.scale
         return np.block([[G, last[:, None]], [last[None], np.array([[total]])]])
 
-    def gram_diagonal(self, C):
-        """Diagonals of `gram` for each column of C, (width, n_rows), for columns that are not shifted."""
-        square = self._T.multiply(self._T) @ C
-        return np.vstack([square, C.sum(axis=0)]) if self.intercept else square
+    def second_moments(self, C):
+        """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""
+        return self._T.multiply(self._T) @ C, self._T @ C, C.sum(axis=0)
 
 
 def packed(X, outputs, weight, params, signal, n_batch, with_replacement):

@@ -1,11 +1,17 @@
 """Gradients of Bayesian logistic regression, dense or sparse rows, with or without control variates.
 
-With mode b, whitener T (T T^T the inverse Hessian at the mode, or its diagonal) and coordinates theta, the
-coefficients are b + T theta. ``params`` is a head of `HEAD` numbers (D, the order of the control variates or 0,
-whether T is a diagonal, whether the log density is wanted, whether sparse rows have an intercept), then offset (D), quadratic matrix A and T, each (D, D) or a diagonal
-(D), and of sparse rows the entries. With control variates of second order the log posterior is
+With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
+`HEAD` numbers (D, the order of the control variates or 0, whether T is a diagonal, whether the log density is wanted,
+whether sparse rows have an intercept), then
+
+* for a full T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T (D, D);
+* for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
+  T (D), and where there is an intercept the point c (columns x classes) that it is meant at, and a whitener R (classes
+  x classes) of its own: the intercepts of the columns as given are b_0 + R theta_0 - c . delta;
+
+and then the entries of sparse rows. With control variates of second order the log posterior is
 offset . theta - |theta|^2 / 2 plus what the likelihood has beyond its second order at the mode, and only that is
-estimated from the minibatch. Else A is the prior's precision in whitened coordinates, and what the likelihood has
+estimated from the minibatch. Else the prior's quadratic stands in place of |theta|^2 / 2, and what the likelihood has
 beyond its first order is estimated, or the whole of it.
 
 ``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode; for two classes then come the
@@ -39,12 +45,21 @@ def dot(x, b, begin, n):
 
 
 @helper(fast_sums=True)
-def unwhiten(theta, params, D, delta):
-    """delta = T theta."""
+def unwhiten(theta, params, D, K, delta):
+    """delta = T theta; K predictors, which matters for a diagonal."""
     if params[DIAGONAL] != 0.0:
-        lo = HEAD + 2 * D
+        lo, point = HEAD + 2 * D, HEAD + 3 * D
         for i in range(D):
             delta[i] = params[lo + i] * theta[i, 0]
+        if params[ONES] != 0.0:
+            root = point + D - K
+            for k in range(K):
+                delta[D - K + k] = 0.0
+                for i in range(K):
+                    delta[D - K + k] += params[root + k * K + i] * theta[D - K + i, 0]
+            for j in range(0, D - K, K):
+                for k in range(K):
+                    delta[D - K + k] -= params[point + j + k] * delta[j + k]
         return
     lo = HEAD + D + D * D
     for i in range(D):
@@ -55,27 +70,46 @@ def unwhiten(theta, params, D, delta):
 
 
 @helper(fast_sums=True)
+def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
+    """signal = offset + T^T (scale pull - P delta), P the prior's precision; overwrites ``pull``.
+
+    Returns offset . theta - delta P delta / 2.
+    """
+    value = 0.0
+    prior, lo, point = HEAD + D, HEAD + 2 * D, HEAD + 3 * D
+    for i in range(D):
+        a = params[prior + i] * delta[i]
+        value += params[HEAD + i] * theta[i, 0] - 0.5 * a * delta[i]
+        pull[i] = scale * pull[i] - a
+    if params[ONES] != 0.0:
+        for j in range(0, D - K, K):
+            for k in range(K):
+                pull[j + k] -= params[point + j + k] * pull[D - K + k]
+    for i in range(D):
+        signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
+    if params[ONES] != 0.0:
+        root = point + D - K
+        for k in range(K):
+            signal[D - K + k, 0] = params[HEAD + D - K + k]
+            for i in range(K):
+                signal[D - K + k, 0] += params[root + i * K + k] * pull[D - K + i]
+    return value
+
+
+@helper(fast_sums=True)
 def assemble(theta, params, D, scale, pull, signal):
     """signal = offset - A theta + scale T^T pull; returns offset . theta - theta . A theta / 2."""
     value = 0.0
     whole = params[CONTROL] == SECOND_ORDER
-    diagonal = params[DIAGONAL] != 0.0
     for i in range(D):
         if whole:
             a = theta[i, 0]
-        elif diagonal:
-            a = params[HEAD + D + i] * theta[i, 0]
         else:
             a = 0.0
             for j in range(D):
                 a += params[HEAD + D + i * D + j] * theta[j, 0]
         signal[i, 0] = params[HEAD + i] - a
         value += (params[HEAD + i] - 0.5 * a) * theta[i, 0]
-    if diagonal:
-        lo = HEAD + 2 * D
-        for i in range(D):
-            signal[i, 0] += scale * params[lo + i] * pull[i]
-        return value
     lo = HEAD + D + D * D
     for j in range(D):
         c = scale * pull[j]
@@ -85,9 +119,12 @@ def assemble(theta, params, D, scale, pull, signal):
 
 
 @helper
-def finish(theta, params, D, scale, pull, rest, signal, extra):
+def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
     """Gradient and log density from the sums over the minibatch; the status."""
-    value = assemble(theta, params, D, scale, pull, signal)
+    if params[DIAGONAL] != 0.0:
+        value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
+    else:
+        value = assemble(theta, params, D, scale, pull, signal)
     # Where the log density is not wanted, this still tells whether all is finite.
     extra[0] = value + scale * rest
     check = extra[0]
@@ -168,14 +205,14 @@ def binary(theta, X, y, weight, params, scale, signal, extra):
     D = theta.shape[0]
     delta, pull = np.empty(D), np.zeros(D)
     e, r = np.empty(_BLOCK), np.empty(_BLOCK)
-    unwhiten(theta, params, D, delta)
+    unwhiten(theta, params, D, 1, delta)
     rest = 0.0
     for lo in range(0, X.shape[0], _BLOCK):
         m = min(_BLOCK, X.shape[0] - lo)
         predict_dense(X, lo, m, delta, e)
         rest += binary_residuals(e, y, weight, lo, m, params, r)
         pull_dense(r, X, lo, m, pull)
-    return finish(theta, params, D, scale, pull, rest, signal, extra)
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
 
 
 @kernel(DENSE_SIGNAL)
@@ -184,7 +221,7 @@ def sparse_binary(theta, X, y, weight, params, scale, signal, extra):
     D = theta.shape[0]
     delta, pull = np.empty(D), np.zeros(D)
     e, r = np.empty(_BLOCK), np.empty(_BLOCK)
-    unwhiten(theta, params, D, delta)
+    unwhiten(theta, params, D, 1, delta)
     ones = params[ONES] != 0.0
     rest = 0.0
     for lo in range(0, X.shape[0], _BLOCK):
@@ -200,7 +237,7 @@ def sparse_binary(theta, X, y, weight, params, scale, signal, extra):
                 pull[int(params[at + 1])] += r[i] * params[at]
             if ones:
                 pull[D - 1] += r[i]
-    return finish(theta, params, D, scale, pull, rest, signal, extra)
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
 
 
 # ------------------------------------------------------------------------------------------------ several classes
@@ -259,7 +296,7 @@ def multinomial(theta, X, y, weight, params, scale, signal, extra):
     K = D // m
     delta, pull = np.empty(D), np.zeros(D)
     e, p, p0 = np.empty(K), np.empty(K), np.empty(K)
-    unwhiten(theta, params, D, delta)
+    unwhiten(theta, params, D, K, delta)
     rest = 0.0
     for n in range(X.shape[0]):
         for k in range(K):
@@ -268,7 +305,7 @@ def multinomial(theta, X, y, weight, params, scale, signal, extra):
         for k in range(K):
             for j in range(m):
                 pull[k * m + j] += p[k] * X[n, j]
-    return finish(theta, params, D, scale, pull, rest, signal, extra)
+    return finish(theta, params, D, K, scale, delta, pull, rest, signal, extra)
 
 
 @kernel(DENSE_SIGNAL)
@@ -278,7 +315,7 @@ def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
     K = y.shape[1] - 1
     delta, pull = np.empty(D), np.zeros(D)
     e, p, p0 = np.empty(K), np.empty(K), np.empty(K)
-    unwhiten(theta, params, D, delta)
+    unwhiten(theta, params, D, K, delta)
     ones = params[ONES] != 0.0
     rest = 0.0
     for n in range(X.shape[0]):
@@ -297,4 +334,4 @@ def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
         if ones:
             for k in range(K):
                 pull[D - K + k] += p[k]
-    return finish(theta, params, D, scale, pull, rest, signal, extra)
+    return finish(theta, params, D, K, scale, delta, pull, rest, signal, extra)
