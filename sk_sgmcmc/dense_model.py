@@ -23,6 +23,7 @@ _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
 _NOISE = 0.05  # share of a variance that minibatches may add
 _R_HAT = 1.1
+_COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode leads to expect
 
 
 class BaseDenseSGMCMC(BaseSGMCMC):
@@ -116,7 +117,10 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return {name: value[:, chosen] for name, value in samples.items()}
 
     def _kept_theta(self, chains):
-        """Draws of all chains, (n_chains, n_kept, n_entries), with a warning where chains disagree."""
+        """Draws of all chains, (n_chains, n_kept, n_entries).
+
+        Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
+        """
         report_state(self.sampler_, chains)
         n = min(max(1, chain.n_kept) for chain in chains)
         theta = np.stack([chain.draws()["theta"][:n, :, 0] for chain in chains])
@@ -126,6 +130,16 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 warn_user(
                     f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
                     f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
+                    ConvergenceWarning,
+                )
+        if n >= 20:
+            expected = np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+            spread = np.median(theta.std(axis=1)) / expected
+            if spread < _COLLAPSED:
+                warn_user(
+                    f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
+                    f"standard deviation that the curvature leads to expect. Use a larger n_iter than "
+                    f"{chains[0].step}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}.",
                     ConvergenceWarning,
                 )
         return theta

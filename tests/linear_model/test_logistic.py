@@ -1,5 +1,7 @@
 """BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,9 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc.linear_model import _logistic
 from sk_sgmcmc.linear_model._design import Design, DiagonalDesign, independent_prior
 from sk_sgmcmc.samplers import HMC
 from sk_sgmcmc.tuning import DenseGradient
+from tests.common.compare import StopAt
 from tests.common.instances import classes
 from tests.conftest import importorskip
 
@@ -199,6 +203,62 @@ def test_table_of_coefficients():
     np.testing.assert_allclose(table["mean"][1:], model.coef_[0])
     assert np.all(table["low"] < table["high"]) and np.all(table["ess"] > 200)
     assert len(BayesianLogisticRegression(fit_intercept=False, n_iter=20).fit(X, y).coef_table()["mean"]) == 5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sparse_rows_have_the_law_of_dense_ones(n_classes):
+    X, y = classes(n_classes)
+    X, y = np.tile(some_zeros(X), (3, 1)), np.tile(y, 3)
+    X[:, 4] *= np.arange(len(X)) % 9 == 0  # few entries in all, so that rows are read as sparse ones
+    X[:, 3] = 0.0
+    args = {"random_state": 0, "n_iter": 1000, "batch_size": 90}
+    dense = BayesianLogisticRegression(**args).fit(X, y)
+    model = BayesianLogisticRegression(**args).fit(sparse.csr_array(X), y)
+    assert model._chains[0].data[0].X.shape[1] == 2  # places of entries
+    sd = dense.samples_["coef"].std(axis=(0, 1))
+    assert np.all(np.abs(model.coef_ - dense.coef_) < 0.5 * sd)
+    assert np.all(np.abs(np.log(model.samples_["coef"].std(axis=(0, 1)) / sd)) < 0.35)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_wide_model_has_the_law_of_the_exact_one(n_classes, monkeypatch):
+    X, y = classes(n_classes)
+    X = some_zeros(np.tile(X, (2, 1))) + np.array([0.5, 0.0, 0.0, 0.0, 0.0])  # a column of one sign
+    y = np.tile(y, 2)
+    exact = BayesianLogisticRegression(sampler=HMC(n_leapfrog=5), n_iter=6000, thin=1, random_state=1).fit(X, y)
+    monkeypatch.setattr(_logistic, "MAX_ENTRIES", 4)
+    model = BayesianLogisticRegression(random_state=0, n_iter=20_000).fit(sparse.csr_matrix(X), y)
+    assert model._design.whitener.ndim == 1
+    for name in ("coef", "intercept"):
+        ours, theirs = model._all_samples[name][0], exact._all_samples[name][0]
+        if name == "intercept":  # what is added to all classes alike is known to no one
+            ours, theirs = (part - part.mean(axis=-1, keepdims=True) * (n_classes > 2) for part in (ours, theirs))
+        sd = theirs.std(axis=0)
+        assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 0.3 * sd)
+        assert np.all(np.abs(np.log(ours.std(axis=0) / sd)) < 0.2)
+
+
+def test_many_sparse_features():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 6000), density=0.01, rng=rng, format="csr")
+    y = np.asarray(X[:, :100].sum(axis=1) - X[:, 100:200].sum(axis=1)).ravel() > 0
+    model = BayesianLogisticRegression(n_iter=200, random_state=0).fit(X, y)
+    assert model.samples_["coef"].shape[2:] == (1, 6000)
+    other = LogisticRegression(tol=1e-10, max_iter=1000).fit(X, y)
+    mode = model._design.coefficients(np.zeros(6001))[0]
+    np.testing.assert_allclose(mode, other.coef_, atol=2e-3)
+    again = BayesianLogisticRegression(n_iter=200, random_state=0).fit(X.tocsc(), y)
+    np.testing.assert_array_equal(model.samples_["coef"], again.samples_["coef"])
+
+
+def test_resume_takes_weights():
+    X, y = classes(2)
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    whole = BayesianLogisticRegression(n_iter=60, random_state=0).fit(X, y, sample_weight=weight)
+    part = BayesianLogisticRegression(n_iter=60, random_state=0, callbacks=StopAt(20)).fit(X, y, sample_weight=weight)
+    assert part.n_iter_ == 20
+    again = pickle.loads(pickle.dumps(part)).resume(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(again.samples_["coef"], whole.samples_["coef"])
 
 
 @pytest.mark.real_data
