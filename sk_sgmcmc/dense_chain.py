@@ -10,6 +10,10 @@ from .chains import Chain, ChainDivergedError
 # Steps of the first piece of a run; later pieces are sized by the time the last one took.
 _FIRST_PIECE = 64
 _PIECE_SECONDS = 0.2
+# Minibatches whose order is drawn together.
+_STEPS_AHEAD = 1024
+# Entries of a state beyond which its draws are kept as float32.
+_WIDE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class DenseData:
         Rows of a minibatch.
     with_replacement : bool
         Draw each minibatch row by row instead of reading blocks of a shuffled copy.
+    in_random_order : bool
+        The rows are already in random order, and need not be shuffled.
     """
 
     X: np.ndarray
@@ -37,6 +43,7 @@ class DenseData:
     signal: object
     n_batch: int
     with_replacement: bool = False
+    in_random_order: bool = False
 
     @property
     def n_rows(self):
@@ -50,7 +57,7 @@ class DenseData:
         """
         X, y, weight = self.X, self.y, self.weight
         if self.n_batch < self.n_rows and not self.with_replacement:
-            order = rng.permutation(self.n_rows)
+            order = np.arange(self.n_rows) if self.in_random_order else rng.permutation(self.n_rows)
             order = np.concatenate([order, order[: self.n_batch]])
             X, y, weight = X[order], y[order], weight[order]
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
@@ -106,28 +113,37 @@ class DenseChain(Chain):
         n_ahead = self.starts.size
         while n_ahead < n:
             if dense.n_batch == dense.n_rows:
-                epoch = np.zeros(n, dtype=np.int64)
+                epochs = np.zeros(n, dtype=np.int64)
             else:
+                # A stream costs as much to make as several small steps, so short epochs share one.
                 rng = np.random.default_rng([self.order_seed, self.epoch])
-                self.epoch += 1
-                blocks = rng.permutation(dense.n_rows // dense.n_batch)
+                n_blocks = dense.n_rows // dense.n_batch
+                together = -(-_STEPS_AHEAD // n_blocks)
+                self.epoch += together
+                blocks = rng.permuted(np.tile(np.arange(n_blocks), (together, 1)), axis=1)
                 # The offset runs over the whole circle of rows, so each row is as likely as any other.
-                epoch = (rng.integers(dense.n_rows) + blocks * dense.n_batch) % dense.n_rows
-            ahead.append(epoch)
-            n_ahead += epoch.size
+                offsets = rng.integers(dense.n_rows, size=(together, 1))
+                epochs = ((offsets + blocks * dense.n_batch) % dense.n_rows).ravel()
+            ahead.append(epochs)
+            n_ahead += epochs.size
         self.starts = np.concatenate(ahead)
         starts, self.starts = self.starts[:n], self.starts[n:]
         return starts
 
     def _advance(self, until):
         if "theta" not in self.kept:
-            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape))
+            dtype = np.float32 if self.theta.size > _WIDE else np.float64
+            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
             if self._keeps_aux:
                 self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
-        status, made = self._call_runner(slots, self.sampler._hyper(self.step, self.step + n))
+        hypers = self.sampler._hyper(self.step, self.step + n)
+        if self.theta.size > _WIDE:
+            status, made = self._keep_rounded(slots, hypers)
+        else:
+            status, made = self._call_runner(slots, hypers, self.kept["theta"])
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
             raise ChainDivergedError(
@@ -143,11 +159,20 @@ class DenseChain(Chain):
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
 
-    def _call_runner(self, slots, hypers):
+    def _keep_rounded(self, slots, hypers):
+        """As `_call_runner`, with the draws of this piece rounded to float32 as they are kept."""
+        keeps = slots >= 0
+        piece = np.empty((int(keeps.sum()), *self.theta.shape))
+        status, made = self._call_runner(np.where(keeps, np.cumsum(keeps) - 1, -1), hypers, piece)
+        whole = slots[:made][keeps[:made]]
+        self.kept["theta"][whole] = piece[: whole.size]
+        return status, made
+
+    def _call_runner(self, slots, hypers, kept):
         """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
         from .kernels import runners
 
-        dense, kept = self.data[0], self.kept["theta"]
+        dense = self.data[0]
         kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
         first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))

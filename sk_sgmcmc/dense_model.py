@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .base import BaseSGMCMC
-from .chains import MAX_AUTO_DRAWS, DrawPlan
+from .chains import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from .dense_chain import DenseChain, report_state
 from .metrics import split_r_hat
 from .samplers.schedules import ConstantStep
@@ -15,11 +15,15 @@ from .utils._warnings import warn_user
 
 # With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
 MAX_DRAWS = 1000
+# The same of models with more than `_WIDE` coefficients.
+WIDE_DRAWS = 200
+_WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
 _NOISE = 0.05  # share of a variance that minibatches may add
 _R_HAT = 1.1
+_COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode leads to expect
 
 
 class BaseDenseSGMCMC(BaseSGMCMC):
@@ -30,8 +34,8 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
-    def _n_batch(self, sampler, n_rows, width):
-        """Rows of a minibatch, before the noise of gradients is looked at."""
+    def _n_batch(self, sampler, n_rows, width, n_entries):
+        """Rows of a minibatch, before the noise of gradients is looked at; ``width`` numbers are read for a row."""
         if isinstance(self.batch_size, Integral):
             if self.batch_size > n_rows:
                 raise ValueError(
@@ -39,13 +43,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                     'use batch_size="auto" or a smaller number.'
                 )
             return n_rows if sampler._full_batch else int(self.batch_size)
-        if sampler._full_batch or n_rows * width <= _CELLS_PER_STEP:
+        cells = max(_CELLS_PER_STEP, n_entries)
+        if sampler._full_batch or n_rows * width <= cells:
             return n_rows
-        return min(n_rows, max(100, _CELLS_PER_STEP // width))
+        return min(n_rows, max(100, int(cells // width)))
 
     def _tuned(self, sampler, make_dense, n_rows, width, n_entries):
         """The data with their batch size, the sampler resolved, and the number of steps."""
-        n_batch = self._n_batch(sampler, n_rows, width)
+        n_batch = self._n_batch(sampler, n_rows, width, n_entries)
         dense = make_dense(n_batch)
         rng = np.random.default_rng(0)
         gradient = DenseGradient(dense, (n_entries, 1))
@@ -57,7 +62,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         else:
             probe = gradient
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
-        largest = max(1.0, *(stiffness(probe, point, np.eye(n_entries), rng) for point in points))
+        largest = max(1.0, *(stiffness(probe, point, None, rng) for point in points))
         if largest > 100.0:  # a probe far outside the posterior of a skew coordinate
             largest = 100.0
         while True:
@@ -70,7 +75,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if n_batch != dense.n_batch:
             dense = make_dense(n_batch)
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
-        return dense, fitted, self._n_steps(fitted)
+        return dense, fitted, self._n_steps(fitted, n_entries)
 
     def _step_for(self, sampler, largest, noise):
         if sampler._name == "sgld":
@@ -79,18 +84,23 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         friction = getattr(sampler, "friction", None)
         return min(h, 2.0 * _NOISE * friction / noise) if friction and noise > 0 else h
 
-    def _n_steps(self, sampler):
-        """Steps for about `MAX_DRAWS` nearly independent draws after a burn-in of one half."""
+    def _n_draws(self, n_entries):
+        """Draws that ``thin="auto"`` keeps: fewer of wide models, within the memory for draws."""
+        most = MAX_DRAWS if n_entries <= _WIDE else WIDE_DRAWS
+        return int(max(20, min(most, DRAW_MEMORY // (4 * self.n_chains * n_entries))))
+
+    def _n_steps(self, sampler, n_entries):
+        """Steps for about as many nearly independent draws as are kept, after a burn-in of one half."""
         if self.n_iter is not None:
             return int(self.n_iter)
+        n_draws = self._n_draws(n_entries)
         if sampler._full_batch:
-            return 2 * MAX_DRAWS
+            return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
-        return 2 * MAX_DRAWS * int(np.clip(np.ceil(2.0 / h), 1, 50))
+        return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
     def _make_chains(self, sampler, dense, n_iter, starts):
-        n_bytes = 8 * self.n_chains * starts[0].size
-        plan = DrawPlan(n_iter, self.burn_in, self.thin, n_bytes, MAX_DRAWS)
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = self._chain_seeds()
         rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
         return [
@@ -107,7 +117,10 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return {name: value[:, chosen] for name, value in samples.items()}
 
     def _kept_theta(self, chains):
-        """Draws of all chains, (n_chains, n_kept, n_entries), with a warning where chains disagree."""
+        """Draws of all chains, (n_chains, n_kept, n_entries).
+
+        Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
+        """
         report_state(self.sampler_, chains)
         n = min(max(1, chain.n_kept) for chain in chains)
         theta = np.stack([chain.draws()["theta"][:n, :, 0] for chain in chains])
@@ -117,6 +130,16 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 warn_user(
                     f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
                     f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
+                    ConvergenceWarning,
+                )
+        if n >= 20:
+            expected = np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+            spread = np.median(theta.std(axis=1)) / expected
+            if spread < _COLLAPSED:
+                warn_user(
+                    f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
+                    f"standard deviation that the curvature leads to expect. Use a larger n_iter than "
+                    f"{chains[0].step}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}.",
                     ConvergenceWarning,
                 )
         return theta

@@ -33,7 +33,10 @@ class DenseGradient:
 
 
 def stiffness(gradient, theta, inverse_mass, rng):
-    """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients."""
+    """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients.
+
+    ``inverse_mass`` is W, a matrix, or None for the identity.
+    """
     theta = theta.ravel()
     base = gradient(theta)[1]
     direction = rng.standard_normal(theta.size)
@@ -41,7 +44,9 @@ def stiffness(gradient, theta, inverse_mass, rng):
     for _ in range(_STIFFNESS_STEPS):
         direction /= np.linalg.norm(direction)
         step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
-        image = inverse_mass @ (base - gradient(theta + step * direction)[1]) / step
+        image = (base - gradient(theta + step * direction)[1]) / step
+        if inverse_mass is not None:
+            image = inverse_mass @ image
         previous, value = value, float(np.linalg.norm(image))
         if not np.isfinite(value) or value == 0.0:
             return 1.0
@@ -56,8 +61,14 @@ def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30):
     n_rows = gradient.dense.n_rows
     if n_batch >= n_rows:
         return 0.0
-    probes = [gradient(theta.ravel(), rng.integers(0, n_rows, n_batch))[1] for _ in range(n_probes)]
-    return float(np.var(probes, axis=0, ddof=1).max())
+    total, squares = np.zeros(theta.size), np.zeros(theta.size)
+    first = None
+    for _ in range(n_probes):
+        probe = gradient(theta.ravel(), rng.integers(0, n_rows, n_batch))[1]
+        first = probe if first is None else first
+        total += probe - first
+        squares += (probe - first) ** 2
+    return float(((squares - total**2 / n_probes) / (n_probes - 1)).max())
 
 
 def auto_step_size(sampler, dense, theta, n_batch):

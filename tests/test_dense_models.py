@@ -1,5 +1,7 @@
 """What the estimators on dense rows promise beside the common checks: tuned steps, batches, chains that disagree."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -44,3 +46,12 @@ def test_chains_that_disagree_are_told():
     model = BayesianLogisticRegression(sampler=SGLD(1e-5), n_chains=4, n_iter=400, random_state=0)
     with pytest.warns(ConvergenceWarning, match="R-hat"):
         model.fit(X, y)
+
+
+def test_a_collapsed_spread_is_told():
+    X, y = classes(2)
+    with pytest.warns(ConvergenceWarning, match="collapsed"):
+        BayesianLogisticRegression(sampler=SGLD(1e-5), n_iter=400, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        BayesianLogisticRegression(random_state=0).fit(X, y)

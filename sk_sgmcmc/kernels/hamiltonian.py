@@ -7,7 +7,7 @@ Each step reads one gradient, at the place where the runner left the state.
 import numpy as np
 
 from ._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
-from .mass import HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
+from .mass import HEAD, LEARNING, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
 
 
 @helper
@@ -54,8 +54,9 @@ def rub(aux, scalars, rate, time, temperature, rng):
 @helper
 def finish(theta, aux, scalars, rng):
     """Hand the momentum to the learning of the mass."""
-    times_inverse_mass(scalars, aux[0], aux[1])
-    learn_mass(scalars, aux[0], aux[1], rng)
+    if scalars[LEARNING] != 0.0:
+        times_inverse_mass(scalars, aux[0], aux[1])
+        learn_mass(scalars, aux[0], aux[1], rng)
 
 
 @kernel(TRANSITION)

@@ -36,10 +36,13 @@ def times_inverse_mass(scalars, p, out):
     width = p.shape[1]
     D = p.size
     kind = kind_of(scalars)
+    if kind == 0:
+        for r in range(p.shape[0]):
+            for k in range(width):
+                out[r, k] = p[r, k]
+        return
     for i in range(D):
-        if kind == 0:
-            out[i // width, i % width] = p[i // width, i % width]
-        elif kind == 1:
+        if kind == 1:
             out[i // width, i % width] = scalars[HEAD + i] * p[i // width, i % width]
         else:
             total = 0.0
@@ -54,8 +57,9 @@ def draw_momentum(scalars, out, rng):
     width = out.shape[1]
     D = out.size
     kind = kind_of(scalars)
-    for i in range(D):
-        out[i // width, i % width] = rng.standard_normal()
+    for r in range(out.shape[0]):
+        for k in range(width):
+            out[r, k] = rng.standard_normal()
     if kind == 1:
         for i in range(D):
             out[i // width, i % width] *= scalars[HEAD + D + i]

@@ -3,15 +3,22 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, special
+from scipy import linalg, optimize, sparse, special
+
+from ._rows import DenseRows, SparseRows, moments
 
 _MAX_NEWTON = 60
-MAX_ENTRIES = 4000  # coefficients, beyond which the Hessian is not factorised
+_MAX_LBFGS = 500
+FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # what control variates take out of the likelihood
+MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian is not factorised and its diagonal stands for it
 
 
 @dataclass
 class Quadratic:
-    """A Gaussian prior on the coefficients as given: mean (D,), precision (D, D), D = rows x (features + intercept)."""
+    """A Gaussian prior on the coefficients as given, D = rows x (features + intercept), class by class.
+
+    ``mean`` (D,), ``precision`` (D, D), or (D,) for a diagonal.
+    """
 
     mean: np.ndarray
     precision: np.ndarray
@@ -22,7 +29,30 @@ def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
     each = np.full(n_features, float(prior_scale) ** -2)
     if intercept_scale is not None:
         each = np.append(each, float(intercept_scale) ** -2)
-    return Quadratic(np.zeros(n_rows * each.size), np.diag(np.tile(each, n_rows)))
+    return Quadratic(np.zeros(n_rows * each.size), np.tile(each, n_rows))
+
+
+def log_likelihood(y, weight, eta):
+    """Weighted log likelihood of class codes under linear predictors (n, 1 or n_classes)."""
+    if eta.shape[1] == 1:
+        return weight @ (y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0]))
+    return weight @ (eta[np.arange(len(y)), y] - special.logsumexp(eta, axis=1))
+
+
+def residuals(y, weight, eta):
+    """Derivative of `log_likelihood` by the predictors, and the probabilities; both of the shape of ``eta``."""
+    if eta.shape[1] == 1:
+        p = special.expit(eta)
+        return weight[:, None] * (y[:, None] - p), p
+    p = special.softmax(eta, axis=1)
+    return weight[:, None] * ((y[:, None] == np.arange(eta.shape[1])) - p), p
+
+
+def signal_outputs(y, eta):
+    """What the kernels are told of each row: class, predictors at the mode, for two classes what they need of them."""
+    if eta.shape[1] > 1:
+        return np.column_stack([y, eta])
+    return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
 
 class Design:
@@ -30,7 +60,7 @@ class Design:
 
     Parameters
     ----------
-    X : ndarray of shape (n, n_features)
+    X : ndarray or csr_matrix of shape (n, n_features)
     y : ndarray of int, shape (n,)
         Codes of the classes.
     weight : ndarray of shape (n,)
@@ -47,39 +77,48 @@ class Design:
 
     def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
-        total = weight.sum()
-        self.shift = weight @ X / total if fit_intercept else np.zeros(X.shape[1])
-        spread = np.sqrt(np.maximum(weight @ (X - self.shift) ** 2 / total, 0.0))
-        tiny = 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-        self.scale = np.where(spread > tiny, spread, 1.0)
-        Z, back = self.columns(X), self._back()
-        m = Z.shape[1]
+        mean, spread, varies = moments(X, weight)
+        self.shift = mean if fit_intercept else np.zeros(X.shape[1])
+        if not fit_intercept:
+            spread = np.sqrt(spread**2 + mean**2)
+            varies = spread > 0
+        self.scale = np.where(varies, spread, 1.0)
+        rows, back = self.rows(X), self._back()
         self.forward = linalg.inv(back)
-        precision = self._blocks(back.T, self._blocks(back.T, prior.precision).T)
-        mean = self._rows(self.forward, prior.mean)
-        self.mode = self._newton(Z, y, weight, mean, precision)
-        eta = self._eta(Z, self.mode)
-        gradient, hessian = self._derivatives(Z, y, weight, eta, self.mode - mean, precision)
+        precision = np.diag(prior.precision) if prior.precision.ndim == 1 else prior.precision
+        precision = self._blocks(back.T, self._blocks(back.T, precision).T)
+        mean = self._each(self.forward, prior.mean)
+        self.mode = self._newton(rows, y, weight, mean, precision)
+        gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
         # The Hessian is scaled to a unit diagonal first, so that the factorisation does not depend on units.
         d = 1.0 / np.sqrt(np.diag(hessian))
         root = linalg.cholesky(hessian * d[:, None] * d, lower=True)
         self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
-        D = self.mode.size
         if control_variates:
-            offset, quadratic = self.whitener.T @ gradient, np.eye(D)
+            self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
         else:
-            offset = -self.whitener.T @ (precision @ (self.mode - mean))
-            quadratic = self.whitener.T @ precision @ self.whitener
-        self.params = np.concatenate([[D, float(control_variates)], offset, quadratic.ravel(), self.whitener.ravel()])
+            self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
+            self._quadratic = self.whitener.T @ precision @ self.whitener
         # The Gaussian that stands for these data when more come: in the coordinates of the columns as given.
         forward = self.forward.T
-        self.summary = Quadratic(self._rows(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
-        self.width = m
+        self.summary = Quadratic(self._each(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
 
-    def columns(self, X):
-        """Standardised columns, then ones for the intercept."""
-        Z = (X - self.shift) / self.scale
-        return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
+    def rows(self, X):
+        """The rows in standardised columns."""
+        return (SparseRows if sparse.issparse(X) else DenseRows)(X, self.shift, self.scale, self.fit_intercept)
+
+    def params(self, is_sparse, with_value):
+        """Head, offset, quadratic matrix and whitener, as the kernels read them."""
+        T = self.whitener
+        if is_sparse:  # of the columns as given, column by column
+            T = self._blocks(self._back(), T)
+            T = T.reshape(self.n_rows, -1, T.shape[1]).swapaxes(0, 1)
+        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, is_sparse and self.fit_intercept]
+        return np.concatenate([np.array(head, dtype=float), self._linear, self._quadratic.ravel(), T.ravel()])
+
+    def eta(self, rows):
+        """Linear predictors at the mode."""
+        return rows.predict(self.mode.reshape(self.n_rows, -1))
 
     def _back(self):
         """Matrix from coefficients of standardised columns to those of the columns as given."""
@@ -94,70 +133,53 @@ class Design:
 
     def _blocks(self, a, matrix):
         """(I x a) @ matrix, for the class-by-class layout."""
-        m = a.shape[0]
-        return np.einsum("ij,kjl->kil", a, matrix.reshape(self.n_rows, m, -1)).reshape(matrix.shape)
+        return (a @ matrix.reshape(self.n_rows, a.shape[0], -1)).reshape(matrix.shape)
 
-    def _rows(self, a, vector):
+    def _each(self, a, vector):
         return (vector.reshape(self.n_rows, -1) @ a.T).ravel()
 
-    def _eta(self, Z, b):
-        return Z @ b.reshape(self.n_rows, -1).T
-
-    def _log_likelihood(self, y, weight, eta):
-        if self.n_rows == 1:
-            return weight @ (y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0]))
-        return weight @ (eta[np.arange(len(y)), y] - special.logsumexp(eta, axis=1))
-
-    def _derivatives(self, Z, y, weight, eta, shift, precision):
+    def _derivatives(self, rows, y, weight, eta, shift, precision):
         """Gradient of the log posterior, and minus its Hessian."""
-        pull = precision @ shift
-        if self.n_rows == 1:
-            p = special.expit(eta[:, 0])
-            gradient = Z.T @ (weight * (y - p)) - pull
-            return gradient, (Z.T * (weight * p * (1.0 - p))) @ Z + precision
-        K, m = self.n_rows, Z.shape[1]
-        p = special.softmax(eta, axis=1)
-        residual = (y[:, None] == np.arange(K)) - p
-        gradient = ((weight[:, None] * residual).T @ Z).ravel() - pull
+        r, p = residuals(y, weight, eta)
+        gradient = rows.pull(r).ravel() - precision @ shift
+        K, m = self.n_rows, rows.width
+        if K == 1:
+            return gradient, rows.gram(weight * p[:, 0] * (1.0 - p[:, 0])) + precision
         hessian = precision.copy()
         for k in range(K):
             for j in range(k + 1):
-                c = weight * (p[:, k] * ((k == j) - p[:, j]))
-                part = (Z.T * c) @ Z
+                part = rows.gram(weight * (p[:, k] * ((k == j) - p[:, j])))
                 hessian[k * m : (k + 1) * m, j * m : (j + 1) * m] += part
                 if j < k:
                     hessian[j * m : (j + 1) * m, k * m : (k + 1) * m] += part.T
         return gradient, hessian
 
-    def _newton(self, Z, y, weight, mean, precision):
+    def _newton(self, rows, y, weight, mean, precision):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
         b = np.zeros(mean.size)
 
         def value(b):
             shift = b - mean
-            return self._log_likelihood(y, weight, self._eta(Z, b)) - 0.5 * shift @ precision @ shift
+            eta = rows.predict(b.reshape(self.n_rows, -1))
+            return log_likelihood(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
 
-        now = value(b)
+        now, eta = value(b)
         for _ in range(_MAX_NEWTON):
-            gradient, hessian = self._derivatives(Z, y, weight, self._eta(Z, b), b - mean, precision)
+            gradient, hessian = self._derivatives(rows, y, weight, eta, b - mean, precision)
             d = 1.0 / np.sqrt(np.diag(hessian))
             step = d * linalg.solve(hessian * d[:, None] * d, d * gradient, assume_a="pos")
             gain = gradient @ step
             t = 1.0
-            while (new := value(b + t * step)) < now + 0.1 * t * gain - 1e-12 * abs(now) and t > 1e-8:
+            while True:
+                new, new_eta = value(b + t * step)
+                if new >= now + 0.1 * t * gain - 1e-12 * abs(now) or t <= 1e-8:
+                    break
                 t *= 0.5
             if new >= now - 1e-12 * abs(now):
-                b, now = b + t * step, new
+                b, now, eta = b + t * step, new, new_eta
             if gain < 1e-14 * (1.0 + abs(now)) or t <= 1e-8:
                 break
         return b
-
-    def outputs(self, Z, y):
-        """The class, the linear predictors at the mode, and for two classes what the kernel needs of them."""
-        eta = self._eta(Z, self.mode)
-        if self.n_rows > 1:
-            return np.column_stack([y, eta])
-        return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients of the columns as given (..., n_rows, n_features) and intercepts."""
@@ -170,4 +192,107 @@ class Design:
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
-        return linalg.solve(self.whitener, self._rows(self.forward, b.ravel()) - self.mode)
+        return linalg.solve(self.whitener, self._each(self.forward, b.ravel()) - self.mode)
+
+
+class DiagonalDesign:
+    """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
+
+    Parameters as for `Design`, with a prior of diagonal precision. The state lies column by column: a column's classes
+    are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the Hessian
+    gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
+
+    Attributes
+    ----------
+    mode, whitener : (D,)
+        Coefficients are ``mode + whitener * theta``, intercepts ``mode + root @ theta`` less ``centre . (whitener *
+        theta)``.
+    centre, root : (n_features, n_rows), (n_rows, n_rows)
+    """
+
+    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates):
+        self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        rows, d = self.rows(X), X.shape[1]
+        precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
+        most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
+        square, _, total = rows.second_moments(np.full((weight.size, n_rows), most) * weight[:, None])
+        unit = 1.0 / np.sqrt(np.append(square, total)[: mean.size] + precision)
+
+        def negative(u):
+            b = mean + unit * u
+            eta = rows.predict(b.reshape(-1, n_rows).T)
+            r, _ = residuals(y, weight, eta)
+            value = 0.5 * precision @ (b - mean) ** 2 - log_likelihood(y, weight, eta)
+            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
+
+        options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
+        found = optimize.minimize(negative, np.zeros(mean.size), jac=True, method="L-BFGS-B", options=options)
+        self.mode = mean + unit * found.x
+        r, p = residuals(y, weight, self.eta(rows))
+        square, each, total = rows.second_moments(weight[:, None] * p * (1.0 - p))
+        self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
+        # About the centre; rounding must not make it negative.
+        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[: d * n_rows]
+        if fit_intercept:
+            last = precision[d * n_rows :]
+            hessian += (self.centre**2 * last).ravel()
+            # All of the intercepts' Hessian: what is added to all classes alike, only the wide prior holds.
+            block = np.diag(total + last)
+            if n_rows > 1:
+                block = np.diag((weight @ p) + last) - (p.T * weight) @ p
+            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_rows), lower=True).T
+            hessian = np.append(hessian, np.ones(n_rows))
+        self.whitener = 1.0 / np.sqrt(hessian)
+        self._precision = precision
+        pull = -precision * (self.mode - mean)
+        if control_variates:
+            pull += rows.pull(r).T.ravel()
+        if fit_intercept:
+            pull[: d * n_rows] -= (self.centre * pull[d * n_rows :]).ravel()
+        self._linear = self.whitener * pull
+        if fit_intercept:
+            self._linear[d * n_rows :] = self.root.T @ pull[d * n_rows :]
+        square = np.append(square.ravel(), total)[: mean.size] + precision
+        self.summary = Quadratic(*(each.reshape(-1, n_rows).T.ravel() for each in (self.mode, square)))
+
+    def rows(self, X):
+        """The rows, whose columns are as given."""
+        d = X.shape[1]
+        return SparseRows(X, np.zeros(d), np.ones(d), self.fit_intercept)
+
+    def params(self, is_sparse, with_value):
+        """As `Design.params`."""
+        head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
+        parts = [np.array(head, dtype=float), self._linear, self._precision, self.whitener]
+        if self.fit_intercept:
+            parts += [self.centre.ravel(), self.root.ravel()]
+        return np.concatenate(parts)
+
+    def eta(self, rows):
+        """Linear predictors at the mode."""
+        return rows.predict(self.mode.reshape(-1, self.n_rows).T)
+
+    def _by_column(self, vector):
+        return vector.reshape(self.n_rows, -1).T.ravel()
+
+    def coefficients(self, theta):
+        """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""
+        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_rows)
+        mode = self.mode.reshape(-1, self.n_rows)
+        if not self.fit_intercept:
+            b += mode.astype(b.dtype)
+            return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
+        intercept = mode[-1] + b[..., -1, :] @ self.root.T
+        # One class at a time: numpy would make a copy of all draws in float64.
+        for k in range(self.n_rows):
+            intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
+        b += mode.astype(b.dtype)
+        return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
+
+    def theta_of(self, coef, intercept):
+        """The inverse of `coefficients`, for one draw."""
+        b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
+        delta = b.T - self.mode.reshape(-1, self.n_rows)
+        if self.fit_intercept:
+            delta[-1] = linalg.solve(self.root, delta[-1] + (self.centre * delta[:-1]).sum(axis=0))
+        return delta.ravel() / self.whitener

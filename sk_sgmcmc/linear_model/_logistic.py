@@ -1,5 +1,6 @@
 """Bayesian logistic regression."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -12,9 +13,13 @@ from ..base import all_or_nothing
 from ..dense_chain import DenseData
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
-from ..utils._sklearn import Interval, StrOptions, check_sample_weight, validate_data
-from ._design import MAX_ENTRIES, Design, independent_prior
+from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
+from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._predict import INPUT, DrawsPredictMixin
+from ._rows import packed
+
+# Above this share of entries that are not zero, sparse rows are read faster as dense ones.
+_DENSE_SHARE = 0.3
 
 
 class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSGMCMC):
@@ -95,6 +100,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     unbiased, and without noise where the posterior is Gaussian. `partial_fit` lets the Gaussian approximation at the
     mode stand for the rows of earlier calls.
 
+    Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
+    mode, :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates take out the first order
+    alone, draws are fewer (at most 200, in float32, within 512 MB), and in `partial_fit` the diagonal stands for the
+    Hessian. Dense rows are then kept as sparse ones.
+
     References
     ----------
     Baker, Fearnhead, Fox and Nemeth (2019), Control variates for stochastic gradient MCMC, Statistics and Computing
@@ -172,7 +182,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         Parameters
         ----------
         X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
-            Features, on any scales. Sparse rows are made dense.
+            Features, on any scales. Sparse rows stay sparse.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -238,7 +248,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             raise ValueError(f"y holds one class only, {classes.tolist()}; a classifier needs at least two classes.")
 
     def _weighted(self, X, codes, classes, y, sample_weight):
-        """Dense rows with a weight above 0, their class codes and weights."""
+        """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
         weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
@@ -251,11 +261,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             X, codes, weight = X[used], codes[used], weight[used]
         n_rows = 1 if len(classes) == 2 else len(classes)
         if n_rows * (X.shape[1] + 1) > MAX_ENTRIES:
-            raise ValueError(
-                f"X has {X.shape[1]} features, so that the model has {n_rows * (X.shape[1] + 1)} coefficients; the "
-                f"Hessian is factorised for up to {MAX_ENTRIES}. Select or project features first."
-            )
-        return (X.toarray() if sparse.issparse(X) else X), codes.astype(np.int64), weight
+            X = sparse.csr_matrix(X)
+        elif sparse.issparse(X) and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
+            X = X.toarray()
+        return X, codes.astype(np.int64), weight
 
     def _start(self, sampler, data, classes, before, n_seen):
         X, codes, weight = data
@@ -265,15 +274,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             prior = independent_prior(n_rows, X.shape[1], self.prior_scale, wide)
         else:
             prior = self._design.summary
-        design = Design(X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates)
-        Z = design.columns(X)
-        dense, fitted, n_iter = self._tuned(
-            sampler,
-            lambda n_batch: self._dense(design, Z, codes, weight, n_batch),
-            len(Z),
-            design.width,
-            design.mode.size,
+        wide = n_rows * (X.shape[1] + 1) > MAX_ENTRIES
+        design = (DiagonalDesign if wide else Design)(
+            X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates
         )
+        make_dense, width = self._reader(design, sampler, X, codes, weight)
+        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size)
         starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
         if before is not None and len(before) == self.n_chains:
             present = [self._design.coefficients(chain.theta[:, 0]) for chain in before]
@@ -283,18 +289,51 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             for chain, old in zip(chains, before, strict=True):
                 chain.rng = old.rng
         self.classes_, self._design, self.sampler_ = classes, design, fitted
-        self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + len(Z)
+        self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
         return self._run(chains, n_iter)
 
-    def _dense(self, design, Z, codes, weight, n_batch):
-        signal = load_kernel("signals.logistic." + ("binary" if design.n_rows == 1 else "multinomial"))
-        return DenseData(Z, design.outputs(Z, codes), weight, design.params, signal, n_batch, self.with_replacement)
+    def _reader(self, design, sampler, X, codes, weight):
+        """A function of the batch size that gives the data as the kernels read them; numbers read for a row."""
+        rows = design.rows(X)
+        outputs = signal_outputs(codes, design.eta(rows))
+        is_sparse = sparse.issparse(X)
+        params = design.params(is_sparse, sampler._reads_log_density)
+        kind = "binary" if design.n_rows == 1 else "multinomial"
+        if not is_sparse:
+            signal = load_kernel("signals.logistic." + kind)
 
-    def _bound_data(self, X, y=None):
+            def dense(n_batch):
+                return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement)
+
+            return dense, rows.width
+        signal = load_kernel("signals.logistic.sparse_" + kind)
+        data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
+        return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
+
+    @all_or_nothing
+    def resume(self, X, y, sample_weight=None):
+        """Go on with a fit that was interrupted or loaded from a checkpoint.
+
+        Gives the draws that an uninterrupted `fit` would have given.
+
+        Parameters
+        ----------
+        X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
+            The data: a saved estimator holds none.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        check_is_fitted(self, "_chains")
         X, y = validate_data(self, X, y, reset=False, **INPUT)
         codes = np.searchsorted(self.classes_, y)
-        X, codes, weight = self._weighted(X, codes, self.classes_, y, None)
-        return self._dense(self._design, self._design.columns(X), codes, weight, self.batch_size_), None
+        X, codes, weight = self._weighted(X, codes, self.classes_, y, sample_weight)
+        dense = self._reader(self._design, self.sampler_, X, codes, weight)[0](self.batch_size_)
+        for chain in self._chains:
+            chain.bind((dense, None))
+        return self._run(self._chains, self._planned_iter)
 
     def _set_fitted(self, chains):
         coef, intercept = self._design.coefficients(self._kept_theta(chains))

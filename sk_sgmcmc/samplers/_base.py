@@ -30,6 +30,8 @@ class Sampler(BaseEstimator):
         Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense" or "metropolis".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_reads_log_density``
+        Whether its kernels read the log density beside the gradient; a model may then save its computation.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_transition(geometry)``
@@ -44,6 +46,7 @@ class Sampler(BaseEstimator):
     _waits = False
     _runner = "dense"
     _full_batch = False
+    _reads_log_density = True
     _coordinates = "linear"
     _parameter_constraints = {}
 

@@ -68,6 +68,7 @@ class SGLD(_Euclidean):
     """
 
     _name = "sgld"
+    _reads_log_density = False
     _n_aux = 0
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
@@ -143,6 +144,7 @@ class SGHMC(_Euclidean):
     """
 
     _name = "sghmc"
+    _reads_log_density = False
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": _POSITIVE,

@@ -55,6 +55,7 @@ class SGNHT(_Euclidean):
     """
 
     _name = "sgnht"
+    _reads_log_density = False
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "noise": _POSITIVE,

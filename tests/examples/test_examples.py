@@ -22,6 +22,10 @@ SCRIPTS = sorted(
 SMALLER = {
     "plot_circle.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_vmf_posterior.py": [("SHARE = 1.0", "SHARE = 0.01")],
+    "plot_coefficients.py": [("n_chains=2,", "n_chains=2, n_iter=400,")],
+    "plot_credible_ellipses.py": [("N_SETS = 200", "N_SETS = 5")],
+    "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
     "plot_sparse_dirichlet.py": [

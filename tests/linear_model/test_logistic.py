@@ -1,5 +1,7 @@
 """BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,9 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from sk_sgmcmc import BayesianLogisticRegression
-from sk_sgmcmc.linear_model._design import Design, independent_prior
+from sk_sgmcmc.linear_model import _logistic
+from sk_sgmcmc.linear_model._design import Design, DiagonalDesign, independent_prior
 from sk_sgmcmc.samplers import HMC
 from sk_sgmcmc.tuning import DenseGradient
+from tests.common.compare import StopAt
 from tests.common.instances import classes
 from tests.conftest import importorskip
 
@@ -22,15 +26,30 @@ def log_posterior(X, y, weight, coef, intercept, prior_scale=1.0, wide=100.0):
     return likelihood - 0.5 * np.sum(coef**2) / prior_scale**2 - 0.5 * np.sum(intercept**2) / wide**2
 
 
+def signal_of(design, X, y, weight, n_batch):
+    """The data as an estimator's kernels read them, with the log density."""
+    return BayesianLogisticRegression()._reader(design, HMC(), X, y, weight)[0](n_batch)
+
+
+def some_zeros(X, seed=0):
+    """Small columns of which two thirds are zero."""
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X * (np.random.default_rng(seed).random(X.shape) < 1 / 3)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "diagonal"])
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("control", [True, False])
-def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(n_classes, control):
+def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(n_classes, control, intercept, kind):
     X, y = classes(n_classes)
+    X = X if kind == "dense" else some_zeros(X)
+    rows = X if kind == "dense" else sparse.csr_matrix(X)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     K = 1 if n_classes == 2 else n_classes
-    design = Design(X, y, weight, K, independent_prior(K, 5, 1.0, 100.0), True, control)
-    model = BayesianLogisticRegression(control_variates=control)
-    gradient = DenseGradient(model._dense(design, design.columns(X), y, weight, 10), (design.mode.size, 1))
+    prior = independent_prior(K, 5, 1.0, 100.0 if intercept else None)
+    design = (DiagonalDesign if kind == "diagonal" else Design)(rows, y, weight, K, prior, intercept, control)
+    gradient = DenseGradient(signal_of(design, rows, y, weight, 10), (design.mode.size, 1))
     rng = np.random.default_rng(0)
     theta, base = rng.standard_normal(design.mode.size), np.zeros(design.mode.size)
 
@@ -45,7 +64,9 @@ def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(n_classes, con
     # The mean over all batches of a partition is the gradient itself.
     parts = [gradient(theta, np.arange(i, i + 10))[1] for i in range(0, 150, 10)]
     np.testing.assert_allclose(np.mean(parts, axis=0), slope, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(gradient(base)[1], 0.0, atol=1e-4)  # base is the mode
+    np.testing.assert_allclose(gradient(base)[1], 0.0, atol=1e-4 if kind != "diagonal" else 1e-2)  # base is the mode
+    coef, intercepts = design.coefficients(theta)
+    np.testing.assert_allclose(design.theta_of(coef, intercepts), theta, atol=1e-6)
 
 
 def test_control_variates_lower_the_variance_of_the_gradient():
@@ -55,8 +76,7 @@ def test_control_variates_lower_the_variance_of_the_gradient():
     variance = {}
     for control in (True, False):
         design = Design(X, y, weight, 1, prior, True, control)
-        dense = BayesianLogisticRegression(control_variates=control)._dense(design, design.columns(X), y, weight, 10)
-        gradient = DenseGradient(dense, (6, 1))
+        gradient = DenseGradient(signal_of(design, X, y, weight, 10), (6, 1))
         rng = np.random.default_rng(0)
         parts = [gradient(rng.standard_normal(6), rng.integers(0, len(X), 30))[1] for _ in range(300)]
         variance[control] = np.var(parts, axis=0).mean()
@@ -185,10 +205,60 @@ def test_table_of_coefficients():
     assert len(BayesianLogisticRegression(fit_intercept=False, n_iter=20).fit(X, y).coef_table()["mean"]) == 5
 
 
-def test_too_many_coefficients_are_refused_before_anything_is_made():
-    X = sparse.csr_array((10, 5000))
-    with pytest.raises(ValueError, match="features"):
-        BayesianLogisticRegression().fit(X, np.arange(10) % 2)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sparse_rows_have_the_law_of_dense_ones(n_classes):
+    X, y = classes(n_classes)
+    X, y = np.tile(some_zeros(X), (3, 1)), np.tile(y, 3)
+    X[:, 4] *= np.arange(len(X)) % 9 == 0  # few entries in all, so that rows are read as sparse ones
+    X[:, 3] = 0.0
+    args = {"random_state": 0, "n_iter": 1000, "batch_size": 90}
+    dense = BayesianLogisticRegression(**args).fit(X, y)
+    model = BayesianLogisticRegression(**args).fit(sparse.csr_array(X), y)
+    assert model._chains[0].data[0].X.shape[1] == 2  # places of entries
+    sd = dense.samples_["coef"].std(axis=(0, 1))
+    assert np.all(np.abs(model.coef_ - dense.coef_) < 0.5 * sd)
+    assert np.all(np.abs(np.log(model.samples_["coef"].std(axis=(0, 1)) / sd)) < 0.35)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_wide_model_has_the_law_of_the_exact_one(n_classes, monkeypatch):
+    X, y = classes(n_classes)
+    X = some_zeros(np.tile(X, (2, 1))) + np.array([0.5, 0.0, 0.0, 0.0, 0.0])  # a column of one sign
+    y = np.tile(y, 2)
+    exact = BayesianLogisticRegression(sampler=HMC(n_leapfrog=5), n_iter=6000, thin=1, random_state=1).fit(X, y)
+    monkeypatch.setattr(_logistic, "MAX_ENTRIES", 4)
+    model = BayesianLogisticRegression(random_state=0, n_iter=20_000).fit(sparse.csr_matrix(X), y)
+    assert model._design.whitener.ndim == 1
+    for name in ("coef", "intercept"):
+        ours, theirs = model._all_samples[name][0], exact._all_samples[name][0]
+        if name == "intercept":  # what is added to all classes alike is known to no one
+            ours, theirs = (part - part.mean(axis=-1, keepdims=True) * (n_classes > 2) for part in (ours, theirs))
+        sd = theirs.std(axis=0)
+        assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 0.3 * sd)
+        assert np.all(np.abs(np.log(ours.std(axis=0) / sd)) < 0.2)
+
+
+def test_many_sparse_features():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 6000), density=0.01, rng=rng, format="csr")
+    y = np.asarray(X[:, :100].sum(axis=1) - X[:, 100:200].sum(axis=1)).ravel() > 0
+    model = BayesianLogisticRegression(n_iter=200, random_state=0).fit(X, y)
+    assert model.samples_["coef"].shape[2:] == (1, 6000)
+    other = LogisticRegression(tol=1e-10, max_iter=1000).fit(X, y)
+    mode = model._design.coefficients(np.zeros(6001))[0]
+    np.testing.assert_allclose(mode, other.coef_, atol=2e-3)
+    again = BayesianLogisticRegression(n_iter=200, random_state=0).fit(X.tocsc(), y)
+    np.testing.assert_array_equal(model.samples_["coef"], again.samples_["coef"])
+
+
+def test_resume_takes_weights():
+    X, y = classes(2)
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    whole = BayesianLogisticRegression(n_iter=60, random_state=0).fit(X, y, sample_weight=weight)
+    part = BayesianLogisticRegression(n_iter=60, random_state=0, callbacks=StopAt(20)).fit(X, y, sample_weight=weight)
+    assert part.n_iter_ == 20
+    again = pickle.loads(pickle.dumps(part)).resume(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(again.samples_["coef"], whole.samples_["coef"])
 
 
 @pytest.mark.real_data

@@ -1,0 +1,77 @@
+"""
+Do credible ellipses of a Gaussian's mean hold what they say?
+=============================================================
+
+`BayesianGaussian` draws the mean and the precision of Gaussian rows. Its posterior is known exactly, so that every
+number here can be checked: the draws against the exact law, and the 90 % ellipses against the true mean over many data
+sets.
+"""
+
+# %%
+# One data set: draws against the exact posterior
+# -----------------------------------------------
+
+import numpy as np
+from scipy import stats
+
+from sk_sgmcmc import BayesianGaussian
+
+N_SETS = 200
+TRUTH = np.array([1.0, -2.0])
+ROOT = np.array([[2.0, 0.0], [1.5, 0.8]])
+
+
+def make(seed, n_rows=60):
+    return TRUTH + np.random.default_rng(seed).standard_normal((n_rows, 2)) @ ROOT.T
+
+
+X = make(0)
+model = BayesianGaussian(random_state=0).fit(X)
+draws = model._all_samples["mean"][0]
+exact = model.exact_samples(X, n_draws=100_000, random_state=1)
+away = (draws.mean(axis=0) - exact.mean.mean(axis=0)) / exact.mean.std(axis=0)
+print(f"mean of the draws: off by {np.abs(away).max():.3f} posterior deviations at most")
+print(f"their spread: {np.round(draws.std(axis=0) / exact.mean.std(axis=0), 3)} of the exact one")
+print(f"correlation {np.corrcoef(draws.T)[0, 1]:.3f}, exact {np.corrcoef(exact.mean.T)[0, 1]:.3f}")
+
+# %%
+# Many data sets: how often the ellipse holds the true mean
+# ---------------------------------------------------------
+
+LEVEL = 0.9
+radius = stats.chi2(2).ppf(LEVEL)
+
+
+def distance(point, draws):
+    """Squared distance of a point from the draws' mean, in units of their covariance."""
+    gap = point - draws.mean(axis=0)
+    return gap @ np.linalg.solve(np.cov(draws.T), gap)
+
+
+inside = []
+for seed in range(N_SETS):
+    fitted = BayesianGaussian(n_iter=1000, thin=5, random_state=seed).fit(make(1000 + seed))
+    inside.append(distance(TRUTH, fitted.samples_["mean"][0]) < radius)
+error = np.sqrt(LEVEL * (1 - LEVEL) / N_SETS)
+print(f"{LEVEL:.0%} ellipses that hold the true mean: {np.mean(inside):.3f} of {N_SETS} (standard error {error:.3f})")
+
+# %%
+# The ellipse
+# -----------
+
+import matplotlib.pyplot as plt
+
+angle = np.linspace(0.0, 2.0 * np.pi, 200)
+circle = np.stack([np.cos(angle), np.sin(angle)])
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+ax.plot(*X.T, ".", color="C7", label="rows")
+ax.plot(*draws.T, ".", color="C0", markersize=2, label="draws of the mean")
+for sample, style, label in ((draws, "-", "90 % ellipse, draws"), (exact.mean, "--", "90 % ellipse, exact")):
+    edge = sample.mean(axis=0)[:, None] + np.sqrt(radius) * np.linalg.cholesky(np.cov(sample.T)) @ circle
+    ax.plot(*edge, style, color="black", label=label)
+ax.plot(*TRUTH, "*", color="C3", markersize=12, label="true mean")
+ax.legend()
+plt.show()
+
+# %%
+# **The draws have the exact posterior's ellipse, and ellipses of nine in ten data sets hold the true mean.**

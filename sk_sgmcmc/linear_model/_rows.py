@@ -1,0 +1,102 @@
+"""Rows of a design in standardised columns: the three products that its mode and Hessian ask for."""
+
+import numpy as np
+from scipy import sparse
+
+from ..dense_chain import DenseData
+
+
+def moments(X, weight):
+    """Weighted mean and standard deviation of each column, and which of them vary; X dense or sparse."""
+    total = weight.sum()
+    if sparse.issparse(X):
+        mean = X.T @ weight / total
+        # Exact where a column is mostly zeros; each entry's distance from the mean, and that of the zeros.
+        rows = np.repeat(weight, np.diff(X.indptr))
+        filled = np.bincount(X.indices, rows, X.shape[1])
+        apart = np.bincount(X.indices, rows * (X.data - mean[X.indices]) ** 2, X.shape[1])
+        square = (apart + (total - filled) * mean**2) / total
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, X.indices, np.abs(X.data))
+    else:
+        mean = weight @ X / total
+        square = weight @ (X - mean) ** 2 / total
+        largest = np.abs(X).max(axis=0, initial=0.0)
+    spread = np.sqrt(np.maximum(square, 0.0))
+    return mean, spread, spread > 1e-12 * largest
+
+
+class DenseRows:
+    """Dense standardised rows, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
+
+    def __init__(self, X, shift, scale, intercept):
+        Z = (X - shift) / scale
+        self.Z = np.column_stack([Z, np.ones(len(Z))]) if intercept else Z
+        self.width = self.Z.shape[1]
+
+    def predict(self, B):
+        """Z B^T."""
+        return self.Z @ B.T
+
+    def pull(self, R):
+        """R^T Z."""
+        return R.T @ self.Z
+
+    def gram(self, c):
+        """Z^T diag(c) Z."""
+        return (self.Z.T * c) @ self.Z
+
+
+class SparseRows:
+    """The same of sparse rows, whose standardised columns are never made."""
+
+    def __init__(self, X, shift, scale, intercept):
+        self.X, self.shift, self.scale, self.intercept = X, shift, scale, intercept
+        self.width = X.shape[1] + intercept
+        self._T = X.T.tocsr()
+
+    def predict(self, B):
+        """Z B^T."""
+        b = B[:, : self.scale.size] / self.scale
+        eta = self.X @ np.ascontiguousarray(b.T) - b @ self.shift
+        return eta + B[:, -1] if self.intercept else eta
+
+    def pull(self, R):
+        """R^T Z."""
+        total = R.sum(axis=0)
+        out = ((self._T @ R).T - np.outer(total, self.shift)) / self.scale
+        return np.column_stack([out, total]) if self.intercept else out
+
+    def gram(self, c):
+        """Z^T diag(c) Z."""
+        weighted = self._T.multiply(c[None]).tocsr()
+        G = (weighted @ self.X).toarray()
+        column, total = self._T @ c, c.sum()
+        both = np.outer(column, self.shift)
+        G += total * np.outer(self.shift, self.shift) - both - both.T
+        G /= np.outer(self.scale, self.scale)
+        if not self.intercept:
+            return G
+        last = (column - total * self.shift) / self.scale
+        return np.block([[G, last[:, None]], [last[None], np.array([[total]])]])
+
+    def second_moments(self, C):
+        """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""
+        return self._T.multiply(self._T) @ C, self._T @ C, C.sum(axis=0)
+
+
+def packed(X, outputs, weight, params, signal, n_batch, with_replacement):
+    """`DenseData` of sparse rows: each is where its (value, column) pairs begin and end, behind ``params``.
+
+    The rows are put into random order here, so that a minibatch is a block of memory.
+    """
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    X = X[order]
+    pairs = np.empty(2 * X.nnz)
+    pairs[::2], pairs[1::2] = X.data, X.indices
+    places = params.size + 2.0 * X.indptr
+    rows = np.column_stack([places[:-1], places[1:]])
+    params = np.concatenate([params, pairs])
+    return DenseData(
+        rows, outputs[order], weight[order], params, signal, n_batch, with_replacement, in_random_order=True
+    )
