@@ -1,6 +1,5 @@
 """The chain of the spherical admixture model: documents' proportions and topics, in turn."""
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,47 +13,6 @@ from ..samplers.schedules import ConstantStep
 _STEP_SHARE = 0.2
 _NOISE_SHARE = 0.03
 _ADAPT_EVERY = 5
-
-
-@dataclass(frozen=True, eq=False)
-class RowData:
-    """Unit rows as the kernels read them, shared by all chains.
-
-    Parameters
-    ----------
-    ptr, words, values : ndarray
-        CSR.
-    n_words : int
-    n_batch : int
-        Rows of a minibatch.
-    """
-
-    ptr: np.ndarray
-    words: np.ndarray
-    values: np.ndarray
-    n_words: int
-    n_batch: int
-
-    @classmethod
-    def from_csr(cls, X, n_batch):
-        """From unit rows."""
-        parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data, dtype=np.float64)
-        return cls(*parts, X.shape[1], n_batch)
-
-    def fingerprint(self):
-        """A number that other rows would hardly have, to know the data again; blind to the last digits."""
-        rounded = self.values.astype(np.float32)
-        return zlib.crc32(self.words, zlib.crc32(self.ptr, zlib.crc32(rounded)))
-
-    @property
-    def csr(self):
-        """The three arrays, in the kernels' order."""
-        return self.ptr, self.words, self.values
-
-    @property
-    def n_docs(self):
-        """Number of rows."""
-        return self.ptr.size - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,45 +2,16 @@
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..samplers._base import load_kernel
-from ..utils import as_table, rng_from_key, row_keys
-from ._admixture_chain import RowData
+from ..unit_rows import RowData, content_keys
+from ..utils import as_table, rng_from_key
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
-
-
-def unit_rows(X, normalize):
-    """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
-        worst = int(np.argmax(np.abs(lengths - 1.0)))
-        raise ValueError(
-            f"normalize=False needs unit rows, but row {worst} of X has length {lengths[worst]:.6g}; "
-            "use normalize=True or sklearn.preprocessing.normalize."
-        )
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    rows.data *= np.repeat(scale, np.diff(rows.indptr))
-    return rows
-
-
-def align_directions(components):
-    """Order topics alike over draws and chains, by the largest sum of cosines with the last draw of the first chain."""
-    reference = components[0, -1].astype(np.float64)
-    for c in range(components.shape[0]):
-        for s in range(components.shape[1]):
-            order = linear_sum_assignment(-(reference @ components[c, s].T.astype(np.float64)))[1]
-            if not np.array_equal(order, np.arange(order.size)):
-                components[c, s] = components[c, s][order]
-    return components
 
 
 def _gram_and_products(rows, beta):
@@ -53,13 +24,6 @@ def _gram_and_products(rows, beta):
     return gram, products
 
 
-def _keys(rows):
-    """A key for each row's content, blind to the last digits, in which scaling to unit length may differ."""
-    rounded = rows.copy()
-    rounded.data = rounded.data.astype(np.float32).astype(np.float64)
-    return row_keys(rounded)
-
-
 def mean_proportions(rows, beta, alpha, kappa):
     """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
     gram, products = _gram_and_products(rows, beta)
@@ -67,7 +31,7 @@ def mean_proportions(rows, beta, alpha, kappa):
     out = np.empty((rows.shape[0], K))
     draw = load_kernel("admixture.draw_proportions")
     draws = np.empty((1, _N_KEEP, K))
-    for i, key in enumerate(_keys(rows)):
+    for i, key in enumerate(content_keys(rows)):
         theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
         if rows.indptr[i] == rows.indptr[i + 1]:
             out[i] = theta[0]
@@ -97,7 +61,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     out = [np.empty(1) for _ in range(3)]
     load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
     estimate = load_kernel("admixture_score.annealed_log_mean").compiled
-    keys = _keys(rows)
+    keys = content_keys(rows)
 
     def some(which):
         return [

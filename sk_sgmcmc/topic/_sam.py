@@ -6,9 +6,11 @@ import numpy as np
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan
+from ..metrics import align_draws
+from ..unit_rows import RowData, unit_rows
 from ..utils._sklearn import Interval, StrOptions, validate_data
-from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain, RowData
-from ._admixture_fitted import FittedAdmixture, align_directions, unit_rows
+from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
+from ._admixture_fitted import FittedAdmixture
 from ._admixture_vi import VariationalAdmixtureChain
 
 _N_ITER = 400
@@ -227,7 +229,9 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     def _set_fitted(self, chains):
         drawn = [chain.draws()["components"] for chain in chains]
         n_kept = min(len(draws) for draws in drawn)
-        components = align_directions(np.stack([draws[:n_kept] for draws in drawn]))
+        components = np.stack([draws[:n_kept] for draws in drawn])
+        order = align_draws(components, 1, metric="cosine")
+        components = np.take_along_axis(components, order[..., None], axis=2)
         self.samples_ = {"components": components}
         mean = components.mean(axis=(0, 1), dtype=np.float64)
         self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
