@@ -88,7 +88,7 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
     return OK
 
 
-_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8)
+_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN)
 _RUN_TOPICS = I8(
     F2, F3, F1, *_DATA, F2_IN, F1, types.FunctionType(TRANSITION), types.FunctionType(TRANSITION), RNG
 )  # fmt: skip
@@ -96,7 +96,24 @@ _RUN_TOPICS = I8(
 
 @kernel(_RUN_TOPICS)
 def run_topics(
-    beta, aux, scalars, ptr, words, values, docs, draws, prior, center, scale, hypers, extra, advance, step, rng
+    beta,
+    aux,
+    scalars,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    hypers,
+    extra,
+    advance,
+    step,
+    rng,
 ):
     """Steps of a geodesic sampler on the topics, at fixed draws of the documents' proportions; returns a status.
 
@@ -106,6 +123,7 @@ def run_topics(
     ptr, words, values : the documents, CSR
     docs, draws : (n_batch,) the minibatch, (n_batch, n_draws, n_topics) its proportions
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
+    others, others_across : what other documents add, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
     extra : what `admixture_gradient` says last
     """
@@ -119,8 +137,9 @@ def run_topics(
         if status != OK:
             return status
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, signal, extra
-        )
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
+            across, signal, extra,
+        )  # fmt: skip
         status = step(beta, aux, scalars, signal, extra, hypers[t], rows, rng)
         if status != OK:
             return status
@@ -134,7 +153,23 @@ _RUN_METROPOLIS = F8(
 
 @kernel(_RUN_METROPOLIS)
 def run_topic_trajectories(
-    beta, ptr, words, values, docs, draws, prior, center, scale, h, n_leapfrog, n_trajectories, flow, project, rng
+    beta,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    h,
+    n_leapfrog,
+    n_trajectories,
+    flow,
+    project,
+    rng,
 ):
     """Metropolis trajectories on the topics at fixed draws of the proportions; returns the mean acceptance."""
     n_topics = beta.shape[0]
@@ -144,8 +179,9 @@ def run_topic_trajectories(
     momentum, old, accepted = np.empty_like(beta), np.empty_like(beta), 0.0
     for _ in range(n_trajectories):
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, gradient, extra
-        )
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
+            across, gradient, extra,
+        )  # fmt: skip
         for k in range(n_topics):
             for w in range(beta.shape[1]):
                 momentum[k, w] = rng.standard_normal()
@@ -160,8 +196,8 @@ def run_topic_trajectories(
             if status != OK:
                 break
             admixture_gradient(
-                beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, gradient,
-                extra,
+                beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products,
+                share, across, gradient, extra,
             )  # fmt: skip
             momentum += 0.5 * h * gradient
             project(beta, momentum)

@@ -198,7 +198,6 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
         rows = self._check_X(X, reset=True)
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         data = self._taken(rows, sampler)
-        self.__dict__.pop("trace_", None)
         return self._run(self._new_chains(rows, data, sampler, lambda: plan), plan.n_iter)
 
     @all_or_nothing

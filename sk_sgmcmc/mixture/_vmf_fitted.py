@@ -86,13 +86,3 @@ class FittedMixture:
         score : float
         """
         return float(np.mean(self.score_samples(X)))
-
-    def _score_now(self, callback):
-        """Held-out score of the components as they are, for `HeldOutScore`."""
-        if callback._split is None:
-            callback._split = self._check_X(callback.X, reset=False)
-        now = self._chains[0].current()
-        log_density = log_densities(
-            callback._split, now["means"].astype(np.float64), np.log(now["weights"]), now["kappas"]
-        )
-        return logsumexp(log_density, axis=1).mean()

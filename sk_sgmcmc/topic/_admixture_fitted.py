@@ -119,7 +119,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
-        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self._numbers[1])
+        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
         return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
 
     def score_samples(self, X, *, n_temperatures=400):
@@ -139,11 +139,8 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
         draws = self._draws()
-        chosen = draws[np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))]
-        scores = [
-            annealed_scores(rows, beta, self.doc_topic_prior_, self._numbers[1], n_temperatures, self.n_jobs)
-            for beta in chosen
-        ]
+        chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
+        scores = [annealed_scores(rows, draws[i], *self._laws(i), n_temperatures, self.n_jobs) for i in chosen]
         return logsumexp(scores, axis=0) - np.log(len(scores))
 
     def score(self, X, y=None):
@@ -165,8 +162,9 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Held-out score of the topics as they are, for `HeldOutScore`."""
         if callback._split is None:
             callback._split = self._check_X(callback.X, reset=False)
-        beta = self._chains[0].current()["components"]
-        return annealed_scores(callback._split, beta, self.doc_topic_prior_, self._numbers[1], 100, self.n_jobs).mean()
+        chain = self._chains[0]
+        beta = chain.current()["components"]
+        return annealed_scores(callback._split, beta, chain.alpha, chain.numbers[1], 100, self.n_jobs).mean()
 
     def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
         """Mean negative log density of a row.
@@ -196,19 +194,27 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
         total = np.full(rows.shape[0], -np.inf)
         draws = self._draws()[slice(None) if pooled else slice(-1, None)]
-        for beta in draws.astype(np.float64):
+        for i, beta in enumerate(draws.astype(np.float64)):
+            kappa = self._laws(i if pooled else -1)[1]
             size = np.sqrt(np.einsum("nk,kj,nj->n", theta, beta @ beta.T, theta))
             cosine = (rows @ beta.T) @ (theta / size[:, None]).T
-            total = np.logaddexp(total, logsumexp(self._numbers[1] * cosine, axis=1))
-        return float(np.log(len(draws) * n_proportions) - total.mean() - self._log_normaliser(rows.shape[1]))
+            total = np.logaddexp(total, logsumexp(kappa * cosine, axis=1) + self._log_normaliser(rows.shape[1], kappa))
+        return float(np.log(len(draws) * n_proportions) - total.mean())
 
     def _draws(self):
         value = self.samples_["components"]
         return value.reshape(-1, *value.shape[2:])
 
-    def _log_normaliser(self, n_words):
+    def _laws(self, i):
+        """Parameter of the Dirichlet law and concentration of the documents, of kept draw ``i``."""
+        alpha, kappa = self.doc_topic_prior_, self.kappa1_
+        if "doc_topic_prior" in self.samples_:
+            alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
+        return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
+
+    def _log_normaliser(self, n_words, kappa):
         out = [np.empty(1) for _ in range(3)]
-        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), self._numbers[1:2].copy(), *out)
+        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), np.array([float(kappa)]), *out)
         return float(out[1][0])
 
     def top_words(self, n=10, interval=None, *, feature_names=None):

@@ -119,8 +119,9 @@ def exact_circle(process):
 
 
 def circle_z(sampler, seed, *, batch_size=6, process=False):
+    n_iter = 400 if sampler == "gmc" else 1500
     model = VonMisesFisherMixture(
-        2, kappa=KAPPA, sampler=sampler, weight_concentration_prior=1.5, batch_size=batch_size, n_iter=1500, thin=5,
+        2, kappa=KAPPA, sampler=sampler, weight_concentration_prior=1.5, batch_size=batch_size, n_iter=n_iter, thin=5,
         weight_concentration_prior_type="dirichlet_process" if process else "dirichlet_distribution",
         n_chains=16, burn_in=0.1, n_inner=5, random_state=seed,
     ).fit(CIRCLE)  # fmt: skip
