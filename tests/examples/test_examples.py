@@ -22,6 +22,10 @@ SCRIPTS = sorted(
 SMALLER = {
     "plot_circle.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_vmf_posterior.py": [("SHARE = 1.0", "SHARE = 0.01")],
+    "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
+    "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
     "plot_sparse_dirichlet.py": [
