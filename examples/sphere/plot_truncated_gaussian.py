@@ -44,11 +44,13 @@ print(f"{'exact':34s}" + "".join(f"{m:10.4f}" for m in inside.mean(axis=0)))
 
 N_CHAINS = 10
 steps = int(60_000 * SHARE)
-batch = {"n_iter": steps, "batch_size": 20, "with_replacement": True, "thin": 10}
+batch = {"n_iter": steps, "batch_size": 50, "with_replacement": True, "thin": 10}
+# The sum over a minibatch times N/n, n rows drawn with replacement: N^2/n times the variance of a term.
+noise = N**2 / 50 * (y / SIGMA**2).var(axis=0).mean()
 runs = {
     "GMC": (GMC(), {"n_iter": steps // 20}),
-    "SGGMC, 20 rows, noise estimated": (SGGMC(0.02, 10.0, gradient_noise="estimated"), batch),
-    "gSGNHT, 20 rows, noise unknown": (GSGNHT(0.02, 10.0), batch),
+    "SGGMC, 50 rows, noise known": (SGGMC(0.01, 20.0, gradient_noise=noise), batch),
+    "gSGNHT, 50 rows, noise unknown": (GSGNHT(0.01, 20.0), batch),
 }
 draws = {}
 for label, (sampler, options) in runs.items():

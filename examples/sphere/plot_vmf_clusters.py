@@ -50,7 +50,7 @@ for label, fit in methods.items():
 
 mixture = fitted["von Mises-Fisher"]
 low, high = np.quantile(mixture.samples_["kappas"][0], [0.05, 0.95], axis=0)
-sure = mixture.predict_proba(X).max(axis=1)
+sure = mixture.transform(X).max(axis=1)
 right = np.array([np.bincount(digits.target[mixture.labels_ == k], minlength=10).argmax() for k in range(10)])
 agrees = right[mixture.labels_] == digits.target
 for bottom, top in ((0.0, 0.9), (0.9, 0.999), (0.999, 1.1)):

@@ -174,7 +174,12 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    @property
+    def _n_features_out(self):
+        return self.means_.shape[0]
 
     # -- fitting -------------------------------------------------------------------------------------------------
 

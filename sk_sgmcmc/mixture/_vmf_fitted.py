@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._vmf_chain import log_densities
@@ -9,7 +10,7 @@ from ._vmf_chain import log_densities
 _N_SCORED = 100  # kept draws that predictions average over
 
 
-class FittedMixture:
+class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of a fitted `VonMisesFisherMixture`."""
 
     def _each_draw(self, rows):
@@ -28,7 +29,7 @@ class FittedMixture:
             n += 1
         return total / n
 
-    def predict_proba(self, X):
+    def transform(self, X):
         """Probability that each row belongs to each component, averaged over draws.
 
         Parameters
@@ -37,11 +38,12 @@ class FittedMixture:
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_components)
+        shares : ndarray of shape (n_samples, n_components)
             Rows sum to 1.
         """
         check_is_fitted(self)
-        return self._responsibilities(self._check_X(X, reset=False))
+        shares = self._responsibilities(self._check_X(X, reset=False))
+        return shares.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else shares
 
     def predict(self, X):
         """The component that each row most probably belongs to.
@@ -54,7 +56,8 @@ class FittedMixture:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        check_is_fitted(self)
+        return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
     def score_samples(self, X):
         """Log predictive density of each row, averaged over draws in density.

@@ -118,7 +118,7 @@ ESTIMATORS = [
     Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
     Case("vmf", VonMisesFisherMixture(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
     Case(
-        "vmf-minibatch", VonMisesFisherMixture(**_SMALL, sampler="gsgnht", batch_size=20, thin=3, kappa=50.0),
+        "vmf-minibatch", VonMisesFisherMixture(**_SMALL, sampler="gsgnht", batch_size=20, kappa=50.0),
         sampler="gsgnht",
     ),
     Case(

@@ -234,7 +234,8 @@ def test_a_process_leaves_components_empty():
         random_state=0,
     ).fit(X)  # fmt: skip
     assert 3 <= model.n_clusters_ <= 5
-    assert np.sort(model.weights_)[-3:].sum() > 0.95
+    # Within each draw: a component that is empty in one may be a part of a cluster in the next.
+    assert np.sort(model.samples_["weights"], axis=2)[..., -5:].sum(axis=2).mean() > 0.98
 
 
 def test_score_is_the_density_of_the_draws():
@@ -252,7 +253,7 @@ def test_score_is_the_density_of_the_draws():
     exact = logsumexp(each, axis=0) - np.log(len(each))
     np.testing.assert_allclose(model.score_samples(X), exact, rtol=1e-9)
     assert model.score(X) == pytest.approx(exact.mean())
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.transform(X).sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.predict(sparse.csr_matrix(5.0 * X)), model.labels_)
 
 
