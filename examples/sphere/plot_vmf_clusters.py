@@ -72,4 +72,5 @@ for k, ax in enumerate(axes.flat):
 plt.show()
 
 # %%
-# CONCLUSION
+# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture knows which
+# of its answers to doubt: rows whose cluster is not certain are of its majority's digit half as often as the others.**
