@@ -90,5 +90,5 @@ ax.legend(fontsize="small")
 plt.show()
 
 # %%
-# **As sure as it should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior mean is
-# nearer to them than the best truncated decomposition (0.49 against 0.53; 0.48 with the true directions known).**
+# **As sure as it should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior mean
+# is nearer to them than the best truncated decomposition (0.49 against 0.53; 0.48 with the true directions known).**

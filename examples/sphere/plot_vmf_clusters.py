@@ -72,5 +72,6 @@ for k, ax in enumerate(axes.flat):
 plt.show()
 
 # %%
-# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture knows which
-# of its answers to doubt: rows whose cluster is not certain are of its majority's digit half as often as the others.**
+# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture knows
+# which of its answers to doubt: rows whose cluster is not certain are of its majority's digit half as often as the
+# others.**

@@ -245,7 +245,7 @@ class AdmixtureChain(Chain):
         """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
         load_kernel("signals.admixture.admixture_signal")(self.beta, *context, across, signal, extra)
-        h = _STEP_SHARE / np.sqrt(np.linalg.eigvalsh(across)[-1] + self.numbers[2] + 1.0)
+        h = _STEP_SHARE / np.sqrt(max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0)
         if extra[1] > 0.0:
             # A minibatch stays for all inner steps, so its noise adds up over them.
             h = min(h, np.sqrt(_NOISE_SHARE / (extra[1] * self.n_inner)))

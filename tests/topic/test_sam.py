@@ -136,16 +136,18 @@ def test_variational_steps_climb_and_the_bound_is_the_papers():
 # ------------------------------------------------------------------------------------------------------ proportions
 
 
-@pytest.mark.parametrize("kappa, alpha", [(5.0, (1.0, 1.0)), (40.0, (2.0, 4.0)), (2000.0, (10.0, 10.0))])
+@pytest.mark.parametrize(
+    "kappa, alpha", [(5.0, (1.0, 1.0)), (20.0, (0.3, 0.6)), (40.0, (2.0, 4.0)), (2000.0, (10.0, 10.0))]
+)
 def test_proportions_have_their_law(kappa, alpha, global_random_seed):
     gram, y, alpha = np.array([[1.0, 0.3], [0.3, 1.0]]), np.array([0.7, 0.5]), np.array(alpha)
 
-    def density(t):
+    def likelihood(t):
         x = np.array([t, 1 - t])
-        return np.exp(kappa * (x @ y / np.sqrt(x @ gram @ x) - 0.86)) * np.prod(x ** (alpha - 1))
+        return np.exp(kappa * (x @ y / np.sqrt(x @ gram @ x) - 0.86))
 
-    grid = (np.arange(20_000) + 0.5) / 20_000
-    p = np.array([density(t) for t in grid])
+    grid = stats.beta(*alpha).ppf((np.arange(20_000) + 0.5) / 20_000)  # the prior's quantiles
+    p = np.array([likelihood(t) for t in grid])
     exact = np.array([grid @ p, grid**2 @ p]) / p.sum()
     rng, n = np.random.default_rng(global_random_seed), 40
     theta, steps, draws = np.full((n, 2), 0.5), np.full(n, 0.05), np.empty((n, 2000, 2))
