@@ -10,7 +10,7 @@ from ..samplers.schedules import ConstantStep
 
 # A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
-_STEP_SHARE = 0.2
+_STEP_SHARE = 0.4
 _NOISE_SHARE = 0.03
 _ADAPT_EVERY = 5
 

@@ -103,7 +103,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
     -----
     :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
     sparse products. What is "auto" is drawn by slice sampling, given topics and proportions. ``step_size="auto"`` is
-    0.2 over the root of the largest curvature of the topics, with "fresh" proportions at most what keeps the
+    0.4 over the root of the largest curvature of the topics, with "fresh" proportions at most what keeps the
     gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
 
     References
