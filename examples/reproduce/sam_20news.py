@@ -222,7 +222,7 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="seconds: a small corpus that is always there")
     args = parser.parse_args()
     train, test, words, K, given = corpora(args.corpus, args.smoke)
-    seconds = np.array([0.1, 0.3]) if args.smoke else args.seconds / 2.0 ** np.arange(args.checkpoints)[::-1]
+    seconds = np.array([0.05]) if args.smoke else args.seconds / 2.0 ** np.arange(args.checkpoints)[::-1]
     constants = {**given, "doc_topic_prior": 10.0}
     alpha = np.full(K, 10.0)
     print(f"{train.shape[0]} rows of {train.shape[1]} words, {test.shape[0]} held out, {K} topics")
@@ -240,7 +240,7 @@ def main():
         rows = test[:: max(1, test.shape[0] // args.scored)]
         print(f"\nDefaults; log-perplexity of single draws on {rows.shape[0]} rows by annealing, two runs")
         print(f"{'method':24s}{'seconds':>9s}{'steps':>9s}{'first':>12s}{'second':>12s}{'|v|^2/n':>10s}")
-        temperatures = 40 if args.smoke else 400
+        temperatures = 10 if args.smoke else 400
         models = run(
             train, test, stable(args.corpus, train.shape[0]), K, constants, seconds,
             lambda model: Annealed(rows, temperatures), False, args.seed,
