@@ -2,6 +2,7 @@
 
 from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
+from .mixture import VonMisesFisherMixture
 from .sampling import sample
 from .topic import BayesianLDA, SphericalAdmixtureModel
 
@@ -12,6 +13,7 @@ __all__ = [
     "BayesianLDA",
     "BayesianLogisticRegression",
     "SphericalAdmixtureModel",
+    "VonMisesFisherMixture",
     "__version__",
     "sample",
 ]

@@ -175,3 +175,81 @@ class ChainedVonMisesFisher(_ManifoldTarget):
         # The state in which both are the same is a saddle; a turn by a tenth leaves it.
         turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
+
+
+class MatrixCompletion(_ManifoldTarget):
+    r"""Posterior of a low-rank matrix's factors, of which some entries are seen: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
+
+    The directions :math:`u_k` are the rows of an orthonormal frame, uniform on the Stiefel manifold; loadings
+    :math:`c_{ik} \sim N(0, \tau_k^2)` are integrated out; :math:`e_i \sim N(0, \sigma^2 I)`. Rows of the matrix are the
+    data, read in minibatches.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_samples, n_features)
+        Its entries, nan where they are not seen.
+    factor_scales : array-like of shape (rank,)
+        :math:`\tau_k`, different from each other: equal ones leave the frame free to rotate.
+    noise_scale : float
+        :math:`\sigma`.
+    """
+
+    _offers = (("stiefel", "gradient"),)
+    _signal_kernel = "signals.frames.factor_completion"
+    _geometry = "stiefel"
+
+    def __init__(self, matrix, factor_scales, noise_scale):
+        self.matrix = matrix
+        self.factor_scales = factor_scales
+        self.noise_scale = noise_scale
+
+    def _rows(self):
+        X = check_array(self.matrix, dtype=np.float64, ensure_all_finite="allow-nan", input_name="matrix")
+        scales = np.asarray(self.factor_scales, dtype=float)
+        if scales.ndim != 1 or not 1 <= scales.size <= X.shape[1] or not np.all(scales > 0):
+            raise ValueError(
+                f"factor_scales={self.factor_scales!r} must be positive numbers, one for each of at most "
+                f"{X.shape[1]} factors."
+            )
+        if not self.noise_scale > 0:
+            raise ValueError(f"noise_scale={self.noise_scale!r} must be a positive number.")
+        return X, np.array([self.noise_scale, *scales]), (scales.size, X.shape[1])
+
+    def _curvature(self):
+        X, params, _ = self._rows()
+        # The largest eigenvalue of the second moments, unseen entries counted as 0, over the noise's variance.
+        filled = np.nan_to_num(X)
+        return 2.0 * np.linalg.norm(filled, 2) ** 2 / params[0] ** 2
+
+    def _start(self, sampler, rng):
+        X, _, shape = self._rows()
+        right = np.linalg.svd(np.nan_to_num(X), full_matrices=False)[2]
+        frame = np.zeros(shape)
+        frame[: len(right)] = right[: shape[0]]
+        # Fewer rows than factors: any frame that holds those found.
+        return np.linalg.qr(np.vstack([frame, np.eye(shape[1])])[: shape[0] + shape[1]].T)[0].T[: shape[0]].copy()
+
+    def complete(self, frames):
+        """The whole matrix given draws of the frame.
+
+        Parameters
+        ----------
+        frames : array-like of shape (n_draws, rank, n_features)
+
+        Returns
+        -------
+        mean, deviation : ndarray of shape (n_samples, n_features)
+            Posterior mean and standard deviation of the matrix without its noise.
+        """
+        X, params, _ = self._rows()
+        seen, filled = np.isfinite(X).astype(float), np.nan_to_num(X)
+        variance, ratio = params[0] ** 2, np.diag((params[0] / params[1:]) ** 2)
+        total, square = np.zeros(X.shape), np.zeros(X.shape)
+        for u in np.asarray(frames, dtype=float):
+            A = ratio + np.einsum("ni,ki,ji->nkj", seen, u, u, optimize=True)
+            inverse = np.linalg.inv(A)
+            mean = np.einsum("nkj,nj->nk", inverse, filled @ u.T) @ u
+            total += mean
+            square += mean**2 + variance * np.einsum("ki,nkj,ji->ni", u, inverse, u, optimize=True)
+        n = len(frames)
+        return total / n, np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0))

@@ -6,6 +6,8 @@ import numpy as np
 from numba import types
 
 from ._jit import F1, F1_IN, F2, F2_IN, F3, F8, FLOW, I1_IN, I8, OK, PROJECT, RNG, TRANSITION, helper, kernel
+from ._random import TINY
+from .admixture_score import trajectory
 from .geodesic import squared_norm
 from .geometry import flow_simplex_row, project_simplex_row
 from .signals.admixture import F3_IN, admixture_gradient, sizes
@@ -27,9 +29,36 @@ def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
     return log_density
 
 
+@helper
+def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, draws, psi, work, rng):
+    """Trajectories in psi = log(theta G), G ~ Gamma(sum alpha): smooth where alpha < 1 makes theta's density infinite.
+
+    G is independent of theta, so it may be drawn for a theta at hand; theta is the softmax of psi. Changes ``x`` and
+    writes ``draws``; returns the logarithm of the step size.
+    """
+    total = math.log(max(rng.standard_gamma(alpha.sum()), TINY))
+    for k in range(x.shape[0]):
+        psi[k] = math.log(max(x[k], TINY)) + total
+    for t in range(n_burn + draws.shape[0]):
+        chance, _ = trajectory(psi, x, gram, y, alpha, kappa, 1.0, math.exp(log_step), n_leapfrog, work, rng)
+        if t < n_burn:
+            log_step = min(max(log_step + 0.2 * (chance - _TARGET), -30.0), 0.0)
+        else:
+            largest, size = psi.max(), 0.0
+            for k in range(x.shape[0]):
+                x[k] = math.exp(psi[k] - largest)
+                size += x[k]
+            for k in range(x.shape[0]):
+                x[k] /= size
+            draws[t - n_burn] = x
+    return log_step
+
+
 @kernel(I8(F2_IN, F2_IN, F1_IN, F8, I1_IN, F2, F1, I8, I8, I8, F3, RNG))
 def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_burn, n_keep, n_leapfrog, draws, rng):
     """Geodesic Monte Carlo on the simplex for each of the documents ``docs``, from where it is.
+
+    Where an alpha is below 1 the density is infinite at faces of the simplex, and trajectories run in logarithms.
 
     Parameters
     ----------
@@ -43,9 +72,18 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
     x, old = np.empty(n_topics), np.empty(n_topics)
     v, bent = np.empty(n_topics), np.empty(n_topics)
     gradient, old_gradient = np.empty(n_topics), np.empty(n_topics)
+    in_logs = alpha.min() < 1.0
+    work = np.empty((4, n_topics))
     for s in range(docs.shape[0]):
         x[:] = theta[docs[s]]
         log_step = math.log(step_sizes[docs[s]])
+        if in_logs:
+            log_step = draw_in_logs(
+                x, gram, products[s], alpha, kappa, log_step, n_burn, n_leapfrog, draws[s], v, work, rng
+            )
+            theta[docs[s]] = x
+            step_sizes[docs[s]] = math.exp(log_step)
+            continue
         log_density = proportions_gradient(x, gram, products[s], alpha, kappa, bent, gradient)
         for t in range(n_burn + n_keep):
             # A step size drawn anew each time, so that no period of a trajectory is met.
@@ -88,7 +126,7 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
     return OK
 
 
-_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8)
+_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN)
 _RUN_TOPICS = I8(
     F2, F3, F1, *_DATA, F2_IN, F1, types.FunctionType(TRANSITION), types.FunctionType(TRANSITION), RNG
 )  # fmt: skip
@@ -96,7 +134,24 @@ _RUN_TOPICS = I8(
 
 @kernel(_RUN_TOPICS)
 def run_topics(
-    beta, aux, scalars, ptr, words, values, docs, draws, prior, center, scale, hypers, extra, advance, step, rng
+    beta,
+    aux,
+    scalars,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    hypers,
+    extra,
+    advance,
+    step,
+    rng,
 ):
     """Steps of a geodesic sampler on the topics, at fixed draws of the documents' proportions; returns a status.
 
@@ -106,6 +161,7 @@ def run_topics(
     ptr, words, values : the documents, CSR
     docs, draws : (n_batch,) the minibatch, (n_batch, n_draws, n_topics) its proportions
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
+    others, others_across : what other documents add, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
     extra : what `admixture_gradient` says last
     """
@@ -119,8 +175,9 @@ def run_topics(
         if status != OK:
             return status
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, signal, extra
-        )
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
+            across, signal, extra,
+        )  # fmt: skip
         status = step(beta, aux, scalars, signal, extra, hypers[t], rows, rng)
         if status != OK:
             return status
@@ -134,7 +191,23 @@ _RUN_METROPOLIS = F8(
 
 @kernel(_RUN_METROPOLIS)
 def run_topic_trajectories(
-    beta, ptr, words, values, docs, draws, prior, center, scale, h, n_leapfrog, n_trajectories, flow, project, rng
+    beta,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    h,
+    n_leapfrog,
+    n_trajectories,
+    flow,
+    project,
+    rng,
 ):
     """Metropolis trajectories on the topics at fixed draws of the proportions; returns the mean acceptance."""
     n_topics = beta.shape[0]
@@ -144,8 +217,9 @@ def run_topic_trajectories(
     momentum, old, accepted = np.empty_like(beta), np.empty_like(beta), 0.0
     for _ in range(n_trajectories):
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, gradient, extra
-        )
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
+            across, gradient, extra,
+        )  # fmt: skip
         for k in range(n_topics):
             for w in range(beta.shape[1]):
                 momentum[k, w] = rng.standard_normal()
@@ -160,8 +234,8 @@ def run_topic_trajectories(
             if status != OK:
                 break
             admixture_gradient(
-                beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, gradient,
-                extra,
+                beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products,
+                share, across, gradient, extra,
             )  # fmt: skip
             momentum += 0.5 * h * gradient
             project(beta, momentum)

@@ -38,7 +38,7 @@ def _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient):
 
 
 @helper
-def _trajectory(psi, theta, gram, y, alpha, kappa, t, h, n_leapfrog, work, rng):
+def trajectory(psi, theta, gram, y, alpha, kappa, t, h, n_leapfrog, work, rng):
     """One Hamiltonian trajectory at the inverse temperature t; returns its acceptance and kappa cos where it ends."""
     bent, gradient, velocity, old = work[0], work[1], work[2], work[3]
     log_density, value = _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient)
@@ -96,7 +96,7 @@ def annealed_log_mean(gram, y, alpha, kappa, n_temperatures, n_leapfrog, rng):
             before = t
             if pilot == 1:
                 log_step = log_steps[(j * n_pilot) // n_runs]
-            chance, value = _trajectory(psi, theta, gram, y, alpha, kappa, t, math.exp(log_step), n_leapfrog, work, rng)
+            chance, value = trajectory(psi, theta, gram, y, alpha, kappa, t, math.exp(log_step), n_leapfrog, work, rng)
             if pilot == 0:
                 log_step += 0.3 * (chance - 0.7)
                 log_steps[j] = log_step

@@ -22,14 +22,16 @@ def hellinger_distances(p, q):
     return np.sqrt(np.clip(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0, None))
 
 
-def align_topics(reference, topics):
-    """Match topics to reference topics, one to one, with the smallest sum of Hellinger distances.
+def align_topics(reference, topics, *, metric="hellinger"):
+    """Match topics to reference topics, one to one, with the smallest sum of distances.
 
     Parameters
     ----------
     reference : array-like of shape (n_reference, n_features)
-        Rows sum to 1.
+        Rows sum to 1, or are directions.
     topics : array-like of shape (n_components, n_features), n_components >= n_reference
+    metric : {"hellinger", "cosine"}, default="hellinger"
+        "hellinger" for distributions (`hellinger_distances`), "cosine" (minus the inner product) for unit rows.
 
     Returns
     -------
@@ -57,10 +59,13 @@ def align_topics(reference, topics):
             f"{reference.shape[0]} reference topics cannot be matched one to one with {topics.shape[0]} topics; "
             "exchange the two arguments."
         )
-    return linear_sum_assignment(hellinger_distances(reference, topics))[1].astype(np.int64)
+    if metric not in ("hellinger", "cosine"):
+        raise ValueError(f'metric={metric!r} must be "hellinger" or "cosine".')
+    distances = hellinger_distances(reference, topics) if metric == "hellinger" else -(reference @ topics.T)
+    return linear_sum_assignment(distances)[1].astype(np.int64)
 
 
-def align_draws(draws, n_rounds=2):
+def align_draws(draws, n_rounds=2, *, metric="hellinger"):
     """Number the topics of all draws of all chains in one and the same way, with no reference given.
 
     The last draw of the first chain gives the first numbering; all draws are matched to it, and then ``n_rounds - 1``
@@ -69,9 +74,11 @@ def align_draws(draws, n_rounds=2):
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
-        Leading axes as they are, usually (n_chains, n_draws); rows sum to 1.
+        Leading axes as they are, usually (n_chains, n_draws); rows sum to 1, or are directions.
     n_rounds : int, default=2
         At least 1. It ends early when nothing changes.
+    metric : {"hellinger", "cosine"}, default="hellinger"
+        As for `align_topics`.
 
     Returns
     -------
@@ -89,7 +96,7 @@ def align_draws(draws, n_rounds=2):
     reference = flat[first_chain - 1]
     order = None
     for _ in range(n_rounds):
-        new = np.array([align_topics(reference, draw) for draw in flat])
+        new = np.array([align_topics(reference, draw, metric=metric) for draw in flat])
         if order is not None and np.array_equal(new, order):
             break
         order = new

@@ -1,6 +1,5 @@
 """The chain of the spherical admixture model: documents' proportions and topics, in turn."""
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,50 +10,9 @@ from ..samplers.schedules import ConstantStep
 
 # A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
-_STEP_SHARE = 0.2
+_STEP_SHARE = 0.4
 _NOISE_SHARE = 0.03
 _ADAPT_EVERY = 5
-
-
-@dataclass(frozen=True, eq=False)
-class RowData:
-    """Unit rows as the kernels read them, shared by all chains.
-
-    Parameters
-    ----------
-    ptr, words, values : ndarray
-        CSR.
-    n_words : int
-    n_batch : int
-        Rows of a minibatch.
-    """
-
-    ptr: np.ndarray
-    words: np.ndarray
-    values: np.ndarray
-    n_words: int
-    n_batch: int
-
-    @classmethod
-    def from_csr(cls, X, n_batch):
-        """From unit rows."""
-        parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data, dtype=np.float64)
-        return cls(*parts, X.shape[1], n_batch)
-
-    def fingerprint(self):
-        """A number that other rows would hardly have, to know the data again; blind to the last digits."""
-        rounded = self.values.astype(np.float32)
-        return zlib.crc32(self.words, zlib.crc32(self.ptr, zlib.crc32(rounded)))
-
-    @property
-    def csr(self):
-        """The three arrays, in the kernels' order."""
-        return self.ptr, self.words, self.values
-
-    @property
-    def n_docs(self):
-        """Number of rows."""
-        return self.ptr.size - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +26,18 @@ class AdmixturePrior:
         kappa0, kappa1, sigma.
     center : ndarray of shape (n_words,)
         Unit.
+    learnt : tuple of str
+        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, from where ``alpha`` and ``numbers``
+        say; their logarithms have normal priors around that.
+    scale : float
+        Standard deviation of those priors.
     """
 
     alpha: np.ndarray
     numbers: np.ndarray
     center: np.ndarray
+    learnt: tuple = ()
+    scale: float = 1.0
 
 
 class AdmixtureChain(Chain):
@@ -94,10 +59,17 @@ class AdmixtureChain(Chain):
     init : {"centroids", "random"}
     auto : bool
         Find the step size from the curvature during burn-in.
+    stored : bool
+        The topics' gradient is a sum over all documents, those outside the minibatch as they were left; otherwise one
+        over the minibatch, scaled by N/n.
     """
 
-    def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto):
+    def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
         super().__init__(seed, plan)
+        self.stored = stored
+        self.alpha, self.numbers = prior.alpha.copy(), prior.numbers.copy()
+        self.others = np.empty((0, 0)), np.empty((0, 0))
+        self.total = None
         self.sampler = sampler
         self.prior = prior
         self.n_inner = n_inner
@@ -111,27 +83,41 @@ class AdmixtureChain(Chain):
         self.scalars = np.zeros(max(1, sampler._n_scalars))
         self.hyper = None
         self.acceptance = 0.0
-        self.batches = np.empty((0, 0), dtype=np.int64)
 
     @property
     def n_topics(self):
         """Number of topics."""
-        return self.prior.alpha.size
+        return self.alpha.size
+
+    @property
+    def scale(self):
+        """N/n: documents that the posterior is about, over those of a minibatch."""
+        return (self.total or self.data.n_docs) / min(self.data.n_batch, self.data.n_docs)
 
     # -- start -----------------------------------------------------------------------------------------------------
 
     def _start(self):
-        data, K = self.data, self.n_topics
         self.beta = self._first_topics()
         self.aux = np.zeros((max(1, self.sampler._n_aux), *self.beta.shape))
+        self._take_documents()
+
+    def _take_documents(self):
+        """Proportions of documents to start from."""
+        data, K = self.data, self.n_topics
         self.theta = np.zeros((data.n_docs, K))
-        self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.prior.numbers[1] + K * K))
+        self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.numbers[1] + K * K))
         for docs in np.array_split(np.arange(data.n_docs), max(1, data.n_docs // 1000)):
             gram, products = self._products(docs)
             # Least squares, clipped: the mode at alpha = 1 where that lies inside.
             solved = np.linalg.solve(gram + 1e-3 * np.trace(gram) / K * np.eye(K), products.T).T
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
+        self.terms = np.zeros((data.n_docs, 2))
+        self.batches = np.empty((0, 0), dtype=np.int64)
+        if self.stored:
+            self.others = np.zeros_like(self.beta), np.zeros((K, K))
+            if data.n_batch < data.n_docs:
+                self._exchange(np.arange(data.n_docs), 1.0)
 
     def _first_topics(self):
         """Unit rows: the prior's centre and noise, or centroids of a few rounds of spherical k-means."""
@@ -151,6 +137,14 @@ class AdmixtureChain(Chain):
                 beta = (member @ X).toarray() + 0.1 * self.prior.center + 0.05 * noise
         return np.ascontiguousarray(beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
+    def stream(self, total):
+        """Go on with the documents now bound, as part of ``total``, by minibatches scaled to that."""
+        self.stored, self.total = False, total
+        self.others = np.empty((0, 0)), np.empty((0, 0))
+        if self.beta is not None:
+            self._take_documents()
+        return self
+
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _products(self, docs):
@@ -169,11 +163,16 @@ class AdmixtureChain(Chain):
         batch, self.batches = np.sort(self.batches[0]), self.batches[1:]
         return batch
 
+    def _exchange(self, docs, sign):
+        load_kernel("signals.admixture.exchange_documents")(
+            self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others
+        )
+
     def _draw_proportions(self, docs):
         draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
         load_kernel("admixture.draw_proportions")(
-            *self._products(docs), self.prior.alpha, self.prior.numbers[1], docs, self.theta, self.theta_steps,
-            self.n_draws[0], self.n_draws[1], 10, draws, self.rng,
+            *self._products(docs), self.alpha, self.numbers[1], docs, self.theta, self.theta_steps, *self.n_draws, 10,
+            draws, self.rng,
         )  # fmt: skip
         return draws
 
@@ -181,34 +180,72 @@ class AdmixtureChain(Chain):
         if self.beta is None:
             self._start()
         docs = self._next_batch()
-        self._move_topics(docs, self._draw_proportions(docs))
+        apart = self.stored and docs.size < self.data.n_docs
+        if apart:
+            self._exchange(docs, -1.0)
+        draws = self._draw_proportions(docs)
+        scale = 1.0 if self.stored else self.scale
+        self._move_topics(
+            *self.data.csr, docs, draws, self.numbers, self.prior.center, scale, *(np.asarray(o) for o in self.others)
+        )
+        if apart:
+            self._exchange(docs, 1.0)
+        if self.prior.learnt:
+            self._draw_concentrations(docs, scale)
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self.current())
 
-    def _move_topics(self, docs, draws):
-        scale = self.data.n_docs / docs.size
+    def _move_topics(self, *context):
         if self.auto and (self.hyper is None or (self.step < self.plan.n_burn and self.step % _ADAPT_EVERY == 0)):
-            self._adapt(docs, draws, scale)
+            self._adapt(context)
         hypers = self.sampler._hyper(self.step * self.n_inner, (self.step + 1) * self.n_inner)
         advance, step = self.sampler._kernels("sphere")
         status = load_kernel("admixture.run_topics")(
-            self.beta, self.aux, self.scalars, *self.data.csr, docs, draws, self.prior.numbers, self.prior.center,
-            scale, hypers, np.zeros(2), advance.compiled, step.compiled, self.rng,
-        )  # fmt: skip
+            self.beta, self.aux, self.scalars, *context, hypers, np.zeros(2), advance.compiled, step.compiled, self.rng
+        )
         if status != 0:
             raise ChainDivergedError(
                 f"The topics left the finite numbers at step {self.step + 1}: {self.sampler!r} with a step size of "
                 f"{hypers[0, 0]:.3g} is too large; try step_size={hypers[0, 0] / 10:.2g}."
             )
 
-    def _adapt(self, docs, draws, scale):
+    def _draw_concentrations(self, docs, scale):
+        """Slice-sampling updates of what is learnt, given topics and proportions."""
+        prior, draw = self.prior, load_kernel("concentration.concentration_draw")
+        if not (self.stored and docs.size < self.data.n_docs):
+            # Of the documents at hand, at the topics as they are now; sums are not wanted.
+            load_kernel("signals.admixture.exchange_documents")(
+                self.beta, *self.data.csr, docs, self.theta, self.terms, 1.0, np.zeros_like(self.beta),
+                np.zeros((self.n_topics,) * 2),
+            )  # fmt: skip
+        which = slice(None) if self.stored else docs
+        full = np.diff(self.data.ptr)[which] > 0  # an empty document says nothing
+        center, total = prior.center, self.beta.sum(axis=0)
+        for name in prior.learnt:
+            if name == "doc_topic_prior":
+                logs = np.log(np.maximum(self.theta[which], 1e-300)).sum()
+                n = scale * len(self.theta[which])
+                numbers = [1.0, self.n_topics, n, scale * logs, np.log(prior.alpha[0]), prior.scale]
+                self.alpha[:] = draw(self.alpha[0], np.array(numbers), self.rng)
+                continue
+            at = ("kappa0", "kappa1", "sigma").index(name)
+            if name == "kappa1":
+                rest = [scale * full.sum(), scale * self.terms[which, 1][full].sum()], [0.0] * 4
+            elif name == "sigma":
+                pull = self.numbers[0] * center
+                rest = [self.n_topics, 0.0], [1.0, pull @ pull, pull @ total, total @ total]
+            else:
+                pull = self.numbers[2] * total
+                rest = [1.0, 0.0], [1.0, pull @ pull, pull @ center, center @ center]
+            numbers = [0.0, self.data.n_words, *rest[0], np.log(prior.numbers[at]), prior.scale, *rest[1]]
+            self.numbers[at] = draw(self.numbers[at], np.array(numbers), self.rng)
+
+    def _adapt(self, context):
         """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
-        load_kernel("signals.admixture.admixture_signal")(
-            self.beta, *self.data.csr, docs, draws, self.prior.numbers, self.prior.center, scale, across, signal, extra
-        )
-        h = _STEP_SHARE / np.sqrt(np.linalg.eigvalsh(across)[-1] + self.prior.numbers[2] + 1.0)
+        load_kernel("signals.admixture.admixture_signal")(self.beta, *context, across, signal, extra)
+        h = _STEP_SHARE / np.sqrt(max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0)
         if extra[1] > 0.0:
             # A minibatch stays for all inner steps, so its noise adds up over them.
             h = min(h, np.sqrt(_NOISE_SHARE / (extra[1] * self.n_inner)))
@@ -221,27 +258,28 @@ class AdmixtureChain(Chain):
             self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
 
     def current(self):
-        """The present topics."""
+        """The present topics, and what is learnt beside."""
         if self.beta is None:
             self._start()
-        return {"components": self.beta.astype(np.float32)}
+        values = dict(
+            zip(("kappa0", "kappa1", "sigma", "doc_topic_prior"), [*self.numbers, self.alpha[0]], strict=True)
+        )
+        return {"components": self.beta.astype(np.float32), **{name: values[name] for name in self.prior.learnt}}
 
 
 class MetropolisAdmixtureChain(AdmixtureChain):
     """Topics by Metropolis trajectories at fixed draws of all documents' proportions."""
 
-    def _move_topics(self, docs, draws):
-        scale = self.data.n_docs / docs.size
+    def _move_topics(self, *context):
         if self.hyper is None:
             if self.auto:
-                self._adapt(docs, draws, scale)
+                self._adapt(context)
             self.hyper = float(self.sampler.step_size_(self.step))
         flow, project = self.sampler._kernels("sphere")
         h = self.hyper if self.auto else float(self.sampler.step_size_(self.step))
         accepted = load_kernel("admixture.run_topic_trajectories")(
-            self.beta, *self.data.csr, docs, draws, self.prior.numbers, self.prior.center, scale, h,
-            self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled, self.rng,
-        )  # fmt: skip
+            self.beta, *context, h, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled, self.rng
+        )
         self.acceptance += accepted
         if self.auto and self.step < self.plan.n_burn:
             self.hyper *= np.exp(0.2 * (accepted - 0.8))

@@ -2,45 +2,16 @@
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..samplers._base import load_kernel
-from ..utils import as_table, rng_from_key, row_keys
-from ._admixture_chain import RowData
+from ..unit_rows import RowData, content_keys
+from ..utils import as_table, rng_from_key
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
-
-
-def unit_rows(X, normalize):
-    """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
-        worst = int(np.argmax(np.abs(lengths - 1.0)))
-        raise ValueError(
-            f"normalize=False needs unit rows, but row {worst} of X has length {lengths[worst]:.6g}; "
-            "use normalize=True or sklearn.preprocessing.normalize."
-        )
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    rows.data *= np.repeat(scale, np.diff(rows.indptr))
-    return rows
-
-
-def align_directions(components):
-    """Order topics alike over draws and chains, by the largest sum of cosines with the last draw of the first chain."""
-    reference = components[0, -1].astype(np.float64)
-    for c in range(components.shape[0]):
-        for s in range(components.shape[1]):
-            order = linear_sum_assignment(-(reference @ components[c, s].T.astype(np.float64)))[1]
-            if not np.array_equal(order, np.arange(order.size)):
-                components[c, s] = components[c, s][order]
-    return components
 
 
 def _gram_and_products(rows, beta):
@@ -53,13 +24,6 @@ def _gram_and_products(rows, beta):
     return gram, products
 
 
-def _keys(rows):
-    """A key for each row's content, blind to the last digits, in which scaling to unit length may differ."""
-    rounded = rows.copy()
-    rounded.data = rounded.data.astype(np.float32).astype(np.float64)
-    return row_keys(rounded)
-
-
 def mean_proportions(rows, beta, alpha, kappa):
     """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
     gram, products = _gram_and_products(rows, beta)
@@ -67,7 +31,7 @@ def mean_proportions(rows, beta, alpha, kappa):
     out = np.empty((rows.shape[0], K))
     draw = load_kernel("admixture.draw_proportions")
     draws = np.empty((1, _N_KEEP, K))
-    for i, key in enumerate(_keys(rows)):
+    for i, key in enumerate(content_keys(rows)):
         theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
         if rows.indptr[i] == rows.indptr[i + 1]:
             out[i] = theta[0]
@@ -97,7 +61,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     out = [np.empty(1) for _ in range(3)]
     load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
     estimate = load_kernel("admixture_score.annealed_log_mean").compiled
-    keys = _keys(rows)
+    keys = content_keys(rows)
 
     def some(which):
         return [
@@ -155,7 +119,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
-        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self._numbers[1])
+        proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
         return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
 
     def score_samples(self, X, *, n_temperatures=400):
@@ -175,11 +139,8 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
         draws = self._draws()
-        chosen = draws[np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))]
-        scores = [
-            annealed_scores(rows, beta, self.doc_topic_prior_, self._numbers[1], n_temperatures, self.n_jobs)
-            for beta in chosen
-        ]
+        chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
+        scores = [annealed_scores(rows, draws[i], *self._laws(i), n_temperatures, self.n_jobs) for i in chosen]
         return logsumexp(scores, axis=0) - np.log(len(scores))
 
     def score(self, X, y=None):
@@ -201,8 +162,9 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Held-out score of the topics as they are, for `HeldOutScore`."""
         if callback._split is None:
             callback._split = self._check_X(callback.X, reset=False)
-        beta = self._chains[0].current()["components"]
-        return annealed_scores(callback._split, beta, self.doc_topic_prior_, self._numbers[1], 100, self.n_jobs).mean()
+        chain = self._chains[0]
+        beta = chain.current()["components"]
+        return annealed_scores(callback._split, beta, chain.alpha, chain.numbers[1], 100, self.n_jobs).mean()
 
     def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
         """Mean negative log density of a row.
@@ -232,19 +194,27 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
         total = np.full(rows.shape[0], -np.inf)
         draws = self._draws()[slice(None) if pooled else slice(-1, None)]
-        for beta in draws.astype(np.float64):
+        for i, beta in enumerate(draws.astype(np.float64)):
+            kappa = self._laws(i if pooled else -1)[1]
             size = np.sqrt(np.einsum("nk,kj,nj->n", theta, beta @ beta.T, theta))
             cosine = (rows @ beta.T) @ (theta / size[:, None]).T
-            total = np.logaddexp(total, logsumexp(self._numbers[1] * cosine, axis=1))
-        return float(np.log(len(draws) * n_proportions) - total.mean() - self._log_normaliser(rows.shape[1]))
+            total = np.logaddexp(total, logsumexp(kappa * cosine, axis=1) + self._log_normaliser(rows.shape[1], kappa))
+        return float(np.log(len(draws) * n_proportions) - total.mean())
 
     def _draws(self):
         value = self.samples_["components"]
         return value.reshape(-1, *value.shape[2:])
 
-    def _log_normaliser(self, n_words):
+    def _laws(self, i):
+        """Parameter of the Dirichlet law and concentration of the documents, of kept draw ``i``."""
+        alpha, kappa = self.doc_topic_prior_, self.kappa1_
+        if "doc_topic_prior" in self.samples_:
+            alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
+        return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
+
+    def _log_normaliser(self, n_words, kappa):
         out = [np.empty(1) for _ in range(3)]
-        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), self._numbers[1:2].copy(), *out)
+        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), np.array([float(kappa)]), *out)
         return float(out[1][0])
 
     def top_words(self, n=10, interval=None, *, feature_names=None):

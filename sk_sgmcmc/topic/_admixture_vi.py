@@ -12,20 +12,20 @@ class VariationalAdmixtureChain(AdmixtureChain):
 
     def _start(self):
         super()._start()
-        self.theta = self.prior.alpha + 10.0 * self.n_topics * self.theta
+        self.theta = self.alpha + 10.0 * self.n_topics * self.theta
         self.theta_steps[:] = 1e-3
 
     def _advance(self, until):
         if self.beta is None:
             self._start()
-        data, numbers = self.data, self.prior.numbers
+        data, numbers = self.data, self.numbers
         docs = self._next_batch()
         scale = data.n_docs / docs.size
         length_topic, length_mean = _mean_length(data.n_words, numbers[2]), _mean_length(data.n_words, numbers[0])
         gram, products = self._products(docs)
         share, across = np.empty(products.shape), np.empty(gram.shape)
         load_kernel("admixture_vi.ascend_documents")(
-            gram, products, self.prior.alpha, numbers[1], length_topic, docs, self.theta, self.theta_steps,
+            gram, products, self.alpha, numbers[1], length_topic, docs, self.theta, self.theta_steps,
             self.sampler.n_inner, share, across, scale,
         )  # fmt: skip
         X = sparse.csr_array((data.values, data.words, data.ptr), shape=(data.n_docs, data.n_words))[docs]

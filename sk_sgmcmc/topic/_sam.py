@@ -6,17 +6,21 @@ import numpy as np
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan
+from ..metrics import align_draws
+from ..unit_rows import RowData, unit_rows
 from ..utils._sklearn import Interval, StrOptions, validate_data
-from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain, RowData
-from ._admixture_fitted import FittedAdmixture, align_directions, unit_rows
+from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
+from ._admixture_fitted import FittedAdmixture
+from ._admixture_stream import StreamingAdmixture
 from ._admixture_vi import VariationalAdmixtureChain
 
 _N_ITER = 400
+CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
 
 
-class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
+class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
     r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
 
     :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
@@ -30,11 +34,11 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     sampler : str, sampler object or None, default=None
         How topics are drawn: `SGGMC` (None), `GSGNHT`, the references `GMCBGibbs` and `GMCApprMH`, or
         `VariationalInference` and `StochasticVI`.
-    doc_topic_prior : float or array-like of shape (n_components,), default=10.0
-        :math:`\alpha`.
-    kappa0, kappa1, sigma : float or None, default=None
+    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default=10.0
+        :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
+    kappa0, kappa1, sigma : float, "auto" or None, default=None
         Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
-        features.
+        features; "auto" learns one, whose logarithm has the prior :math:`N(\log c, 1)` with that number as :math:`c`.
     normalize : bool, default=True
         Scale rows to unit length. False refuses rows that are not.
     n_inner : int, default=10
@@ -42,6 +46,13 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     n_doc_draws : tuple of two int or None, default=None
         Trajectories of a document's proportions thrown away, and averaged over, at each visit. None: (4, 1), or what a
         reference sampler asks for. Proportions go on from where the document was left.
+    proportions : {"stored", "fresh"}, default="stored"
+        What the topics' gradient is made of in minibatches. "stored": all documents, those outside the minibatch with
+        the proportions and the length of their mean direction that they were left with. "fresh": the minibatch alone,
+        scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is always
+        "fresh".
+    total_samples : int or None, default=None
+        Documents that a stream by `partial_fit` is about; None counts them.
     init : {"centroids", "random"}, default="centroids"
         Start from centroids of spherical k-means, or near the mean of the data.
     n_iter : int or None, default=None
@@ -69,8 +80,14 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         Mean direction of each topic's draws; unit rows.
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
-        in one order over draws and chains.
+        in one order over draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws of
+        shape (n_chains, n_kept) of what is "auto".
     doc_topic_prior_ : ndarray of shape (n_components,)
+        As given, or the posterior mean.
+    kappa0_, kappa1_, sigma_ : float
+        As given, or the posterior mean.
+    n_samples_seen_ : int
+        Documents seen by `fit` and the calls of `partial_fit` since.
     sampler_ : sampler object
         The sampler in use, with the step size it took in ``step_size_``.
     n_iter_ : int
@@ -85,8 +102,9 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     Notes
     -----
     :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
-    sparse products. ``step_size="auto"`` is 0.2 over the root of the largest curvature of the topics, in minibatches at
-    most what keeps the gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
+    sparse products. What is "auto" is drawn by slice sampling, given topics and proportions. ``step_size="auto"`` is
+    0.4 over the root of the largest curvature of the topics, with "fresh" proportions at most what keeps the
+    gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
 
     References
     ----------
@@ -109,11 +127,13 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
-        **{name: [Interval(Real, 0, None, closed="neither"), None] for name in ("kappa0", "kappa1", "sigma")},
+        "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        **{name: [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None] for name in CONCENTRATIONS},
         "normalize": ["boolean"],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_doc_draws": [tuple, list, None],
+        "proportions": [StrOptions({"stored", "fresh"})],
+        "total_samples": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"centroids", "random"})],
     }
 
@@ -129,6 +149,8 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         normalize=True,
         n_inner=10,
         n_doc_draws=None,
+        proportions="stored",
+        total_samples=None,
         init="centroids",
         n_iter=None,
         burn_in=0.5,
@@ -149,6 +171,8 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         self.normalize = normalize
         self.n_inner = n_inner
         self.n_doc_draws = n_doc_draws
+        self.proportions = proportions
+        self.total_samples = total_samples
         self.init = init
         self.n_iter = n_iter
         self.burn_in = burn_in
@@ -190,31 +214,35 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
-        if rows.shape[1] < 2:
-            raise ValueError(f"n_features = {rows.shape[1]}: directions need at least 2 features.")
-        prior = self._prior(rows)
-        n_batch = self._n_batch(sampler, rows.shape[0])
-        plan = DrawPlan(
-            self.n_iter or _N_ITER, self.burn_in, self.thin, 4 * self.n_chains * rows.shape[1] * self.n_components
-        )
+        prior = self._prior(rows, sampler)
+        data = RowData.from_csr(rows, self._n_batch(sampler, rows.shape[0]))
+        plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
+        chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
+        self.n_samples_seen_ = data.n_docs
+        return self._run([chain.bind(data) for chain in self._about(data, chains)], plan.n_iter)
+
+    def _bytes_per_draw(self):
+        return 4 * self.n_chains * self.n_features_in_ * self.n_components
+
+    def _new_chains(self, sampler, prior, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = isinstance(getattr(sampler, "step_size", None), str)
         make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
         if sampler._name in ("vi", "sto-vi"):
-            make = VariationalAdmixtureChain
-        self._n_batch_ = n_batch
-        data = RowData.from_csr(rows, n_batch)
-        self._fingerprint = data.fingerprint()
-        chains = [
+            make, stored = VariationalAdmixtureChain, False
+        return [
             make(
-                # A copy for each chain: each finds its own step size.
-                seed, plan, sampler._resolved(1e-3), prior, n_draws=draws, init=self.init, auto=auto,
-                n_inner=getattr(sampler, "_n_trajectories", self.n_inner),
-            ).bind(data)
+                # A copy of the sampler for each chain: each finds its own step size.
+                seed, plan(), sampler._resolved(1e-3), prior, n_draws=draws, init=self.init, auto=auto,
+                n_inner=getattr(sampler, "_n_trajectories", self.n_inner), stored=stored,
+            )
             for seed in self._chain_seeds()[1:]
         ]  # fmt: skip
-        self.doc_topic_prior_, self._numbers = prior.alpha, prior.numbers
-        return self._run(chains, plan.n_iter)
+
+    def _about(self, data, chains):
+        """Note what `resume` needs to know of the rows that chains are about to be bound to."""
+        self._n_batch_, self._fingerprint = data.n_batch, data.fingerprint()
+        return chains
 
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
@@ -225,12 +253,21 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
         return data
 
     def _set_fitted(self, chains):
-        drawn = [chain.draws()["components"] for chain in chains]
-        n_kept = min(len(draws) for draws in drawn)
-        components = align_directions(np.stack([draws[:n_kept] for draws in drawn]))
-        self.samples_ = {"components": components}
-        mean = components.mean(axis=(0, 1), dtype=np.float64)
+        drawn = [chain.draws() for chain in chains]
+        n_kept = min(len(draws["components"]) for draws in drawn)
+        samples = {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
+        order = align_draws(samples["components"], 1, metric="cosine")
+        samples["components"] = np.take_along_axis(samples["components"], order[..., None], axis=2)
+        self.samples_ = samples
+        mean = samples["components"].mean(axis=(0, 1), dtype=np.float64)
         self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        prior = chains[0].prior
+        self.kappa0_, self.kappa1_, self.sigma_ = (
+            float(np.mean(samples.get(name, value))) for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
+        )
+        self.doc_topic_prior_ = prior.alpha.copy()
+        if "doc_topic_prior" in samples:
+            self.doc_topic_prior_[:] = samples["doc_topic_prior"].mean()
         self.sampler_ = chains[0].sampler
 
     # -- choices -------------------------------------------------------------------------------------------------
@@ -238,23 +275,28 @@ class SphericalAdmixtureModel(FittedAdmixture, BaseSGMCMC):
     def _check_X(self, X, *, reset):
         """Unit rows as CSR of float64."""
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] < 2:
+            raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
         return unit_rows(X, self.normalize)
 
-    def _prior(self, rows):
+    def _prior(self, rows, sampler):
         K, V = self.n_components, rows.shape[1]
-        alpha = np.asarray(self.doc_topic_prior, dtype=np.float64)
+        learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(self, name), str))
+        if learnt and sampler._name in ("vi", "sto-vi"):
+            raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
+        alpha = np.asarray(1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior, dtype=np.float64)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(
                 f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."
             )
-        given = (self.kappa0, self.kappa1, self.sigma)
+        given = [getattr(self, name) for name in CONCENTRATIONS]
         numbers = np.array(
-            [times * V if value is None else value for value, times in zip(given, (2, 6, 2), strict=True)]
+            [times * V if value in (None, "auto") else value for value, times in zip(given, (2, 6, 2), strict=True)]
         )
         center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
         length = np.linalg.norm(center)
         center = center / length if length > 1e-12 else np.full(V, V**-0.5)
-        return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center)
+        return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
 
     def _n_batch(self, sampler, n_rows):
         if not isinstance(self.batch_size, str) and self.batch_size > n_rows:

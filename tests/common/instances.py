@@ -10,7 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
-from sk_sgmcmc import BayesianGaussian, BayesianLDA, BayesianLogisticRegression, SphericalAdmixtureModel
+from sk_sgmcmc import (
+    BayesianGaussian,
+    BayesianLDA,
+    BayesianLogisticRegression,
+    SphericalAdmixtureModel,
+    VonMisesFisherMixture,
+)
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR
 
@@ -66,7 +72,7 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        return hasattr(self.estimator, "partial_fit") and self.id != "lda-gibbs"
+        return hasattr(self.estimator, "partial_fit") and self.id not in ("lda-gibbs", "sam-gibbs")
 
 
 def _counts():
@@ -110,6 +116,16 @@ ESTIMATORS = [
     Case("sam", SphericalAdmixtureModel(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
     Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
     Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
+    Case("vmf", VonMisesFisherMixture(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
+    Case(
+        "vmf-minibatch", VonMisesFisherMixture(**_SMALL, sampler="gsgnht", batch_size=20, kappa=50.0),
+        sampler="gsgnht",
+    ),
+    Case(
+        "vmf-process",
+        VonMisesFisherMixture(**_SMALL, sampler="gmc", weight_concentration_prior_type="dirichlet_process"),
+        sampler="gmc",
+    ),
     _dense("logistic", BayesianLogisticRegression, "two classes"),
     _dense("logistic-multinomial", BayesianLogisticRegression, "three classes", batch_size=30),
     _dense(
@@ -122,7 +138,7 @@ ESTIMATORS = [
     _dense("gaussian-minibatch", BayesianGaussian, "rows", sampler="sgnht", batch_size=20),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
-DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "sam", "logistic", "gaussian"}]
+DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "sam", "vmf", "logistic", "gaussian"}]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
 LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA)]
 COUNTS = [case for case in DEFAULTS if case.id == "lda"]
@@ -132,5 +148,6 @@ COUNTS = [case for case in DEFAULTS if case.id == "lda"]
 CHECKED = [
     clone(case.estimator).set_params(batch_size="auto")
     for case in ESTIMATORS
-    if case.data == "counts" and case.id not in ("lda-gibbs", "lda-minibatch", "sam-minibatch")
+    if case.data == "counts"
+    and case.id not in ("lda-gibbs", "lda-minibatch", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
 ] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data != "counts"]

@@ -26,6 +26,10 @@ SMALLER = {
     "plot_credible_ellipses.py": [("N_SETS = 200", "N_SETS = 5")],
     "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
+    "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
+    "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
     "plot_sparse_dirichlet.py": [

@@ -291,3 +291,16 @@ def test_every_default_runs_and_repeats_itself():
                 for _ in range(2)
             )
             np.testing.assert_array_equal(a.samples_["x"], b.samples_["x"])
+
+
+@pytest.mark.parametrize("geometry, n_iter", [("sphere", 1_000_000), ("simplex", 1_000_000), ("stiefel", 100_000)])
+def test_no_drift_off_the_manifold(geometry, n_iter):
+    result = sample(
+        RestrictedGaussian(np.eye(2, 3)), SGGMC(0.1, 1.0), geometry=geometry, n_iter=n_iter, burn_in=0,
+        thin=n_iter // 2, random_state=0,
+    )  # fmt: skip
+    x, v = result.samples_["x"][0, -1], result.samples_["velocity"][0, -1]
+    off = {"sphere": np.sum(x**2, axis=1) - 1, "simplex": x.sum(axis=1) - 1, "stiefel": x @ x.T - np.eye(2)}
+    slip = {"sphere": np.sum(x * v, axis=1), "simplex": v.sum(axis=1), "stiefel": x @ v.T + v @ x.T}
+    assert np.abs(off[geometry]).max() < 1e-14 and np.abs(slip[geometry]).max() < 1e-13
+    assert geometry != "simplex" or x.min() >= 0.0

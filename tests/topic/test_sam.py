@@ -51,7 +51,8 @@ def log_joint(beta, X, draws, prior, center):
 def call_signal(beta, X, docs, draws, prior, center, scale):
     K = len(beta)
     across, signal, extra = np.empty((K, K)), np.empty_like(beta), np.zeros(2)
-    admixture_signal(beta, *csr(X), docs, draws, np.array(prior), center, scale, across, signal, extra)
+    none = np.empty((0, 0)), np.empty((0, 0))
+    admixture_signal(beta, *csr(X), docs, draws, np.array(prior), center, scale, *none, across, signal, extra)
     return signal, extra
 
 
@@ -135,16 +136,18 @@ def test_variational_steps_climb_and_the_bound_is_the_papers():
 # ------------------------------------------------------------------------------------------------------ proportions
 
 
-@pytest.mark.parametrize("kappa, alpha", [(5.0, (1.0, 1.0)), (40.0, (2.0, 4.0)), (2000.0, (10.0, 10.0))])
+@pytest.mark.parametrize(
+    "kappa, alpha", [(5.0, (1.0, 1.0)), (20.0, (0.3, 0.6)), (40.0, (2.0, 4.0)), (2000.0, (10.0, 10.0))]
+)
 def test_proportions_have_their_law(kappa, alpha, global_random_seed):
     gram, y, alpha = np.array([[1.0, 0.3], [0.3, 1.0]]), np.array([0.7, 0.5]), np.array(alpha)
 
-    def density(t):
+    def likelihood(t):
         x = np.array([t, 1 - t])
-        return np.exp(kappa * (x @ y / np.sqrt(x @ gram @ x) - 0.86)) * np.prod(x ** (alpha - 1))
+        return np.exp(kappa * (x @ y / np.sqrt(x @ gram @ x) - 0.86))
 
-    grid = (np.arange(20_000) + 0.5) / 20_000
-    p = np.array([density(t) for t in grid])
+    grid = stats.beta(*alpha).ppf((np.arange(20_000) + 0.5) / 20_000)  # the prior's quantiles
+    p = np.array([likelihood(t) for t in grid])
     exact = np.array([grid @ p, grid**2 @ p]) / p.sum()
     rng, n = np.random.default_rng(global_random_seed), 40
     theta, steps, draws = np.full((n, 2), 0.5), np.full(n, 0.05), np.empty((n, 2000, 2))
@@ -178,8 +181,8 @@ def test_annealing_integrates_the_proportions_out(kappa):
 SAMPLERS = ["sggmc", "gsgnht", "gmc-b-gibbs", "gmc-appr-mh"]
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_one_topic_has_its_posterior(name, global_random_seed):
+@pytest.mark.parametrize("name, batch_size", [*((name, "auto") for name in SAMPLERS), ("sggmc", 4)])
+def test_one_topic_has_its_posterior(name, batch_size, global_random_seed):
     """Then theta is 1 and the posterior depends on the angle to the data's mean alone: an integral over the angle."""
     rng = np.random.default_rng(0)
     X = unit(np.array([1.0, 2.0, 0.5]) + 0.8 * rng.standard_normal((12, 3)))
@@ -194,7 +197,7 @@ def test_one_topic_has_its_posterior(name, global_random_seed):
     # By steps short enough that their error of second order is below what the test sees.
     model = SphericalAdmixtureModel(
         1, sampler=name, kappa0=k0, kappa1=k1, sigma=sigma, n_iter=1500, thin=1, n_chains=20, burn_in=0.1,
-        random_state=global_random_seed,
+        random_state=global_random_seed, batch_size=batch_size,
     )  # fmt: skip
     if not metropolis:
         model.set_params(sampler__step_size=0.06, sampler__friction=3.0)
@@ -206,7 +209,7 @@ def test_one_topic_has_its_posterior(name, global_random_seed):
 @pytest.mark.parametrize("name", [*SAMPLERS, "vi", "sto-vi"])
 def test_topics_are_found_again(name):
     X, beta, theta = make_rows(400, V=30, kappa=2000.0)
-    batch = {"batch_size": 100} if name in ("gsgnht", "sto-vi") else {}
+    batch = {"batch_size": 50} if name in ("sggmc", "gsgnht", "sto-vi") else {}
     model = SphericalAdmixtureModel(
         3,
         sampler=name,
@@ -229,8 +232,10 @@ def test_topics_are_found_again(name):
 
 def test_auto_step_keeps_the_temperature(global_random_seed):
     X, _, _ = make_rows(400, V=30, kappa=2000.0)
-    for batch in ("auto", 100):
-        model = SphericalAdmixtureModel(3, n_iter=100, batch_size=batch, random_state=global_random_seed).fit(X)
+    for batch, proportions in (("auto", "stored"), (100, "stored"), (100, "fresh")):
+        model = SphericalAdmixtureModel(
+            3, n_iter=100, batch_size=batch, proportions=proportions, random_state=global_random_seed
+        ).fit(X)
         heat = []
         model._chains[0].plan, model._chains[0].auto = DrawPlan(1000, 999, 1), False
         for _ in range(100):

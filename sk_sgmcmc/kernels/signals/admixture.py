@@ -83,22 +83,43 @@ def add_document_terms(gram, products, draws, kappa, scale, share, across):
 
 @helper
 def admixture_gradient(
-    beta, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, signal, extra
+    beta,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    gram,
+    products,
+    share,
+    across,
+    signal,
+    extra,
 ):
     """Gradient of the log posterior of the topics, given draws of the documents' theta, into ``signal``.
 
-    ``prior`` = (kappa0, kappa1, sigma). ``extra`` = (log density up to a constant, variance of the gradient's noise
-    averaged over coordinates).
+    ``prior`` = (kappa0, kappa1, sigma). ``others`` (n_topics, n_words) and ``others_across`` (n_topics, n_topics), both
+    without kappa1: what documents not in ``docs`` add, as they were left (see `exchange_documents`); ``others`` without
+    rows is nothing. ``extra`` = (log density of the documents ``docs`` and of the topics up to a constant, variance of
+    the gradient's noise averaged over coordinates).
     """
     n_topics, n_words = beta.shape
     gram_matrix(beta, gram)
     sparse_products(beta, ptr, words, values, docs, products)
     total, squares = add_document_terms(gram, products, draws, prior[1], scale, share, across)
+    stored = others.shape[0] > 0
+    if stored:
+        across += prior[1] * others_across
     signal[:] = np.dot(across, beta)
     norm = 0.0
     for k in range(n_topics):
         for w in range(n_words):
-            signal[k, w] = -signal[k, w]
+            signal[k, w] = (prior[1] * others[k, w] if stored else 0.0) - signal[k, w]
     for s in range(docs.shape[0]):
         for k in range(n_topics):
             weight = share[s, k]
@@ -126,16 +147,50 @@ def admixture_gradient(
                 signal[k, w] += pull * mean[w]
 
 
-@kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2, F2, F1))
-def admixture_signal(beta, ptr, words, values, docs, draws, prior, center, scale, across, signal, extra):
+@kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN, F2, F2, F1))
+def admixture_signal(
+    beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, across, signal, extra
+):
     """`admixture_gradient` for Python: also writes ``across``, whose largest eigenvalue is the stiffness."""
     n_topics = beta.shape[0]
     gram, products = np.empty((n_topics, n_topics)), np.empty((docs.shape[0], n_topics))
     share = np.empty_like(products)
     topics = beta.copy()
     admixture_gradient(
-        topics, ptr, words, values, docs, draws, prior, center, scale, gram, products, share, across, signal, extra
-    )
+        topics, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
+        across, signal, extra,
+    )  # fmt: skip
+    return OK
+
+
+@kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F2_IN, F2, F8, F2, F2))
+def exchange_documents(beta, ptr, words, values, docs, theta, terms, sign, others, others_across):
+    """Add documents to the sums over documents (``sign`` 1), or take away what they added (-1).
+
+    Parameters
+    ----------
+    docs, theta : which documents, (n_docs, n_topics) the proportions of all
+    terms : (n_docs, 2) 1/|u| and cos(u, v) of each, written where documents are added
+    others, others_across : sum of theta v' / |u|, and of theta theta' cos / |u|^2; changed in place
+    """
+    n_topics = beta.shape[0]
+    if sign > 0.0:
+        gram, products = np.empty((n_topics, n_topics)), np.empty((docs.shape[0], n_topics))
+        topics, bent = beta.copy(), np.empty(n_topics)
+        gram_matrix(topics, gram)
+        sparse_products(topics, ptr, words, values, docs, products)
+        for s in range(docs.shape[0]):
+            size, along = sizes(theta[docs[s]], gram, products[s], bent)
+            terms[docs[s], 0], terms[docs[s], 1] = 1.0 / size, along / size
+    for s in range(docs.shape[0]):
+        d = docs[s]
+        over_size, cosine = terms[d, 0], terms[d, 1]
+        for k in range(n_topics):
+            weight = sign * over_size * theta[d, k]
+            for j in range(ptr[d], ptr[d + 1]):
+                others[k, words[j]] += weight * values[j]
+            for j in range(n_topics):
+                others_across[k, j] += weight * over_size * cosine * theta[d, j]
     return OK
 
 

@@ -1,0 +1,94 @@
+r"""
+How sure is a completed matrix of the entries that it never saw?
+================================================================
+
+A table with four fifths of its entries missing is taken for a matrix of low rank with noise,
+:math:`x_i = \sum_k c_{ik} u_k + e_i`. The directions :math:`u_k` are orthonormal: a point on a Stiefel manifold. Draws
+of them by geodesic samplers, from minibatches of rows, give every missing entry a mean and a standard deviation, which
+the truncated singular value decomposition of the filled-in table does not.
+"""
+
+# %%
+# A table with holes
+# ------------------
+
+import numpy as np
+
+from sk_sgmcmc import sample
+from sk_sgmcmc.manifold_targets import MatrixCompletion
+from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+
+SHARE = 1.0  # of the steps; less is faster and less exact
+N, WIDTH, RANK, SIGMA, SEEN = 600, 30, 3, 0.5, 0.2
+SCALES = np.array([4.0, 3.0, 2.0])
+
+rng = np.random.default_rng(0)
+frame = np.linalg.qr(rng.standard_normal((WIDTH, RANK)))[0].T
+whole = (SCALES * rng.standard_normal((N, RANK))) @ frame
+table = whole + SIGMA * rng.standard_normal(whole.shape)
+table[rng.random(table.shape) > SEEN] = np.nan
+missing = np.isnan(table)
+
+# %%
+# Completed
+# ---------
+# By iterated truncated decompositions, which want to know how often to iterate (the best is shown), and by draws.
+
+
+def hard_impute(table, rank, n_iter):
+    """Fill in, cut off, fill in again."""
+    filled = np.nan_to_num(table)
+    for _ in range(n_iter):
+        left, s, right = np.linalg.svd(filled, full_matrices=False)
+        low = (left[:, :rank] * s[:rank]) @ right[:rank]
+        filled = np.where(np.isnan(table), low, table)
+    return low
+
+
+def error(completed):
+    """Root mean squared error over missing entries."""
+    return np.sqrt(np.mean((completed - whole)[missing] ** 2))
+
+
+print(f"missing entries: {missing.mean():.2f} of the table; their root mean square {error(0.0 * whole):.3f}")
+best = min(error(hard_impute(table, RANK, n)) for n in (1, 3, 10, 30, 100))
+print(f"{'truncated decomposition, iterated':40s} error {best:.3f}")
+
+target = MatrixCompletion(table, SCALES, SIGMA)
+runs = {
+    "GMC": (GMC(), {"n_iter": int(200 * SHARE)}),
+    "SGGMC, 60 rows, noise estimated": (SGGMC(gradient_noise="estimated"), {"n_iter": int(1500 * SHARE)}),
+    "gSGNHT, 60 rows": (GSGNHT(), {"n_iter": int(1500 * SHARE)}),
+}
+answers = {}
+for label, (sampler, options) in runs.items():
+    frames = sample(target, sampler, batch_size=60, thin="auto", random_state=0, **options).samples_["x"][0]
+    mean, deviation = target.complete(frames)
+    inside = np.abs(mean - whole)[missing] < 1.645 * deviation[missing]
+    print(f"{label:40s} error {error(mean):.3f}   90 % intervals hold {inside.mean():.3f} of the missing entries")
+    answers[label] = mean, deviation
+mean, deviation = target.complete(frame[None])
+print(f"{'the true directions':40s} error {error(mean):.3f}   (no method can do better)")
+
+# %%
+# Errors and what was promised
+# ----------------------------
+
+import matplotlib.pyplot as plt
+
+figure, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
+for label, (mean, deviation) in answers.items():
+    promised = deviation[missing]
+    actual = (mean - whole)[missing] ** 2
+    edges = np.quantile(promised, np.linspace(0, 1, 13))
+    group = np.clip(np.searchsorted(edges, promised) - 1, 0, 11)
+    x = [promised[group == g].mean() for g in range(12)]
+    ax.plot(x, [np.sqrt(actual[group == g].mean()) for g in range(12)], "o-", markersize=3, label=label)
+ax.axline((0.5, 0.5), slope=1.0, color="black", linewidth=0.7)
+ax.set(xlabel="posterior standard deviation", ylabel="error of these entries")
+ax.legend(fontsize="small")
+plt.show()
+
+# %%
+# **As sure as it should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior mean
+# is nearer to them than the best truncated decomposition (0.49 against 0.53; 0.48 with the true directions known).**

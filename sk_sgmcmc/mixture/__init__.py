@@ -1,0 +1,5 @@
+"""Mixture models."""
+
+from ._vmf import VonMisesFisherMixture
+
+__all__ = ["VonMisesFisherMixture"]

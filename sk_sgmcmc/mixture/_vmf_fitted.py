@@ -1,0 +1,91 @@
+"""What a fitted mixture of von Mises-Fisher laws is asked: components and densities of rows."""
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ._vmf_chain import log_densities
+
+_N_SCORED = 100  # kept draws that predictions average over
+
+
+class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Methods of a fitted `VonMisesFisherMixture`."""
+
+    def _each_draw(self, rows):
+        """Log of weight times density of rows under each component, draw after draw."""
+        flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.samples_.items()}
+        n = len(flat["means"])
+        for i in np.unique(np.linspace(0, n - 1, min(n, _N_SCORED)).round().astype(int)):
+            means = flat["means"][i].astype(np.float64)
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+            yield log_densities(rows, means, np.log(flat["weights"][i]), flat["kappas"][i])
+
+    def _responsibilities(self, rows):
+        total, n = 0.0, 0
+        for log_density in self._each_draw(rows):
+            total = total + np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
+            n += 1
+        return total / n
+
+    def transform(self, X):
+        """Probability that each row belongs to each component, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        check_is_fitted(self)
+        shares = self._responsibilities(self._check_X(X, reset=False))
+        return shares.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else shares
+
+    def predict(self, X):
+        """The component that each row most probably belongs to.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
+
+    def score_samples(self, X):
+        """Log predictive density of each row, averaged over draws in density.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            With respect to the surface of the sphere.
+        """
+        check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        each = [logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)]
+        return logsumexp(each, axis=0) - np.log(len(each))
+
+    def score(self, X, y=None):
+        """Mean of `score_samples` over rows; higher is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        score : float
+        """
+        return float(np.mean(self.score_samples(X)))

@@ -1,0 +1,72 @@
+"""The spherical admixture model on streams: `partial_fit`."""
+
+from ..base import all_or_nothing
+from ..chains import StreamPlan
+from ..unit_rows import RowData
+
+_STREAM_BATCH = 500
+
+
+class StreamingAdmixture:
+    """`partial_fit` of `SphericalAdmixtureModel`."""
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Go on from where the chain is, with one pass over more documents.
+
+        The gradient is of the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
+        prior's mean direction stays that of the first call.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Rows, as for `fit`.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        if sampler._full_batch:
+            raise ValueError(
+                f"{type(sampler).__name__} reads all data at every step and cannot stream; "
+                'use sampler="sggmc", "gsgnht" or "sto-vi" for partial_fit.'
+            )
+        first = not hasattr(self, "_chains")
+        if not first:
+            self._refuse_other_chains(sampler)
+        rows = self._check_X(X, reset=first)
+        n_batch = _STREAM_BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
+        data = RowData.from_csr(rows, min(n_batch, rows.shape[0]))
+
+        def plan():
+            return StreamPlan(self.burn_in, self._bytes_per_draw())
+
+        if first:
+            self.n_samples_seen_ = 0
+            chains = self._new_chains(sampler, self._prior(rows, sampler), plan, stored=False)
+        else:
+            chains = self._chains
+        self.n_samples_seen_ += data.n_docs
+        for chain in self._about(data, chains):
+            if not isinstance(chain.plan, StreamPlan):
+                chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
+            chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))
+        return self._run(chains, chains[0].step + max(1, data.n_docs // data.n_batch))
+
+    def _refuse_other_chains(self, sampler):
+        """Raise where the chains at hand cannot go on with the parameters as they are now."""
+        chain = self._chains[0]
+        if chain.n_topics != self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components}, but the chains that partial_fit goes on with have "
+                f"{chain.n_topics} topics; set it back, or call fit to begin anew."
+            )
+        if chain.sampler._name != sampler._name:
+            raise ValueError(
+                f"The chains of {type(chain.sampler).__name__}, by which this estimator was fitted, cannot go on by "
+                f'{type(sampler).__name__}; set sampler="{chain.sampler._name}", or call fit to begin anew.'
+            )

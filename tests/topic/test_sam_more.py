@@ -1,0 +1,130 @@
+"""Spherical admixture: calibration, learnt concentrations, stored proportions, streams."""
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import SphericalAdmixtureModel
+from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.kernels.signals.admixture import admixture_signal, exchange_documents
+from sk_sgmcmc.kernels.signals.vmf import exact_means
+from sk_sgmcmc.samplers import GMCBGibbs
+from sk_sgmcmc.topic._admixture_chain import AdmixturePrior, MetropolisAdmixtureChain
+from sk_sgmcmc.unit_rows import RowData, unit_rows
+from tests.calibration import p_values
+from tests.topic.test_sam import csr, make_rows, unit
+
+N_DRAWS, N_DOCS = 7, 8
+CENTER = np.array([1.0, 1.0, 1.0]) / np.sqrt(3.0)
+PRIOR = AdmixturePrior(
+    np.ones(2), np.array([3.0, 30.0, 5.0]), CENTER, ("kappa0", "kappa1", "sigma", "doc_topic_prior"), 0.5
+)
+
+
+def vmf_draws(b, rng):
+    out = np.empty_like(b)
+    exact_means(out, b.ravel().copy(), rng)
+    return out
+
+
+def statistics(beta, kappa1, alpha):
+    beta = np.asarray(beta, dtype=float)
+    across = np.einsum("sv,sv->s", beta[:, 0], beta[:, 1])
+    return np.stack([across, beta.sum(axis=1) @ CENTER, np.log(kappa1), np.log(alpha)], axis=1)
+
+
+def ranks(seed, n_replicates, n_steps=100):
+    """Ranks of the truth among draws given data from the model, everything learnt, by the exact sampler."""
+    out = []
+    thin = n_steps // 2 // N_DRAWS
+    for s in range(n_replicates):
+        rng = np.random.default_rng([seed, s])
+        k0, k1, sigma = PRIOR.numbers * np.exp(PRIOR.scale * rng.standard_normal(3))
+        alpha = np.exp(PRIOR.scale * rng.standard_normal())
+        mu = vmf_draws(k0 * CENTER[None], rng)
+        beta = vmf_draws(np.repeat(sigma * mu, 2, axis=0), rng)
+        theta = rng.dirichlet(np.full(2, alpha), N_DOCS)
+        X = vmf_draws(k1 * unit(theta @ beta), rng)
+        chain = MetropolisAdmixtureChain(
+            np.random.SeedSequence([seed, s]), DrawPlan(n_steps, n_steps - thin * N_DRAWS, thin),
+            GMCBGibbs()._resolved(0.1), PRIOR, n_inner=3, n_draws=(3, 1), init="random", auto=True,
+        ).bind(RowData.from_csr(unit_rows(X, True), N_DOCS))  # fmt: skip
+        drawn = chain.run(n_steps).draws()
+        given = [drawn[name] for name in ("components", "kappa1", "doc_topic_prior")]
+        truth = statistics(beta[None], np.array([k1]), np.array([alpha]))
+        out.append((statistics(*given) < truth).sum(axis=0))
+    return np.array(out)
+
+
+def test_draws_of_everything_are_calibrated(global_random_seed):
+    assert p_values(ranks(global_random_seed, 60)).min() > 1e-5
+
+
+def test_stored_documents_add_what_they_would_add_anew():
+    X, beta, theta = make_rows(20)
+    center, prior, scale = unit(X.mean(axis=0)), np.array([30.0, 200.0, 40.0]), 1.0
+    batch, rest = np.arange(6), np.arange(6, 20)
+    others, across, terms = np.zeros_like(beta), np.zeros((3, 3)), np.zeros((20, 2))
+    exchange_documents(beta, *csr(X), np.arange(20), theta, terms, 1.0, others, across)
+    exchange_documents(beta, *csr(X), batch, theta, terms, -1.0, others, across)
+    answers = []
+    for docs, stored in ((batch, (others, across)), (np.arange(20), (np.empty((0, 0)),) * 2)):
+        stiff, signal, extra = np.empty((3, 3)), np.empty_like(beta), np.zeros(2)
+        admixture_signal(
+            beta,
+            *csr(X),
+            docs,
+            np.ascontiguousarray(theta[docs, None]),
+            prior,
+            center,
+            scale,
+            *stored,
+            stiff,
+            signal,
+            extra,
+        )
+        answers.append((signal, stiff))
+        assert extra[1] == 0.0
+    np.testing.assert_allclose(answers[0][0], answers[1][0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(answers[0][1], answers[1][1], rtol=1e-9, atol=1e-9)
+    exchange_documents(beta, *csr(X), rest, theta, terms, -1.0, others, across)
+    np.testing.assert_allclose(others, 0.0, atol=1e-12)
+
+
+def test_stored_minibatches_move_as_far_as_all_documents():
+    X, _, _ = make_rows(400, V=30, kappa=2000.0)
+    steps = {}
+    for batch, proportions in (("auto", "stored"), (20, "stored"), (20, "fresh")):
+        model = SphericalAdmixtureModel(3, n_iter=40, batch_size=batch, proportions=proportions, random_state=0).fit(X)
+        steps[batch, proportions] = model.sampler_.step_size_(0)
+    assert steps[20, "stored"] > 0.5 * steps["auto", "stored"]
+    assert steps["auto", "stored"] > 2.0 * steps[20, "fresh"]
+
+
+def test_concentrations_are_learnt():
+    X, beta, _ = make_rows(400, V=30, kappa=2000.0)
+    model = SphericalAdmixtureModel(
+        3, doc_topic_prior="auto", kappa0="auto", kappa1="auto", sigma="auto", n_iter=150, random_state=0
+    ).fit(X)
+    assert set(model.samples_) == {"components", "kappa0", "kappa1", "sigma", "doc_topic_prior"}
+    assert model.kappa1_ == pytest.approx(2000.0, rel=0.1)
+    assert model.doc_topic_prior_ == pytest.approx(0.3, rel=0.25)
+    assert (model.components_ @ beta.T).max(axis=0).min() > 0.97
+    fixed = SphericalAdmixtureModel(3, n_iter=150, random_state=0).fit(X)
+    assert model.score(X) > fixed.score(X) + 5.0
+    with pytest.raises(ValueError, match="draws nothing"):
+        SphericalAdmixtureModel(3, sampler="vi", sigma="auto").fit(X)
+
+
+def test_a_stream_finds_the_topics():
+    X, beta, _ = make_rows(2000, V=30, kappa=2000.0)
+    stream = SphericalAdmixtureModel(3, doc_topic_prior=0.5, kappa1=2000.0, batch_size=100, random_state=0)
+    for start in range(0, 2000, 200):
+        stream.partial_fit(X[start : start + 200])
+    assert stream.n_samples_seen_ == 2000 and stream.n_iter_ == 20
+    assert (stream.components_ @ beta.T).max(axis=0).min() > 0.9
+    with pytest.raises(ValueError, match="n_components=4"):
+        stream.set_params(n_components=4).partial_fit(X)
+    with pytest.raises(ValueError, match="cannot stream"):
+        SphericalAdmixtureModel(3, sampler="gmc-b-gibbs").partial_fit(X)
+    with pytest.raises(ValueError, match="cannot go on"):
+        SphericalAdmixtureModel(3, n_iter=4, random_state=0).fit(X[:200]).set_params(sampler="gsgnht").partial_fit(X)
