@@ -25,7 +25,7 @@ _R_HAT = 1.1
 class BaseDenseSGMCMC(BaseSGMCMC):
     """Base of estimators whose rows are dense, and whose coordinates have about unit posterior spread."""
 
-    _offers = (("euclidean", "gradient"),)
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}

@@ -4,9 +4,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .dense_chain import Metric
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
-from .tuning import DenseGradient, auto_step_size
+from .tuning import DenseGradient, auto_step_size, check_metric
 
 
 class Target(BaseEstimator):
@@ -30,6 +31,10 @@ class Target(BaseEstimator):
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""
         return self
+
+    def _metric(self):
+        """The `Metric` of targets that offer one."""
+        return None
 
 
 class _CountTarget(Target):
@@ -247,7 +252,13 @@ class Density(Target):
     start : array-like of shape (dim,), default=None
         Where chains start; None is 0.
     check_gradient : bool, default=True
-        Compare the gradient with a difference of the log density at the start, once.
+        Compare the gradient with a difference of the log density at the start, once; the metric likewise.
+    metric : function jitted by ``numba.njit``, default=None
+        For `RHMC` and `SGRNPHMC`: ``f(theta, rows, scale, G, dG)`` writes a positive definite matrix, such as a Fisher
+        information, into ``G`` (dim, dim), and its derivative along the k-th parameter into ``dG[k]`` (dim, dim). With
+        ``metric_is_diagonal`` the shapes are (dim,) and (dim, dim), ``dG[k, i]`` the derivative of ``G[i]``.
+    metric_is_diagonal : bool, default=False
+        See ``metric``.
 
     Examples
     --------
@@ -270,27 +281,43 @@ class Density(Target):
     True
     """
 
-    _offers = (("euclidean", "gradient"),)
-
-    def __init__(self, log_density_and_gradient, dim, data=None, start=None, check_gradient=True):
+    def __init__(
+        self,
+        log_density_and_gradient,
+        dim,
+        data=None,
+        start=None,
+        check_gradient=True,
+        metric=None,
+        metric_is_diagonal=False,
+    ):
         self.log_density_and_gradient = log_density_and_gradient
         self.dim = dim
         self.data = data
         self.start = start
         self.check_gradient = check_gradient
+        self.metric = metric
+        self.metric_is_diagonal = metric_is_diagonal
+
+    @property
+    def _offers(self):
+        gradient = (("euclidean", "gradient"),)
+        return gradient if self.metric is None else (*gradient, ("euclidean", "gradient-metric"))
 
     def _signal(self):
         from .kernels.signals.user import user_signal
 
         signal = user_signal(self.log_density_and_gradient)
-        try:
-            signal.compiled  # noqa: B018
-        except Exception as error:
-            raise ValueError(
-                f"numba cannot compile log_density_and_gradient for float64 arrays theta (dim,), rows (n, columns), "
-                f"a number scale and gradient (dim,): {error}"
-            ) from error
+        _compile(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
         return signal
+
+    def _metric(self):
+        from .kernels.signals.user import user_metric
+
+        kernel = user_metric(self.metric, bool(self.metric_is_diagonal))
+        shapes = "G (dim,) and dG (dim, dim)" if self.metric_is_diagonal else "G (dim, dim) and dG (dim, dim, dim)"
+        _compile(kernel, "metric", f"a number scale, {shapes}")
+        return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
         if self.data is None:
@@ -327,3 +354,14 @@ class Density(Target):
                 f"The gradient does not fit the log density: along a random direction at the start it says "
                 f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
             )
+        if dense.metric is not None:
+            check_metric(dense, theta, step)
+
+
+def _compile(kernel, name, rest):
+    try:
+        kernel.compiled  # noqa: B018
+    except Exception as error:
+        raise ValueError(
+            f"numba cannot compile {name} for float64 arrays theta (dim,), rows (n, columns), {rest}: {error}"
+        ) from error

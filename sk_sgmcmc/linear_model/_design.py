@@ -64,6 +64,7 @@ class Design:
         d = 1.0 / np.sqrt(np.diag(hessian))
         root = linalg.cholesky(hessian * d[:, None] * d, lower=True)
         self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+        self.precision = precision
         D = self.mode.size
         if control_variates:
             offset, quadratic = self.whitener.T @ gradient, np.eye(D)
@@ -75,6 +76,10 @@ class Design:
         forward = self.forward.T
         self.summary = Quadratic(self._rows(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
         self.width = m
+
+    def metric_params(self):
+        """The prior's precision in whitened coordinates and the whitener, as the metric's kernel reads them."""
+        return np.concatenate([(self.whitener.T @ self.precision @ self.whitener).ravel(), self.whitener.ravel()])
 
     def columns(self, X):
         """Standardised columns, then ones for the intercept."""

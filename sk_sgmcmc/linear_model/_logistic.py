@@ -9,7 +9,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..base import all_or_nothing
-from ..dense_chain import DenseData
+from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, check_sample_weight, validate_data
@@ -37,7 +37,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     control_variates : bool, default=True
         Whether minibatches estimate only what the log likelihood has beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space that is told a gradient.
+        None is `SGHMC`. Any sampler on flat space.
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
@@ -288,7 +288,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _dense(self, design, Z, codes, weight, n_batch):
         signal = load_kernel("signals.logistic." + ("binary" if design.n_rows == 1 else "multinomial"))
-        return DenseData(Z, design.outputs(Z, codes), weight, design.params, signal, n_batch, self.with_replacement)
+        metric = Metric(load_kernel("signals.metrics.logistic"), design.metric_params())
+        y = design.outputs(Z, codes)
+        return DenseData(Z, y, weight, design.params, signal, n_batch, self.with_replacement, metric)
 
     def _bound_data(self, X, y=None):
         X, y = validate_data(self, X, y, reset=False, **INPUT)
