@@ -222,7 +222,9 @@ def report_state(sampler, chains):
         m = D if kind == at.DIAGONAL else D * D
         shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
         sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
-        sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+        if hasattr(sampler.mass, "get_params"):
+            sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+            sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
     if sampler._runner == "metropolis":
         sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
         sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, chains[0].step)

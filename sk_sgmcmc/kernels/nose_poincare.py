@@ -113,7 +113,6 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
         c = np.exp(-A * h)
         scalars[Q] = c * scalars[Q] + np.sqrt(T * Q_m * (1.0 - c * c)) * rng.standard_normal()
         scalars[S] = s = 1.0
-        times_inverse_mass(scalars, p, velocity)
         updates = scalars[N_UPDATES]
         learn_mass(scalars, p, velocity, rng)
         _learn_q(scalars, updates, T, D)

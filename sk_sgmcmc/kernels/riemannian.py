@@ -298,8 +298,8 @@ def run_dense(
 
     Parameters
     ----------
-    theta, aux, scalars, X, y, weight, params, starts, n_batch, scale, slots, kept, signal_of : as in `runners.run_dense`
-        ``aux[0]`` is the momentum.
+    theta, aux, scalars, X, y, weight, params, starts, n_batch, scale, slots, kept, signal_of
+        As in `runners.run_dense`; ``aux[0]`` is the momentum.
     metric_X, metric_y, metric_weight, metric_scale : rows that the metric is made of, the same at every step
         So that it is a function of theta: a metric that changes with the minibatch would change the law.
     hypers : (n_steps, 6) step size, temperature, friction, that of q, whether the kinetic energy drives q, number of

@@ -1,6 +1,7 @@
 """A user's own log density as a signal."""
 
 import inspect
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -32,9 +33,9 @@ METRIC_HOW = (
 class _UserKernel(Kernel):
     """Calls the user's function; compiled in each process, because numba keeps no closures on disk."""
 
-    def __init__(self, make, function, *options):
-        self._made_by = make, function, *options
-        super().__init__(make(function if is_jitted(function) else numba.njit(function), *options), DENSE_SIGNAL)
+    def __init__(self, make, function):
+        self._made_by = make, function
+        super().__init__(make(function if is_jitted(function) else numba.njit(function)), DENSE_SIGNAL)
 
     @property
     def compiled(self):
@@ -46,7 +47,7 @@ class _UserKernel(Kernel):
         return self._dispatcher
 
     def __reduce__(self):
-        return _UserKernel, self._made_by
+        return _kernel_of, self._made_by
 
 
 def _signal(jitted):
@@ -79,15 +80,20 @@ def _diagonal_metric(jitted):
 def user_signal(function):
     """The signal kernel of a user's function; raises TypeError or ValueError where it is not one."""
     lack = "the samplers need the gradient beside the log density"
-    return _UserKernel(_signal, _checked(function, "log_density_and_gradient", 4, lack, HOW))
+    return _kernel_of(_signal, _checked(function, "log_density_and_gradient", 4, lack, HOW))
 
 
 def user_metric(function, diagonal):
     """The metric kernel of a user's function; raises TypeError or ValueError where it is not one."""
     lack = "Riemannian samplers need the derivatives beside the metric"
-    return _UserKernel(
-        _diagonal_metric if diagonal else _full_metric, _checked(function, "metric", 5, lack, METRIC_HOW)
-    )
+    function = _checked(function, "metric", 5, lack, METRIC_HOW)
+    return _kernel_of(_diagonal_metric if diagonal else _full_metric, function)
+
+
+@lru_cache(maxsize=32)
+def _kernel_of(make, function):
+    """One kernel for each function, so that it is compiled once in a process."""
+    return _UserKernel(make, function)
 
 
 def _checked(function, name, n_arguments, lack, how):
