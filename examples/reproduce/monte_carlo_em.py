@@ -1,4 +1,6 @@
-"""Do masses learnt by Monte Carlo EM make samplers better, at no cost? (Roychowdhury and Parthasarathy 2017, tables 1-3)
+"""Do masses learnt by Monte Carlo EM make samplers better, at no cost?
+
+Tables 1 to 3 of Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS.
 
 Ten samplers on the paper's two synthetic posteriors, with the paper's numbers beside:
 
@@ -7,8 +9,8 @@ Table 1
 Table 2
     Logistic regression without intercept on 2,000 rows of an equal mixture of N([1, -1], I) and N([-1, 1], I), prior
     N(0, 10 I). Labels are drawn with probability sigmoid(x_0 - x_1): of the ways to read the paper's "classify with a
-    linear classifier with weights [1, -1]" it is the only one whose posterior lies at (1, -1). (If the label is the sign
-    of x_0 - x_1 the mode is at (12, -12); if it is the component of the mixture, at (2, -2).)
+    linear classifier with weights [1, -1]" it is the only one whose posterior lies at (1, -1). (If the label is the
+    sign of x_0 - x_1 the mode is at (12, -12); if it is the component of the mixture, at (2, -2).)
 Table 3
     Milliseconds an iteration in table 2, and on the Australian credit and Heart data where they are there.
 
