@@ -281,6 +281,8 @@ class Density(Target):
     True
     """
 
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
+
     def __init__(
         self,
         log_density_and_gradient,
@@ -298,11 +300,6 @@ class Density(Target):
         self.check_gradient = check_gradient
         self.metric = metric
         self.metric_is_diagonal = metric_is_diagonal
-
-    @property
-    def _offers(self):
-        gradient = (("euclidean", "gradient"),)
-        return gradient if self.metric is None else (*gradient, ("euclidean", "gradient-metric"))
 
     def _signal(self):
         from .kernels.signals.user import user_signal

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.samplers import HMC, SGLD
+from sk_sgmcmc.samplers import HMC, RHMC, SGLD
 from sk_sgmcmc.targets import Density, GaussianMean
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], 1.0, (60, 2))
@@ -55,3 +55,56 @@ def test_functions_that_do_not_fit_are_refused_with_the_way_out():
         sample(Density(3, dim=1), "hmc")
     with pytest.raises(ValueError, match="start"):
         sample(Density(jitted, dim=2, start=[0.0]), "hmc")
+
+
+def metric(theta, rows, scale, G, dG):
+    dG[:] = 0.0
+    for j in range(theta.shape[0]):
+        G[j] = scale * rows.shape[0] * (1.0 + 0.2 * np.sin(theta[j]))
+        dG[j, j] = scale * rows.shape[0] * 0.2 * np.cos(theta[j])
+
+
+@numba.njit
+def full_metric(theta, rows, scale, G, dG):
+    dG[:] = 0.0
+    G[:] = 0.0
+    for j in range(theta.shape[0]):
+        G[j, j] = scale * rows.shape[0] * (1.0 + 0.2 * np.sin(theta[j]))
+        dG[j, j, j] = scale * rows.shape[0] * 0.2 * np.cos(theta[j])
+
+
+@pytest.mark.parametrize("sampler", ["rhmc", "sgr-nphmc"])
+def test_a_diagonal_metric_is_the_same_as_a_full_one_and_keeps_the_target(sampler):
+    args = {"n_iter": 1000, "random_state": 0, "batch_size": 20, "with_replacement": True}
+    draws = [
+        sample(Density(jitted, 2, ROWS, ROWS.mean(axis=0), metric=f, metric_is_diagonal=f is metric), sampler, **args)
+        for f in (metric, full_metric)
+    ]
+    a, b = (each.samples_["theta"][0] for each in draws)
+    np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert np.all(np.abs(a.mean(axis=0) - ROWS.mean(axis=0)) < 5.0 / np.sqrt(len(ROWS)) / 5.0)
+    assert np.all(np.abs(np.log(a.std(axis=0) * np.sqrt(len(ROWS)))) < 0.4)
+
+
+def test_metrics_that_do_not_fit_are_refused_with_the_way_out():
+    @numba.njit
+    def not_positive(theta, rows, scale, G, dG):
+        G[:] = 0.0
+        dG[:] = 0.0
+
+    @numba.njit
+    def wrong_rates(theta, rows, scale, G, dG):
+        G[0] = np.exp(theta[0])
+        G[1] = 1.0
+        dG[:] = 0.0
+
+    @numba.njit
+    def no_rates(theta, rows, scale, G):
+        G[:] = 1.0
+
+    for function, message in (
+        (None, "metric=None"), (no_rates, "derivatives"), (not_positive, "positive definite"),
+        (wrong_rates, "do not fit the metric"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            sample(Density(jitted, 2, ROWS, metric=function, metric_is_diagonal=True), RHMC(), n_iter=10)

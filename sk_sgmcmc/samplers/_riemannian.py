@@ -23,8 +23,8 @@ class RHMC(HMC):
         Steps of a trajectory.
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter).
-    target_accept : float, default=0.85
-        See ``step_size``.
+    target_accept : float, default=0.95
+        See ``step_size``. Higher than for `HMC`: where the implicit equations have no solution chains stay for long.
     n_fixed_point : int, default=50
         Most iterations for each of the two implicit equations of a step.
     tolerance : float, default=1e-9
@@ -65,7 +65,7 @@ class RHMC(HMC):
     }
 
     def __init__(
-        self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, n_fixed_point=50, tolerance=1e-9
+        self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.95, n_fixed_point=50, tolerance=1e-9
     ):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog

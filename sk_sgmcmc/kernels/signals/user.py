@@ -85,6 +85,8 @@ def user_signal(function):
 
 def user_metric(function, diagonal):
     """The metric kernel of a user's function; raises TypeError or ValueError where it is not one."""
+    if function is None:
+        raise ValueError(f"This sampler moves under a metric, and the density has metric=None. {METRIC_HOW}")
     lack = "Riemannian samplers need the derivatives beside the metric"
     function = _checked(function, "metric", 5, lack, METRIC_HOW)
     return _kernel_of(_diagonal_metric if diagonal else _full_metric, function)
