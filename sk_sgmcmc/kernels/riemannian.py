@@ -24,7 +24,7 @@ from .mass import (
     Q,
 )
 from .nose_poincare import S, after_kick, before_drift
-from .runners import DENSE_SIGNAL
+from .runners import DENSE_SIGNAL, gather
 
 METRIC = DENSE_SIGNAL
 NOT_SOLVED = 2  # the fixed-point iterations did not settle: of use inside this module only
@@ -320,11 +320,7 @@ def run_dense(
         w_batch = np.empty(n_batch)
     for t in range(starts.shape[0]):
         if replace:
-            for i in range(n_batch):
-                j = rng.integers(0, n_rows)
-                X_batch[i] = X[j]
-                y_batch[i] = y[j]
-                w_batch[i] = weight[j]
+            gather(X, y, weight, n_rows, X_batch, y_batch, w_batch, rng)
             status = signal_of(theta, X_batch, y_batch, w_batch, params, scale, gradient, extra)
         else:
             lo, hi = starts[t], starts[t] + n_batch
