@@ -58,6 +58,23 @@ def _signal(jitted):
     return signal
 
 
+def _controlled_signal(jitted):
+    """With ``params`` = (mode (D), gradient there (D), log density there), all of all the data."""
+
+    def signal(theta, X, y, weight, params, scale, signal, extra):
+        D = theta.size
+        told = signal.reshape(D)
+        extra[0] = jitted(theta.reshape(D), X, scale, told)
+        if scale != 1.0:
+            at_mode = np.zeros(D)
+            extra[0] += params[2 * D] - jitted(params[:D].copy(), X, scale, at_mode)
+            for i in range(D):
+                told[i] += params[D + i] - at_mode[i]
+        return OK if np.isfinite(extra[0]) else NOT_FINITE
+
+    return signal
+
+
 def _full_metric(jitted):
     def metric(theta, X, y, weight, params, scale, out, extra):
         D = theta.size
@@ -77,10 +94,11 @@ def _diagonal_metric(jitted):
     return metric
 
 
-def user_signal(function):
+def user_signal(function, controlled=False):
     """The signal kernel of a user's function; raises TypeError or ValueError where it is not one."""
     lack = "the samplers need the gradient beside the log density"
-    return _kernel_of(_signal, _checked(function, "log_density_and_gradient", 4, lack, HOW))
+    function = _checked(function, "log_density_and_gradient", 4, lack, HOW)
+    return _kernel_of(_controlled_signal if controlled else _signal, function)
 
 
 def user_metric(function, diagonal):
