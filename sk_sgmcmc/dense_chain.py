@@ -17,6 +17,25 @@ _WIDE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
+class Metric:
+    """A metric on flat space, see `sk_sgmcmc.kernels.riemannian`.
+
+    Parameters
+    ----------
+    kernel : kernel
+        Writes G and its derivatives.
+    params : ndarray
+        Its constants.
+    diagonal : bool
+        Whether G is a diagonal.
+    """
+
+    kernel: object
+    params: np.ndarray
+    diagonal: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class DenseData:
     """Rows as the kernels read them.
 
@@ -34,6 +53,8 @@ class DenseData:
         Draw each minibatch row by row instead of reading blocks of a shuffled copy.
     in_random_order : bool
         The rows are already in random order, and need not be shuffled.
+    metric : Metric or None
+        For samplers that move under one.
     """
 
     X: np.ndarray
@@ -44,6 +65,7 @@ class DenseData:
     n_batch: int
     with_replacement: bool = False
     in_random_order: bool = False
+    metric: object = None
 
     @property
     def n_rows(self):
@@ -62,6 +84,11 @@ class DenseData:
             X, y, weight = X[order], y[order], weight[order]
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
 
+    def metric_rows(self):
+        """As many rows as a minibatch has, evenly spaced: the metric is theirs at every step, a function of theta."""
+        some = np.linspace(0, self.n_rows - 1, self.n_batch).round().astype(int)
+        return tuple(np.ascontiguousarray(part[some], dtype=np.float64) for part in (self.X, self.y, self.weight))
+
 
 class DenseChain(Chain):
     """Minibatch chain over dense rows.
@@ -79,7 +106,7 @@ class DenseChain(Chain):
         Seed of the order into which rows are put; one for all chains, so that they share the copy.
     """
 
-    _unpickled = ("data", "_rows")
+    _unpickled = ("data", "_rows", "_metric_rows")
 
     def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
         super().__init__(seed, plan)
@@ -102,6 +129,8 @@ class DenseChain(Chain):
         if rows is None:
             rows = dense.in_reading_order(np.random.default_rng(self.shuffle_seed))
         self._rows = rows
+        if self.sampler._uses_metric:
+            self._metric_rows = dense.metric_rows()
         return self
 
     def _next_starts(self, n):
@@ -175,6 +204,8 @@ class DenseChain(Chain):
         dense = self.data[0]
         kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
+        if self.sampler._uses_metric:
+            return self._call_riemannian(state, slots, hypers, kept)
         first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
         signal = dense.signal.compiled
         if self.sampler._runner == "metropolis":
@@ -182,6 +213,21 @@ class DenseChain(Chain):
         return runners.run_dense(
             *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
             kept_aux, first, signal, second, self.rng,
+        )  # fmt: skip
+
+    def _call_riemannian(self, state, slots, hypers, kept):
+        from .kernels import riemannian
+
+        dense = self.data[0]
+        metric, kernels = dense.metric, (dense.signal.compiled, dense.metric.kernel.compiled)
+        if self.sampler._runner == "metropolis":
+            return riemannian.run_metropolis(
+                *state, metric.params, metric.diagonal, hypers, slots, kept, *kernels, self.rng
+            )
+        scale = dense.n_rows / dense.n_batch
+        return riemannian.run_dense(
+            *state, self._next_starts(len(slots)), dense.n_batch, scale, *self._metric_rows, metric.params, scale,
+            metric.diagonal, hypers, slots, kept, *kernels, self.rng,
         )  # fmt: skip
 
     def current(self):
@@ -201,7 +247,9 @@ def report_state(sampler, chains):
         m = D if kind == at.DIAGONAL else D * D
         shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
         sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
-        sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+        if hasattr(sampler.mass, "get_params"):
+            sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+            sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
     if sampler._runner == "metropolis":
         sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
         sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, chains[0].step)

@@ -29,7 +29,7 @@ _COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode lea
 class BaseDenseSGMCMC(BaseSGMCMC):
     """Base of estimators whose rows are dense, and whose coordinates have about unit posterior spread."""
 
-    _offers = (("euclidean", "gradient"),)
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}

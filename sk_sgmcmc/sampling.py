@@ -89,13 +89,21 @@ def sample(
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
-    geometry, _ = check_fits(sampler, offers, type(target).__name__)
+    geometry, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
+    metric = target._metric() if signal == "gradient-metric" else None
     dense = DenseData(
-        X, np.zeros((X.shape[0], 0)), np.ones(X.shape[0]), params, target._signal(), n_batch, with_replacement
+        X,
+        np.zeros((X.shape[0], 0)),
+        np.ones(X.shape[0]),
+        params,
+        target._signal(),
+        n_batch,
+        with_replacement,
+        metric=metric,
     )
     first = target._start(sampler, None) if init is None else np.asarray(init, dtype=float).reshape(shape)
     target._check(dense, first)

@@ -1,12 +1,14 @@
 """Targets for `sk_sgmcmc.sample`: bare posteriors whose law is known exactly."""
 
 import numpy as np
+from scipy import optimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .dense_chain import DenseData, Metric
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
-from .tuning import DenseGradient, auto_step_size
+from .tuning import DenseGradient, auto_step_size, check_metric
 
 
 class Target(BaseEstimator):
@@ -30,6 +32,10 @@ class Target(BaseEstimator):
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""
         return self
+
+    def _metric(self):
+        """The `Metric` of targets that offer one."""
+        return None
 
 
 class _CountTarget(Target):
@@ -247,7 +253,17 @@ class Density(Target):
     start : array-like of shape (dim,), default=None
         Where chains start; None is 0.
     check_gradient : bool, default=True
-        Compare the gradient with a difference of the log density at the start, once.
+        Compare the gradient with a difference of the log density at the start, once; the metric likewise.
+    control_variates : bool, default=False
+        Whether minibatches estimate only the difference of the gradient to that at the mode, which is looked for from
+        ``start``, and where chains then start. Costs a second call a step; pays where rows are many, and draws near
+        the mode.
+    metric : function jitted by ``numba.njit``, default=None
+        For `RHMC` and `SGRNPHMC`: ``f(theta, rows, scale, G, dG)`` writes a positive definite matrix, such as a Fisher
+        information, into ``G`` (dim, dim), and its derivative along the k-th parameter into ``dG[k]`` (dim, dim). With
+        ``metric_is_diagonal`` the shapes are (dim,) and (dim, dim), ``dG[k, i]`` the derivative of ``G[i]``.
+    metric_is_diagonal : bool, default=False
+        See ``metric``.
 
     Examples
     --------
@@ -270,40 +286,74 @@ class Density(Target):
     True
     """
 
-    _offers = (("euclidean", "gradient"),)
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
 
-    def __init__(self, log_density_and_gradient, dim, data=None, start=None, check_gradient=True):
+    def __init__(
+        self,
+        log_density_and_gradient,
+        dim,
+        data=None,
+        start=None,
+        check_gradient=True,
+        control_variates=False,
+        metric=None,
+        metric_is_diagonal=False,
+    ):
         self.log_density_and_gradient = log_density_and_gradient
         self.dim = dim
         self.data = data
         self.start = start
         self.check_gradient = check_gradient
+        self.control_variates = control_variates
+        self.metric = metric
+        self.metric_is_diagonal = metric_is_diagonal
 
-    def _signal(self):
+    def _signal(self, controlled=None):
+        controlled = self.control_variates if controlled is None else controlled
         from .kernels.signals.user import user_signal
 
-        signal = user_signal(self.log_density_and_gradient)
-        try:
-            signal.compiled  # noqa: B018
-        except Exception as error:
-            raise ValueError(
-                f"numba cannot compile log_density_and_gradient for float64 arrays theta (dim,), rows (n, columns), "
-                f"a number scale and gradient (dim,): {error}"
-            ) from error
+        signal = user_signal(self.log_density_and_gradient, bool(controlled))
+        _compile(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
         return signal
+
+    def _metric(self):
+        from .kernels.signals.user import user_metric
+
+        kernel = user_metric(self.metric, bool(self.metric_is_diagonal))
+        shapes = "G (dim,) and dG (dim, dim)" if self.metric_is_diagonal else "G (dim, dim) and dG (dim, dim, dim)"
+        _compile(kernel, "metric", f"a number scale, {shapes}")
+        return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
         if self.data is None:
             X = np.zeros((1, 1))
         else:
             X = check_array(self.data, dtype=np.float64, input_name="data")
-        return X, np.zeros(0), (int(self.dim), 1)
+        params = self._mode(X) if self.control_variates else np.zeros(0)
+        return X, params, (int(self.dim), 1)
+
+    def _mode(self, X):
+        """Mode, gradient there, and log density, on all the rows."""
+        n = len(X)
+        dense = DenseData(X, np.zeros((n, 0)), np.ones(n), np.zeros(0), self._signal(controlled=False), n)
+        gradient = DenseGradient(dense, (int(self.dim), 1))
+        found = optimize.minimize(
+            lambda theta: tuple(-each for each in gradient(theta)), self._given_start(), jac=True, method="BFGS"
+        )
+        value, slope = gradient(found.x)
+        if not np.isfinite(value) or not np.all(np.isfinite(slope)):
+            raise ValueError(f"No mode was found from the start for control_variates: {found.message}")
+        return np.concatenate([found.x, slope, [value]])
 
     def _start(self, sampler, rng):
+        start = self._rows()[1][: self.dim] if self.control_variates else self._given_start()
+        return start[:, None].copy()
+
+    def _given_start(self):
         start = np.zeros(self.dim) if self.start is None else np.asarray(self.start, dtype=float)
         if start.shape != (self.dim,):
             raise ValueError(f"start has shape {start.shape}; with dim={self.dim} it must be ({self.dim},).")
-        return start[:, None].copy()
+        return start
 
     def _public(self, theta, aux, sampler):
         return {"theta": theta[..., 0]}
@@ -327,3 +377,14 @@ class Density(Target):
                 f"The gradient does not fit the log density: along a random direction at the start it says "
                 f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
             )
+        if dense.metric is not None:
+            check_metric(dense, theta, step)
+
+
+def _compile(kernel, name, rest):
+    try:
+        kernel.compiled  # noqa: B018
+    except Exception as error:
+        raise ValueError(
+            f"numba cannot compile {name} for float64 arrays theta (dim,), rows (n, columns), {rest}: {error}"
+        ) from error

@@ -56,6 +56,36 @@ def stiffness(gradient, theta, inverse_mass, rng):
     return value
 
 
+def metric_at(dense, theta):
+    """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows, and whether they are finite."""
+    D = theta.size
+    diagonal = dense.metric.diagonal
+    out = np.full((1 + D, D) if diagonal else (D + D * D, D), np.nan)
+    rows = (np.ascontiguousarray(part, dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
+    dense.metric.kernel(theta.reshape(D, 1), *rows, dense.metric.params, 1.0, out, np.zeros(1))
+    if diagonal:
+        return np.diag(out[0]), np.stack([np.diag(rates) for rates in out[1:]])
+    return out[:D], out[D:].reshape(D, D, D)
+
+
+def check_metric(dense, theta, step):
+    """Raise where a user's metric is no metric at the start, or its derivatives are not those of differences."""
+    G, rates = metric_at(dense, theta)
+    if not (np.all(np.isfinite(G)) and np.allclose(G, G.T) and np.linalg.eigvalsh(G).min() > 0):
+        raise ValueError(f"The metric at the start is not symmetric and positive definite: {G.tolist()}.")
+    direction = np.random.default_rng(1).standard_normal(theta.shape)
+    seen = (metric_at(dense, theta + step * direction)[0] - metric_at(dense, theta - step * direction)[0]) / (
+        2.0 * step
+    )
+    told = np.einsum("k,kij->ij", direction.ravel(), rates)
+    slack = 1e-3 * np.abs(told).max() + 1e-9 * np.abs(G).max() / step
+    if not np.abs(seen - told).max() <= slack:
+        raise ValueError(
+            f"The derivatives do not fit the metric: along a random direction at the start they say {told.tolist()}, "
+            f"differences of the metric say {seen.tolist()}. dG[k] is the derivative of G along theta[k]."
+        )
+
+
 def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30):
     """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data."""
     n_rows = gradient.dense.n_rows
@@ -82,6 +112,8 @@ def auto_step_size(sampler, dense, theta, n_batch):
     if mass is not None and not hasattr(mass, "get_params"):
         mass = np.asarray(mass, dtype=float)
         W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
+    if dense.metric is not None:
+        W = np.linalg.inv(metric_at(dense, theta)[0])
     largest = stiffness(gradient, theta, W, rng)
     noise = minibatch_variance(gradient, theta, n_batch, rng) * float(np.diag(W).max())
     if sampler._name == "sgld":

@@ -11,12 +11,13 @@ import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
 from sk_sgmcmc.kernels import mass as at
-from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
+from sk_sgmcmc.kernels import riemannian
+from sk_sgmcmc.kernels._jit import OK, TRANSITION, helper, kernel
 from sk_sgmcmc.kernels.mass import XI, draw_momentum, kinetic, times_inverse_mass
 from sk_sgmcmc.kernels.metropolis import flat_flow, flat_project
 from sk_sgmcmc.kernels.runners import run_dense, run_metropolis
 from sk_sgmcmc.kernels.signals.gaussian import gaussian_mean
-from sk_sgmcmc.samplers import HMC, SGHMC, SGLD, SGNHT, SGNPHMC
+from sk_sgmcmc.samplers import HMC, RHMC, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC
 from tests.cases import N_BATCHES, z_scores
 from tests.naive import euclidean as naive
 
@@ -46,7 +47,16 @@ def run_chain(sampler, h, n_steps, thin, rng, step_kernel=None):
     data = np.zeros((1, D)), np.zeros((1, 0)), np.ones(1), np.concatenate([[0.0], PRECISION.ravel()])
     hypers = fitted._hyper(0, n_steps)
     hypers[:, 0] = h
-    if fitted._runner == "metropolis":
+    if fitted._uses_metric:
+        signal, metric = (each.compiled for each in step_kernel or (gaussian_mean, bent_metric))
+        args = np.zeros(0), False, hypers, slots, kept, signal, metric, rng
+        if fitted._runner == "metropolis":
+            status, _ = riemannian.run_metropolis(theta, aux, scalars, *data, *args)
+        else:
+            starts = np.zeros(n_steps, dtype=np.int64)
+            params, *args = args
+            status, _ = riemannian.run_dense(theta, aux, scalars, *data, starts, 1, 1.0, *data[:3], params, 1.0, *args)
+    elif fitted._runner == "metropolis":
         flow, project = step_kernel or flat_flow, flat_project
         status, _ = run_metropolis(
             theta, aux, scalars, *data, hypers, slots, kept, flow.compiled, gaussian_mean.compiled, project.compiled,
@@ -106,6 +116,7 @@ class FlatCase:
     order : int
         Of the bias, for the extrapolation.
     broken : dict of str to kernel
+        In the place of the step, or of a Riemannian sampler's signal and metric (a pair).
     """
 
     sampler: object
@@ -247,6 +258,52 @@ def flow_stretches(theta, momentum, inverse_mass, time):
     return OK
 
 
+def bent(theta):
+    """A metric far from constant: G (D, D) and its derivatives (D, D, D), in NumPy."""
+    G, dG = np.diag(1.3 + np.tanh(theta)), np.zeros((D, D, D))
+    dG[range(D), range(D), range(D)] = 1.0 - np.tanh(theta) ** 2
+    G[0, 2] = G[2, 0] = 0.1 * np.sin(theta[1])
+    dG[1, 0, 2] = dG[1, 2, 0] = 0.1 * np.cos(theta[1])
+    return G, dG
+
+
+@helper
+def bent_metric_of(theta, out):
+    """`bent`, compiled."""
+    out[:] = 0.0
+    for i in range(D):
+        out[i, i] = 1.3 + np.tanh(theta[i, 0])
+    out[0, 2] = out[2, 0] = 0.1 * np.sin(theta[1, 0])
+    if out.shape[0] > D:
+        for i in range(D):
+            out[D + i * D + i, i] = 1.0 - np.tanh(theta[i, 0]) ** 2
+        out[2 * D, 2] = out[2 * D + 2, 0] = 0.1 * np.cos(theta[1, 0])
+
+
+@kernel(riemannian.METRIC)
+def bent_metric(theta, X, y, weight, params, scale, out, extra):
+    """`bent` as a metric."""
+    bent_metric_of(theta, out)
+    return OK
+
+
+@kernel(gaussian_mean.signature)
+def signal_without_log_volume(theta, X, y, weight, params, scale, signal, extra):
+    """Mistake: the energy without log|G| / 2, which is the same as the log density with it added."""
+    out = np.empty((D + D * D, D))
+    bent_metric_of(theta, out)
+    root, inverse = np.empty((D, D)), np.empty((D, D))
+    _, log_volume = riemannian.factorise(out, False, root, inverse)
+    extra[0] = 0.5 * log_volume
+    for i in range(D):
+        signal[i, 0] = 0.5 * (inverse * out[D + i * D : D + (i + 1) * D]).sum()
+        for j in range(D):
+            signal[i, 0] -= PRECISION[i, j] * theta[j, 0]
+            extra[0] -= 0.5 * theta[i, 0] * PRECISION[i, j] * theta[j, 0]
+    return OK
+
+
+_NO_VOLUME = {"signal_without_log_volume": (signal_without_log_volume, bent_metric)}
 _C, _H = 1.5, 0.3
 
 
@@ -302,4 +359,10 @@ FLAT_CASES = {
         HMC(n_leapfrog=5, mass=MASS, step_size=0.5), 0.5, 1000.0, TARGET_LAW,
         broken={"flow_stretches": flow_stretches},
     ),
+    "rhmc": FlatCase(RHMC(n_leapfrog=5, step_size=0.4), 0.4, 500.0, TARGET_LAW, broken=_NO_VOLUME),
+    "sgr-nphmc kinetic": FlatCase(
+        SGRNPHMC(), 0.08, 600.0, TARGET_LAW,
+        broken=_NO_VOLUME,
+    ),
+    "sgr-nphmc likelihood": FlatCase(SGRNPHMC(drive="likelihood"), 0.08, 600.0, TARGET_LAW, broken=_NO_VOLUME),
 }  # fmt: skip

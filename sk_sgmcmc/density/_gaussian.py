@@ -8,7 +8,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing
-from ..dense_chain import DenseData
+from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
@@ -202,7 +202,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         mean = self._standardised(prior.mean[None])[0]
         params = np.concatenate([[len(Z), prior.nu, prior.kappa], mean, inverse_scale.ravel()])
         signal = load_kernel("signals.gaussian.normal_wishart")
-        return DenseData(Z, np.zeros((len(Z), 0)), np.ones(len(Z)), params, signal, n_batch, self.with_replacement)
+        metric = Metric(load_kernel("signals.metrics.normal_wishart"), params)
+        y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
+        return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
     def _bound_data(self, X, y=None):
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_min_samples=2)

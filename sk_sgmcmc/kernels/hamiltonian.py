@@ -7,7 +7,7 @@ Each step reads one gradient, at the place where the runner left the state.
 import numpy as np
 
 from ._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
-from .mass import HEAD, LEARNING, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
+from .mass import HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
 
 
 @helper
@@ -51,14 +51,6 @@ def rub(aux, scalars, rate, time, temperature, rng):
             p[r, k] = c * p[r, k] + spread * noise[r, k]
 
 
-@helper
-def finish(theta, aux, scalars, rng):
-    """Hand the momentum to the learning of the mass."""
-    if scalars[LEARNING] != 0.0:
-        times_inverse_mass(scalars, aux[0], aux[1])
-        learn_mass(scalars, aux[0], aux[1], rng)
-
-
 @kernel(TRANSITION)
 def sghmc_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """p += h grad - h C W p + N(0, 2 h (C T - B)); theta += h W p; hyper = (h, T, C, B), B the noise estimate."""
@@ -71,7 +63,7 @@ def sghmc_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
         for k in range(theta.shape[1]):
             p[r, k] += h * (signal[r, k] - C * velocity[r, k]) + noise * rng.standard_normal()
     status, _ = drift(theta, aux, scalars, h)
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status
 
 
@@ -88,7 +80,7 @@ def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
     drift(theta, aux, scalars, 0.5 * h)
     rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status
 
 
@@ -108,7 +100,7 @@ def sghmc_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
     rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     kick(aux[0], signal, 0.5 * h)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status
 
 
@@ -129,7 +121,7 @@ def sgnht_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
             p[r, k] += h * (signal[r, k] - scalars[XI] * p[r, k]) + spread * noise[r, k]
     status, energy = drift(theta, aux, scalars, h)
     scalars[XI] += h * (energy / theta.size - T) / mu
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status
 
 
@@ -154,7 +146,7 @@ def sgnht_euler_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for i in range(D):
         trace += 1.0 if kind == 0 else scalars[HEAD + i] if kind == 1 else scalars[HEAD + i * D + i]
     scalars[XI] += h * (kinetic(velocity, velocity) / trace - T) / mu
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status
 
 
@@ -185,5 +177,5 @@ def sgnht_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
         for k in range(theta.shape[1]):
             p[r, k] = damp * (damp * p[r, k] + h * signal[r, k] + spread * noise[r, k])
     status = thermostat(theta, aux, scalars, 0.5 * h, T, mu)
-    finish(theta, aux, scalars, rng)
+    learn_mass(scalars, aux[0], aux[1], rng)
     return status

@@ -2,7 +2,8 @@
 
 The state vector ``scalars`` of such a sampler is a head of `HEAD` numbers, named below, then with m = 0, D or D^2
 numbers for a mass that is the identity, diagonal or full: the inverse mass W (m), a root R of the mass, R R^T = M (m),
-and the sum of p p^T over the momenta of the present E-step (m). D is the number of entries of the state.
+and the sum of p p^T over the momenta of the present E-step (m). D is the number of entries of the state. What a mass
+that is learnt has behind these is a record of the sizes of its E-steps.
 """
 
 import numpy as np
@@ -12,15 +13,15 @@ from ._jit import helper
 (
     STARTED, XI, Q, Q_MASS, H0, KIND, LEARNING, COUNT, WANTED, N_UPDATES, STEP, FREEZE_AT, SHRINKAGE, LOWEST, HIGHEST,
     DECAY, GROWTH, SPACING, SPACING_POWER, NEXT_TEST, N_TESTS, TEST_SUM, TEST_SQUARES, WIDTH, Q_SQUARES, N_ACCEPTED,
-    LOG_FACTOR, LAST_ENERGY, ADAPTED,
-) = range(29)  # fmt: skip
+    LOG_FACTOR, LAST_ENERGY, ADAPTED, EVERY,
+) = range(30)  # fmt: skip
 HEAD = 32
 IDENTITY, DIAGONAL, FULL = 0, 1, 2
 
 
 @helper
 def block(kind, D, which):
-    """Where block ``which`` of a diagonal or full mass begins; 0: inverse mass, 1: root of the mass, 2: E-step sums."""
+    """Where a block begins; 0: inverse mass, 1: root of the mass, 2: sums of the E-step, 3: record of the E-steps."""
     return HEAD + which * (D if kind == 1 else D * D)
 
 
@@ -36,19 +37,19 @@ def times_inverse_mass(scalars, p, out):
     width = p.shape[1]
     D = p.size
     kind = kind_of(scalars)
-    if kind == 0:
-        for r in range(p.shape[0]):
-            for k in range(width):
+    for r in range(p.shape[0]):
+        for k in range(width):
+            i = r * width + k
+            if kind == 0:
                 out[r, k] = p[r, k]
-        return
-    for i in range(D):
-        if kind == 1:
-            out[i // width, i % width] = scalars[HEAD + i] * p[i // width, i % width]
-        else:
-            total = 0.0
-            for j in range(D):
-                total += scalars[HEAD + i * D + j] * p[j // width, j % width]
-            out[i // width, i % width] = total
+            elif kind == 1:
+                out[r, k] = scalars[HEAD + i] * p[r, k]
+            else:
+                total = 0.0
+                for a in range(p.shape[0]):
+                    for b in range(width):
+                        total += scalars[HEAD + i * D + a * width + b] * p[a, b]
+                out[r, k] = total
 
 
 @helper
@@ -59,18 +60,18 @@ def draw_momentum(scalars, out, rng):
     kind = kind_of(scalars)
     for r in range(out.shape[0]):
         for k in range(width):
-            out[r, k] = rng.standard_normal()
-    if kind == 1:
-        for i in range(D):
-            out[i // width, i % width] *= scalars[HEAD + D + i]
-    elif kind == 2:
+            root = scalars[HEAD + D + r * width + k] if kind == 1 else 1.0
+            out[r, k] = root * rng.standard_normal()
+    if kind == 2:
         lo = HEAD + D * D
         white = out.copy()
-        for i in range(D):
-            total = 0.0
-            for j in range(D):
-                total += scalars[lo + i * D + j] * white[j // width, j % width]
-            out[i // width, i % width] = total
+        for r in range(out.shape[0]):
+            for k in range(width):
+                total = 0.0
+                for a in range(out.shape[0]):
+                    for b in range(width):
+                        total += scalars[lo + (r * width + k) * D + a * width + b] * white[a, b]
+                out[r, k] = total
 
 
 @helper
@@ -143,16 +144,19 @@ def maximise(scalars, D):
 
 @helper
 def learn_mass(scalars, p, velocity, rng):
-    """Store one momentum; when the E-step is full, make the M-step and choose the size of the next E-step.
+    """Store one momentum of `EVERY`; when the E-step is full, make the M-step and choose the size of the next E-step.
 
     The test function p^T W p / D is averaged over Poisson-spaced moments. If its value under the new mass lies inside
     mean +- z sqrt(v / n), the M-step cannot be told from noise, and the E-step grows by the share 1 / growth.
+    ``velocity`` is scratch.
     """
     if scalars.shape[0] < HEAD or scalars[LEARNING] == 0.0:
         return
     scalars[STEP] += 1.0
     if scalars[STEP] > scalars[FREEZE_AT]:
         scalars[LEARNING] = 0.0
+        return
+    if scalars[STEP] % scalars[EVERY] != 0.0:
         return
     kind = kind_of(scalars)
     D = p.size
@@ -167,6 +171,7 @@ def learn_mass(scalars, p, velocity, rng):
                 scalars[lo + i * D + j] += x * p[j // width, j % width]
     scalars[COUNT] += 1.0
     if scalars[COUNT] >= scalars[NEXT_TEST]:
+        times_inverse_mass(scalars, p, velocity)
         value = kinetic(p, velocity) / D
         scalars[N_TESTS] += 1.0
         scalars[TEST_SUM] += value
@@ -176,6 +181,9 @@ def learn_mass(scalars, p, velocity, rng):
     if scalars[COUNT] < scalars[WANTED]:
         return
     fitted = maximise(scalars, D)
+    record = block(kind, D, 3) + int(scalars[N_UPDATES]) - 1
+    if record < scalars.shape[0]:
+        scalars[record] = scalars[WANTED]
     n = scalars[N_TESTS]
     if n >= 2.0:
         mean = scalars[TEST_SUM] / n

@@ -41,6 +41,35 @@ def _learn_q(scalars, updates_before, T, D):
         scalars[Q_MASS] += kappa * (wanted - scalars[Q_MASS])
 
 
+@helper
+def after_kick(scalars, h, T, D, energy, L, by_kinetic):
+    """Second half step of q, explicit; ``energy`` = (p/s)^T W (p/s), L the log density at the same place."""
+    q = scalars[Q]
+    if by_kinetic:
+        force = energy - D * T
+    else:
+        force = scalars[H0] + L - D * T * (1.0 + np.log(scalars[S])) + 0.5 * energy - 0.5 * q * q / scalars[Q_MASS]
+    scalars[Q] = q + 0.5 * h * force
+
+
+@helper
+def before_drift(scalars, h, T, D, energy, L, by_kinetic):
+    """First half step of q, the root that is continuous in h, and s over a step; (status, new s)."""
+    s, Q_m = scalars[S], scalars[Q_MASS]
+    if by_kinetic:
+        scalars[Q] += 0.5 * h * (energy - D * T)
+        return OK, s * np.exp(h * scalars[Q] / Q_m)
+    c = scalars[Q] + 0.5 * h * (-D * T * (1.0 + np.log(s)) + 0.5 * energy + L + scalars[H0])
+    discriminant = 1.0 + h * c / Q_m
+    if not discriminant >= 0.0:
+        return NOT_FINITE, s
+    scalars[Q] = 2.0 * c / (1.0 + np.sqrt(discriminant))
+    turn = 0.5 * h * scalars[Q] / Q_m
+    if not abs(turn) < 1.0:
+        return NOT_FINITE, s
+    return OK, s * (1.0 + turn) / (1.0 - turn)
+
+
 @kernel(TRANSITION)
 def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """The second half of the last step and the first half of the next, which meet at the same theta.
@@ -63,14 +92,7 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
     else:
         s = scalars[S]
         times_inverse_mass(scalars, p, velocity)
-        energy = kinetic(p, velocity) / (s * s)
-        q = scalars[Q]
-        if by_kinetic:
-            scalars[Q] = q + 0.5 * h * (energy - D * T)
-        else:
-            scalars[Q] = q + 0.5 * h * (
-                scalars[H0] + L - D * T * (1.0 + np.log(s)) + 0.5 * energy - 0.5 * q * q / scalars[Q_MASS]
-            )
+        after_kick(scalars, h, T, D, kinetic(p, velocity) / (s * s), L, by_kinetic)
         kick(p, signal, 0.5 * h * s)
     Q_m = scalars[Q_MASS]
     s = scalars[S]
@@ -91,7 +113,6 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
         c = np.exp(-A * h)
         scalars[Q] = c * scalars[Q] + np.sqrt(T * Q_m * (1.0 - c * c)) * rng.standard_normal()
         scalars[S] = s = 1.0
-        times_inverse_mass(scalars, p, velocity)
         updates = scalars[N_UPDATES]
         learn_mass(scalars, p, velocity, rng)
         _learn_q(scalars, updates, T, D)
@@ -100,28 +121,14 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
         scalars[H0] = 0.5 * kinetic(p, velocity) - L + 0.5 * scalars[Q] ** 2 / Q_m
     kick(p, signal, 0.5 * h * s)
     times_inverse_mass(scalars, p, velocity)
-    energy = kinetic(p, velocity) / (s * s)
-    if by_kinetic:
-        q = scalars[Q] + 0.5 * h * (energy - D * T)
-    else:
-        c = scalars[Q] + 0.5 * h * (-D * T * (1.0 + np.log(s)) + 0.5 * energy + L + scalars[H0])
-        discriminant = 1.0 + h * c / Q_m
-        if not discriminant >= 0.0:
-            return NOT_FINITE
-        q = 2.0 * c / (1.0 + np.sqrt(discriminant))
-    turn = 0.5 * h * q / Q_m
-    if by_kinetic:
-        new = s * np.exp(2.0 * turn)
-    elif abs(turn) < 1.0:
-        new = s * (1.0 + turn) / (1.0 - turn)
-    else:
-        return NOT_FINITE
+    status, new = before_drift(scalars, h, T, D, kinetic(p, velocity) / (s * s), L, by_kinetic)
+    if status != OK:
+        return status
     time = 0.5 * h * (1.0 / s + 1.0 / new)
     for r in range(theta.shape[0]):
         for k in range(theta.shape[1]):
             theta[r, k] += time * velocity[r, k]
             if not np.isfinite(theta[r, k]):
                 return NOT_FINITE
-    scalars[Q] = q
     scalars[S] = new
     return OK

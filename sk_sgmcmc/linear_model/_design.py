@@ -94,6 +94,7 @@ class Design:
         d = 1.0 / np.sqrt(np.diag(hessian))
         root = linalg.cholesky(hessian * d[:, None] * d, lower=True)
         self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+        self.precision = precision
         if control_variates:
             self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
         else:
@@ -119,6 +120,10 @@ class Design:
     def eta(self, rows):
         """Linear predictors at the mode."""
         return rows.predict(self.mode.reshape(self.n_rows, -1))
+
+    def metric_params(self):
+        """The prior's precision in whitened coordinates and the whitener, as the metric's kernel reads them."""
+        return np.concatenate([(self.whitener.T @ self.precision @ self.whitener).ravel(), self.whitener.ravel()])
 
     def _back(self):
         """Matrix from coefficients of standardised columns to those of the columns as given."""

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..base import all_or_nothing
-from ..dense_chain import DenseData
+from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
 from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
@@ -42,7 +42,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     control_variates : bool, default=True
         Whether minibatches estimate only what the log likelihood has beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space that is told a gradient.
+        None is `SGHMC`. Any sampler on flat space.
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
@@ -294,6 +294,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _reader(self, design, sampler, X, codes, weight):
         """A function of the batch size that gives the data as the kernels read them; numbers read for a row."""
+        if sampler._uses_metric:
+            if isinstance(design, DiagonalDesign):
+                raise ValueError(
+                    f"sampler={sampler!r} needs the Fisher information at every step, which is made for up to "
+                    f"{MAX_ENTRIES} coefficients; these data have {design.mode.size}. Use another, such as 'hmc'."
+                )
+            X = X.toarray() if sparse.issparse(X) else X
         rows = design.rows(X)
         outputs = signal_outputs(codes, design.eta(rows))
         is_sparse = sparse.issparse(X)
@@ -301,9 +308,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         kind = "binary" if design.n_rows == 1 else "multinomial"
         if not is_sparse:
             signal = load_kernel("signals.logistic." + kind)
+            metric = None
+            if sampler._uses_metric:
+                metric = Metric(load_kernel("signals.metrics.logistic"), design.metric_params())
 
             def dense(n_batch):
-                return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement)
+                return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
             return dense, rows.width
         signal = load_kernel("signals.logistic.sparse_" + kind)

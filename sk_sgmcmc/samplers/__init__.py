@@ -6,6 +6,7 @@ from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
+from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from ._thermostats import SGNHT, SGNPHMC
 from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
@@ -14,6 +15,7 @@ __all__ = [
     "GMC",
     "GSGNHT",
     "HMC",
+    "RHMC",
     "SCIR",
     "SGGMC",
     "SGHMC",
@@ -21,6 +23,7 @@ __all__ = [
     "SGNHT",
     "SGNPHMC",
     "SGRLD",
+    "SGRNPHMC",
     "ConstantStep",
     "CyclicalStep",
     "ExactDirichlet",

@@ -50,6 +50,11 @@ class Sampler(BaseEstimator):
     _coordinates = "linear"
     _parameter_constraints = {}
 
+    @property
+    def _uses_metric(self):
+        """Whether it moves under a metric that depends on the state, and so has runners of its own."""
+        return any(signal == "gradient-metric" for _, signal in self._fits)
+
     def _kernels(self, geometry):
         """The two transition kernels for a geometry, imported (and so compiled) at first use."""
         return tuple(load_kernel(name) for name in self._transition(geometry))

@@ -221,5 +221,10 @@ class HMC(_Euclidean):
         adapted = isinstance(self.step_size, str)
         return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0]
 
+    def _write(self, scalars, n_entries):
+        from ..kernels.mass import EVERY
+
+        scalars[EVERY] = 1.0
+
     def _transition(self, geometry):
         return "metropolis.flat_flow", "metropolis.flat_project"

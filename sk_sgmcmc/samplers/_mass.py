@@ -7,6 +7,8 @@ from sklearn.base import BaseEstimator
 
 from ..utils._sklearn import Interval, StrOptions
 
+_MAX_RECORDED = 1000  # E-steps whose sizes are remembered
+
 
 class MonteCarloEM(BaseEstimator):
     r"""Learn the mass of a Hamiltonian sampler from its own momenta, while it burns in.
@@ -20,6 +22,8 @@ class MonteCarloEM(BaseEstimator):
         Of the mass.
     n_momenta : int, default=300
         Momenta in the first E-step.
+    every : int, default=10
+        Steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
     adaptive : bool, default=True
         Whether the E-step grows, by the share 1 / ``growth``, when an M-step cannot be told from Monte Carlo noise:
         when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over moments
@@ -41,6 +45,9 @@ class MonteCarloEM(BaseEstimator):
 
     Notes
     -----
+    The fitted sampler reports ``inverse_mass_``, of each chain, ``n_momenta_``, the size that the E-step has grown to,
+    and ``e_step_sizes_``, a list of the sizes of all E-steps for each chain.
+
     At stationarity :math:`p \sim N(0, M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
     from is discretisation error, gradient noise and the approach to stationarity, and without shrinkage, bounds and
     freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
@@ -61,6 +68,7 @@ class MonteCarloEM(BaseEstimator):
     _parameter_constraints = {
         "structure": [StrOptions({"diagonal", "full"})],
         "n_momenta": [Interval(Integral, 2, None, closed="left")],
+        "every": [Interval(Integral, 1, None, closed="left")],
         "adaptive": ["boolean"],
         "growth": [Interval(Real, 0, None, closed="neither")],
         "spacing": [Interval(Real, 0, None, closed="left")],
@@ -76,6 +84,7 @@ class MonteCarloEM(BaseEstimator):
         self,
         structure="diagonal",
         n_momenta=300,
+        every=10,
         adaptive=True,
         growth=2.0,
         spacing=1.0,
@@ -88,6 +97,7 @@ class MonteCarloEM(BaseEstimator):
     ):
         self.structure = structure
         self.n_momenta = n_momenta
+        self.every = every
         self.adaptive = adaptive
         self.growth = growth
         self.spacing = spacing
@@ -107,7 +117,7 @@ class MonteCarloEM(BaseEstimator):
         if not 0 < low <= 1 <= high:
             raise ValueError(f"bounds={self.bounds!r} must hold two positive numbers around 1, such as (0.01, 100).")
         scalars[at.LEARNING] = 1.0
-        scalars[at.WANTED] = self.n_momenta
+        scalars[at.WANTED], scalars[at.EVERY] = self.n_momenta, self.every
         scalars[at.FREEZE_AT] = n_burn if self.freeze else np.inf
         scalars[at.SHRINKAGE], scalars[at.DECAY] = self.shrinkage, self.decay
         scalars[at.LOWEST], scalars[at.HIGHEST] = low, high
@@ -142,7 +152,8 @@ def mass_state(mass, n_entries, n_burn):
         except np.linalg.LinAlgError:
             raise ValueError("mass must be a positive definite matrix.") from None
         W, kind = np.linalg.inv(M), at.FULL
-    scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size)])
+    n_recorded = int(min(n_burn // mass.n_momenta, _MAX_RECORDED)) if learnt else 0
+    scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size + n_recorded)])
     scalars[at.KIND] = kind
     scalars[at.FREEZE_AT] = n_burn
     if learnt:

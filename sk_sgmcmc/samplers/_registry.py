@@ -5,6 +5,7 @@ from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._reference import ExactDirichlet, Gibbs
+from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from ._thermostats import SGNHT, SGNPHMC
 
@@ -37,7 +38,9 @@ SAMPLERS = {
         SGHMC,
         SGNHT,
         SGNPHMC,
+        SGRNPHMC,
         HMC,
+        RHMC,
     )
 }
 LEARNT_MASS = {f"{cls._name}-em": _with_learnt_mass(cls) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}

@@ -15,7 +15,9 @@ class SGNHT(_Euclidean):
     r"""Stochastic-gradient Nosé-Hoover thermostat: a friction that finds out how noisy the gradients are.
 
     Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, also
-    when the gradient has white noise of unknown constant variance.
+    when the gradient has white noise of unknown constant variance. A scalar friction takes out noise of the covariance
+    of the mass: other noise leaves some directions too warm and others too cold, unless the mass is learnt. Blocks of
+    rows that are read in turn bring noise that is not white, see ``with_replacement``.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def test_drifts_before_the_gradient_change_no_momentum():
 def test_m_step_is_equation_5_with_shrinkage_and_bounds(structure):
     # One E-step of n momenta through the kernel, against the formulas in NumPy.
     n, share = 40, 0.2
-    em = MonteCarloEM(structure, n_momenta=n, shrinkage=share, adaptive=False, decay=0.6, bounds=(0.3, 1.2))
+    em = MonteCarloEM(structure, n_momenta=n, every=1, shrinkage=share, adaptive=False, decay=0.6, bounds=(0.3, 1.2))
     step, _, aux, scalars = machine(SGHMC(mass=em), 0.2)
     scalars[at.FREEZE_AT] = np.inf
     scalars[at.N_UPDATES] = 2.0  # so that kappa is not 1
@@ -166,7 +166,7 @@ def test_m_step_is_equation_5_with_shrinkage_and_bounds(structure):
 def test_e_step_grows_only_where_the_m_step_is_within_noise():
     # No M-step can leave an interval of infinite width, none can stay in one of no width.
     for width, grows in ((1e9, True), (0.0, False)):
-        step, _, _, scalars = machine(SGHMC(mass=MonteCarloEM(n_momenta=20, growth=4.0, width=width)), 0.2)
+        step, _, _, scalars = machine(SGHMC(mass=MonteCarloEM(n_momenta=20, every=1, growth=4.0, width=width)), 0.2)
         scalars[at.FREEZE_AT] = np.inf
         for _ in range(20):
             step()

@@ -1,6 +1,7 @@
 """A user's own log density as a signal."""
 
 import inspect
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -20,18 +21,21 @@ HOW = (
 )
 
 
-class _UserSignal(Kernel):
-    """A signal that calls the user's function; compiled in each process, because numba keeps no closures on disk."""
+METRIC_HOW = (
+    "Give a function jitted by numba.njit that writes a positive definite matrix and its derivatives:\n\n"
+    "    @numba.njit\n"
+    "    def metric(theta, rows, scale, G, dG):\n"
+    "        G[:] = ...      # (dim, dim), for example the Fisher information of the rows times scale, plus a prior's\n"
+    "        dG[k] = ...     # (dim, dim), its derivative along theta[k], for each k"
+)
 
-    def __init__(self, function):
-        self._function = function
-        jitted = function if is_jitted(function) else numba.njit(function)
 
-        def signal(theta, X, y, weight, params, scale, signal, extra):
-            extra[0] = jitted(theta.reshape(theta.size), X, scale, signal.reshape(signal.size))
-            return OK if np.isfinite(extra[0]) else NOT_FINITE
+class _UserKernel(Kernel):
+    """Calls the user's function; compiled in each process, because numba keeps no closures on disk."""
 
-        super().__init__(signal, DENSE_SIGNAL)
+    def __init__(self, make, function):
+        self._made_by = make, function
+        super().__init__(make(function if is_jitted(function) else numba.njit(function)), DENSE_SIGNAL)
 
     @property
     def compiled(self):
@@ -43,17 +47,82 @@ class _UserSignal(Kernel):
         return self._dispatcher
 
     def __reduce__(self):
-        return _UserSignal, (self._function,)
+        return _kernel_of, self._made_by
 
 
-def user_signal(function):
+def _signal(jitted):
+    def signal(theta, X, y, weight, params, scale, signal, extra):
+        extra[0] = jitted(theta.reshape(theta.size), X, scale, signal.reshape(signal.size))
+        return OK if np.isfinite(extra[0]) else NOT_FINITE
+
+    return signal
+
+
+def _controlled_signal(jitted):
+    """With ``params`` = (mode (D), gradient there (D), log density there), all of all the data."""
+
+    def signal(theta, X, y, weight, params, scale, signal, extra):
+        D = theta.size
+        told = signal.reshape(D)
+        extra[0] = jitted(theta.reshape(D), X, scale, told)
+        if scale != 1.0:
+            at_mode = np.zeros(D)
+            extra[0] += params[2 * D] - jitted(params[:D].copy(), X, scale, at_mode)
+            for i in range(D):
+                told[i] += params[D + i] - at_mode[i]
+        return OK if np.isfinite(extra[0]) else NOT_FINITE
+
+    return signal
+
+
+def _full_metric(jitted):
+    def metric(theta, X, y, weight, params, scale, out, extra):
+        D = theta.size
+        rates = np.empty((D * D, D)) if out.shape[0] == D else out[D:]
+        jitted(theta.reshape(D), X, scale, out[:D], rates.reshape((D, D, D)))
+        return OK
+
+    return metric
+
+
+def _diagonal_metric(jitted):
+    def metric(theta, X, y, weight, params, scale, out, extra):
+        D = theta.size
+        jitted(theta.reshape(D), X, scale, out[0], np.empty((D, D)) if out.shape[0] == 1 else out[1:])
+        return OK
+
+    return metric
+
+
+def user_signal(function, controlled=False):
     """The signal kernel of a user's function; raises TypeError or ValueError where it is not one."""
+    lack = "the samplers need the gradient beside the log density"
+    function = _checked(function, "log_density_and_gradient", 4, lack, HOW)
+    return _kernel_of(_controlled_signal if controlled else _signal, function)
+
+
+def user_metric(function, diagonal):
+    """The metric kernel of a user's function; raises TypeError or ValueError where it is not one."""
+    if function is None:
+        raise ValueError(f"This sampler moves under a metric, and the density has metric=None. {METRIC_HOW}")
+    lack = "Riemannian samplers need the derivatives beside the metric"
+    function = _checked(function, "metric", 5, lack, METRIC_HOW)
+    return _kernel_of(_diagonal_metric if diagonal else _full_metric, function)
+
+
+@lru_cache(maxsize=32)
+def _kernel_of(make, function):
+    """One kernel for each function, so that it is compiled once in a process."""
+    return _UserKernel(make, function)
+
+
+def _checked(function, name, n_arguments, lack, how):
     if not callable(function):
-        raise TypeError(f"log_density_and_gradient must be a function, got {function!r}. {HOW}")
+        raise TypeError(f"{name} must be a function, got {function!r}. {how}")
     wanted = inspect.signature(getattr(function, "py_func", function)).parameters
-    if len(wanted) != 4:
+    if len(wanted) != n_arguments:
         raise ValueError(
-            f"log_density_and_gradient={getattr(function, '__name__', function)} takes {len(wanted)} arguments "
-            f"({', '.join(wanted)}), but the samplers need the gradient beside the log density. {HOW}"
+            f"{name}={getattr(function, '__name__', function)} takes {len(wanted)} arguments "
+            f"({', '.join(wanted)}), but {lack}. {how}"
         )
-    return _UserSignal(function)
+    return function

@@ -1,0 +1,148 @@
+"""Samplers on flat space whose mass is a metric that depends on the place."""
+
+from numbers import Integral, Real
+
+from ..utils._sklearn import Interval
+from ._euclidean import HMC
+from ._thermostats import SGNPHMC
+
+_N_ITERATIONS = [Interval(Integral, 1, None, closed="left")]
+
+
+class RHMC(HMC):
+    r"""Riemannian Hamiltonian Monte Carlo: trajectories under a metric, with a Metropolis test at their ends.
+
+    Targets the posterior exactly, for any ``step_size`` and any metric, up to the ``tolerance`` to which the implicit
+    steps are solved. One step of the chain is one trajectory on all the data.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
+    n_leapfrog : int, default=10
+        Steps of a trajectory.
+    jitter : float, default=0.2
+        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter).
+    target_accept : float, default=0.95
+        See ``step_size``. Higher than for `HMC`: where the implicit equations have no solution chains stay for long.
+    n_fixed_point : int, default=50
+        Most iterations for each of the two implicit equations of a step.
+    tolerance : float, default=1e-9
+        Relative change at which iterations end; a trajectory with an equation that is not solved to it is rejected. 0
+        makes ``n_fixed_point`` iterations, as the references do: such trajectories are not quite reversible, and the
+        law is not quite the target.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+    acceptance_rate_ : ndarray of shape (n_chains,)
+        Share of trajectories that were accepted.
+
+    Notes
+    -----
+    :math:`H = -\log p(\theta) + \tfrac12 \log |G(\theta)| + \tfrac12 p^\top G(\theta)^{-1} p` with a metric :math:`G`
+    that the model gives: `sk_sgmcmc.targets.Density` takes one, `BayesianLogisticRegression` and `BayesianGaussian`
+    have the Fisher information and the prior's precision. The generalised leapfrog is
+
+    .. math:: p' &= p - \tfrac h2 \nabla_\theta H(\theta, p'), \\
+              \theta' &= \theta + \tfrac h2 \bigl( G(\theta)^{-1} + G(\theta')^{-1} \bigr) p', \\
+              p'' &= p' - \tfrac h2 \nabla_\theta H(\theta', p') .
+
+    References
+    ----------
+    Girolami and Calderhead (2011), Riemann manifold Langevin and Hamiltonian Monte Carlo methods, Journal of the Royal
+    Statistical Society B 73, section 5.
+    """
+
+    _name = "rhmc"
+    _fits = (("euclidean", "gradient-metric"),)
+    _n_aux = 0
+    _parameter_constraints = {
+        **{name: value for name, value in HMC._parameter_constraints.items() if name != "mass"},
+        "n_fixed_point": _N_ITERATIONS,
+        "tolerance": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.95, n_fixed_point=50, tolerance=1e-9
+    ):
+        self.step_size = step_size
+        self.n_leapfrog = n_leapfrog
+        self.jitter = jitter
+        self.target_accept = target_accept
+        self.n_fixed_point = n_fixed_point
+        self.tolerance = tolerance
+
+    def _numbers(self):
+        return [*super()._numbers(), self.n_fixed_point, self.tolerance]
+
+
+class SGRNPHMC(SGNPHMC):
+    r"""Stochastic Riemannian Nosé-Poincaré Hamiltonian Monte Carlo: `SGNPHMC` under a metric.
+
+    Targets the posterior with an error of order ``step_size`` squared. The metric is that of as many rows as a
+    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any one keeps the target.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`, the time of one step.
+    friction : float, default=1
+        :math:`C`, friction of the momentum, with its noise, in units of 1/time; 0 leaves the deterministic dynamics.
+    thermostat_friction : float, default=0
+        :math:`A`, friction of :math:`q`, with its noise.
+    thermostat_mass : float, default=1
+        :math:`Q`, in units of the number of entries.
+    drive : {"kinetic", "likelihood"}, default="kinetic"
+        What drives :math:`q`, see `SGNPHMC`.
+    n_fixed_point : int, default=4
+        Iterations for each of the two implicit equations of a step. One, as in the reference, is of first order.
+    temperature : float, default=1
+        :math:`T`: the target is :math:`p^{1/T}`.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy that an estimator keeps in ``sampler_``.
+
+    Notes
+    -----
+    :math:`H = s [-\log p(\theta) + \tfrac T2 \log |G(\theta)| + \tfrac12 (p/s)^\top G(\theta)^{-1} (p/s) + q^2 / 2Q +
+    D T \log s - H_0]` by the generalised leapfrog of `RHMC`, with the steps of :math:`q` and :math:`s`, the friction
+    and the return to the shell :math:`H = 0` of `SGNPHMC`.
+
+    References
+    ----------
+    Roychowdhury, Kulis and Parthasarathy (2016), Robust Monte Carlo sampling using Riemannian Nosé-Poincaré
+    Hamiltonian dynamics, ICML. Roychowdhury and Parthasarathy (2017), section 4.
+    """
+
+    _name = "sgr-nphmc"
+    _fits = (("euclidean", "gradient-metric"),)
+    _n_aux = 1
+    _parameter_constraints = {
+        **{name: value for name, value in SGNPHMC._parameter_constraints.items() if name != "mass"},
+        "n_fixed_point": _N_ITERATIONS,
+    }
+
+    def __init__(
+        self,
+        step_size="auto",
+        friction=1.0,
+        thermostat_friction=0.0,
+        thermostat_mass=1.0,
+        drive="kinetic",
+        n_fixed_point=4,
+        temperature=1.0,
+    ):
+        self.step_size = step_size
+        self.friction = friction
+        self.thermostat_friction = thermostat_friction
+        self.thermostat_mass = thermostat_mass
+        self.drive = drive
+        self.n_fixed_point = n_fixed_point
+        self.temperature = temperature
+
+    def _numbers(self):
+        return [*super()._numbers(), self.n_fixed_point]
