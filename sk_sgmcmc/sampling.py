@@ -89,6 +89,11 @@ def sample(
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
+    if with_replacement and isinstance(getattr(sampler, "gradient_noise", None), str):
+        raise ValueError(
+            'gradient_noise="estimated" is the noise of rows read without replacement; use with_replacement=False, or '
+            "give the variance as a number."
+        )
     geometry, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(geometry)
     X, params, shape = target._rows()
