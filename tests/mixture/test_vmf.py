@@ -131,7 +131,7 @@ def circle_z(sampler, seed, *, batch_size=6, process=False):
 
 @pytest.mark.parametrize(
     "sampler, batch_size, process",
-    [("sggmc", 6, False), ("gsgnht", 2, False), ("gmc", 6, False), ("gibbs", 6, True), ("sggmc", 2, True)],
+    [("sggmc", 6, False), ("gsgnht", 1, False), ("gmc", 6, False), ("gibbs", 6, True), ("sggmc", 2, True)],
 )
 def test_two_components_on_the_circle_have_their_posterior(sampler, batch_size, process, global_random_seed):
     assert circle_z(sampler, global_random_seed, batch_size=batch_size, process=process) < THRESHOLD
@@ -156,7 +156,7 @@ class Rescaled(MixtureChain):
 
 def test_labels_scaled_by_the_minibatch_are_rejected(monkeypatch, global_random_seed):
     monkeypatch.setattr(_vmf, "MixtureChain", Rescaled)
-    assert circle_z("sggmc", global_random_seed, batch_size=2) > 1.3 * THRESHOLD
+    assert circle_z("sggmc", global_random_seed, batch_size=1) > 1.3 * THRESHOLD
 
 
 @pytest.mark.parametrize("sampler", ["sggmc", "gibbs"])
