@@ -73,7 +73,8 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        return hasattr(self.estimator, "partial_fit") and self.id not in ("lda-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        without = ("lda-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        return hasattr(self.estimator, "partial_fit") and self.id not in without
 
 
 def _counts():
