@@ -85,4 +85,4 @@ plt.show()
 
 # %%
 # **With 30 % of the answers missing, those taken away are predicted about as well as with 10 % missing, and far better
-# than by how often each question is answered yes; but fewer clusters are told apart.**
+# than by how often each question is answered yes; but it is less sure which cluster a row is in.**

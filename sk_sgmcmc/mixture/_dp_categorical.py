@@ -78,7 +78,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         Clusters of the point partition, which `predict` tells of.
     labels_ : ndarray of shape (n_samples,)
         `predict` of the rows of the last `fit` or `partial_fit`; 0 is the largest cluster.
-    weights_ : ndarray of shape (n_clusters_,)
+    weights_ : ndarray of shape (n_clusters,)
         Posterior mean of the clusters' weights.
     partition_loss_ : float
         Expected distance of the point partition from the draws.
