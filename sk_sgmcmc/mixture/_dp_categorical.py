@@ -109,9 +109,10 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     at every step given all labels; they are integrated out instead. A step then draws the labels of a minibatch one
     after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)` and
     :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar and
-    West). After each pass over the rows, ten pairs of rows propose a split of their cluster, or a merge of their two
-    clusters, by sequential allocation: these lead out of the modes in which one label at a time gets stuck. Chains
-    start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged for any minibatch.
+    West). After each pass over the rows but the first ten, ten pairs of rows propose a split of their cluster, or a
+    merge of their two clusters, by sequential allocation: these lead out of modes in which one label at a time gets
+    stuck. Chains start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged for any
+    minibatch.
 
     With a step size, `SGRLD` or `Gibbs`, sticks and components are part of the state and labels are drawn by slices:
     :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
@@ -290,7 +291,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         return self._label(X)
 
     def _label(self, X):
-        self.labels_ = self._in_pieces(X, self._proba).argmax(axis=1)
+        self.labels_ = self._most_probable(X)
         return self
 
     def resume(self, X, y=None):

@@ -9,6 +9,7 @@ _START_CLUSTERS = 50
 _ROWS_PER_START = 8
 _SPARE = 16  # free slots at least, when arrays grow
 _PAIRS_PER_PASS = 10
+_FORMING = 10  # passes before groups are moved: clusters of rows just dealt are alike, and too many would merge
 
 
 def dealt(data, n_clusters, rng):
@@ -75,13 +76,15 @@ class ClusterChain(Chain):
 
     def _next_batch(self):
         """Rows of the next minibatch; an epoch reads every row once, the last minibatch being what is left over."""
-        data = self.data
         if not len(self.batches):
-            order = np.random.default_rng([self.order_seed, self.epoch]).permutation(data.n_rows)
+            self.batches = self._epoch(np.random.default_rng([self.order_seed, self.epoch]))
             self.epoch += 1
-            self.batches = np.split(order, np.arange(data.n_batch, data.n_rows, data.n_batch))
-        batch, *self.batches = self.batches
-        return batch
+        return self.batches.pop()
+
+    def _epoch(self, rng):
+        """The minibatches of an epoch: rows drawn at random."""
+        data = self.data
+        return np.split(rng.permutation(data.n_rows), np.arange(data.n_batch, data.n_rows, data.n_batch))
 
     def keep(self, draw):
         """Store a draw; arrays over components grow to the largest number of them so far."""
@@ -163,6 +166,13 @@ class CollapsedChain(ClusterChain):
             self.layout.block,
         )
 
+    def _epoch(self, rng):
+        """Blocks of rows that lie side by side, which are read faster; any scan leaves the posterior unchanged."""
+        n, size = self.data.n_rows, self.data.n_batch
+        first = rng.integers(n)
+        cuts = np.append(np.arange(0, n, size), n)
+        return [(first + np.arange(cuts[b], cuts[b + 1])) % n for b in rng.permutation(len(cuts) - 1)]
+
     def _rearrange(self, slots):
         """Move clusters into new slots: ``slots`` lists the old ones that are kept, with `_SPARE` free ones after."""
         n = len(slots)
@@ -230,7 +240,7 @@ class CollapsedChain(ClusterChain):
         if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as others
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum())
-        if not len(self.batches):
+        if not len(self.batches) and self.epoch > _FORMING:
             self._move_groups()
         self.step += 1
         if self.plan.wants(self.step):

@@ -103,9 +103,13 @@ class FittedDPMixture:
         return np.concatenate([answer(X[start : start + _PIECE]) for start in range(0, X.shape[0], _PIECE)])
 
     def _proba(self, X):
-        total = [_together(log_weight) @ self._part_of[s] for s, log_weight in self._each_draw(X, _N_PREDICTED)]
-        total = np.sum(total, axis=0, dtype=np.float64)
+        total = np.zeros((X.shape[0], self.n_clusters_))
+        for s, log_weight in self._each_draw(X, _N_PREDICTED):
+            total += _together(log_weight) @ self._part_of[s]
         return total / total.sum(axis=1, keepdims=True)
+
+    def _most_probable(self, X):
+        return self._in_pieces(X, lambda piece: self._proba(piece).argmax(axis=1))
 
     @available_if(lambda self: not getattr(self, "_with_y", True))
     def predict_proba(self, X):
@@ -141,7 +145,7 @@ class FittedDPMixture:
             0 is the largest cluster.
         """
         check_is_fitted(self)
-        return self._in_pieces(self._encoded(X), self._proba).argmax(axis=1)
+        return self._most_probable(self._encoded(X))
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """`fit`, then the clusters of the rows.
