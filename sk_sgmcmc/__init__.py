@@ -2,7 +2,7 @@
 
 from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
-from .mixture import VonMisesFisherMixture
+from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .sampling import sample
 from .topic import BayesianLDA, SphericalAdmixtureModel
 
@@ -12,6 +12,7 @@ __all__ = [
     "BayesianGaussian",
     "BayesianLDA",
     "BayesianLogisticRegression",
+    "DPCategoricalMixture",
     "SphericalAdmixtureModel",
     "VonMisesFisherMixture",
     "__version__",

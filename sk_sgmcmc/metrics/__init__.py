@@ -9,12 +9,14 @@ from .alignment import align_draws, align_topics, hellinger_distances, topic_sta
 from .coherence import coherence, top_word_indices, topic_diversity
 from .completion import completion_perplexity, doc_topic_proportions, document_completion, paired_difference
 from .diagnostics import effective_sample_size, mcse, split_r_hat
+from .partitions import co_clustering, partition_distance, point_partition
 from .simplex import ks_distance, rosenblatt_ks, rosenblatt_transform
 from .stein import kernel_stein_discrepancy
 
 __all__ = [
     "align_draws",
     "align_topics",
+    "co_clustering",
     "coherence",
     "completion_perplexity",
     "doc_topic_proportions",
@@ -25,6 +27,8 @@ __all__ = [
     "ks_distance",
     "mcse",
     "paired_difference",
+    "partition_distance",
+    "point_partition",
     "rosenblatt_ks",
     "rosenblatt_transform",
     "split_r_hat",

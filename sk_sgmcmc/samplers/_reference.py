@@ -26,7 +26,8 @@ class Gibbs(Sampler):
     r"""The model's own Gibbs sampler over all the data: the exact reference, one sweep a step.
 
     Targets the posterior exactly. For topic models it is the collapsed sampler: every token's topic is drawn given
-    those of all other tokens, and topics are drawn from their Dirichlet given the counts when a draw is kept.
+    those of all other tokens, and topics are drawn from their Dirichlet given the counts when a draw is kept. For
+    Dirichlet-process mixtures it is the slice sampler, with sticks and components drawn exactly.
 
     References
     ----------

@@ -14,6 +14,7 @@ from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLDA,
     BayesianLogisticRegression,
+    DPCategoricalMixture,
     SphericalAdmixtureModel,
     VonMisesFisherMixture,
 )
@@ -72,7 +73,8 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        return hasattr(self.estimator, "partial_fit") and self.id not in ("lda-gibbs", "sam-gibbs")
+        without = ("lda-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        return hasattr(self.estimator, "partial_fit") and self.id not in without
 
 
 def _counts():
@@ -87,6 +89,21 @@ def classes(n_classes, n_samples=150):
     return X * [1.0, 10.0, 0.1, 1000.0, 1.0] + 3.0, y
 
 
+def _answers():
+    """Categories with missing entries."""
+    rng = np.random.default_rng(0)
+    X = rng.random((90, 6, 1)) < np.cumsum([[0.8, 0.1, 0.1], [0.1, 0.2, 0.7]], axis=1)[np.arange(90) % 2][:, None, :]
+    X = X.argmax(axis=2).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return (X,)
+
+
+def _binary():
+    X = (_answers()[0] > 0).astype(float)
+    X[5, 2] = np.nan
+    return (X,)
+
+
 def _rows():
     return (np.random.default_rng(0).normal(size=(90, 3)) @ np.diag([1.0, 5.0, 100.0]),)
 
@@ -96,6 +113,8 @@ DATA = {
     "two classes": lambda: classes(2, 90),
     "three classes": lambda: classes(3, 90),
     "rows": _rows,
+    "answers": _answers,
+    "binary": _binary,
 }
 
 _SMALL = {"n_components": 3, "n_iter": 16}
@@ -136,9 +155,18 @@ ESTIMATORS = [
     _dense("logistic-em", BayesianLogisticRegression, "two classes", sampler="sghmc-em"),
     _dense("gaussian", BayesianGaussian, "rows"),
     _dense("gaussian-minibatch", BayesianGaussian, "rows", sampler="sgnht", batch_size=20),
+    Case("dp", DPCategoricalMixture(n_iter=16)),
+    Case("dp-categorical", DPCategoricalMixture(likelihood="categorical", n_iter=16, batch_size=20), "answers"),
+    Case("dp-bernoulli", DPCategoricalMixture(likelihood="bernoulli", n_iter=16), "binary"),
+    Case(
+        "dp-step", DPCategoricalMixture(likelihood="bernoulli", sampler=SCIR(0.5), n_iter=16, batch_size=20), "binary"
+    ),
+    Case("dp-fresh", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh")),
+    Case("dp-sgrld", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh", sampler="sgrld")),
+    Case("dp-gibbs", DPCategoricalMixture(likelihood="categorical", sampler="gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
-DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "sam", "vmf", "logistic", "gaussian"}]
+DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "sam", "vmf", "logistic", "gaussian", "dp"}]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
 LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA)]
 COUNTS = [case for case in DEFAULTS if case.id == "lda"]

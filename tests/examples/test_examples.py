@@ -33,6 +33,17 @@ SMALLER = {
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
+    "plot_msweb.py": [
+        ('"sphinx_gallery" not in sys.modules', "False"),
+        ("range(2), 400, 200, 40", "range(2), 400, 40, 10"),
+        ("else 20", "else 5"),
+    ],
+    "plot_survey_missing.py": [("n_iter=100", "n_iter=10")],
+    "plot_births_and_deaths.py": [
+        ("np.zeros((20, 3))", "np.zeros((13, 3))"),
+        ("range(12, 20)", "range(12, 13)"),
+        ("range(6, 20)", "range(6, 13)"),
+    ],
     "plot_sparse_dirichlet.py": [
         ("range(5, 10)", "range(5, 6)"),
         ("(1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001)", "(0.1,)"),

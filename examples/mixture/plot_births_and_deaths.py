@@ -1,0 +1,72 @@
+"""
+Does a mixture on a stream notice when groups come and go?
+==========================================================
+
+Rows of 0 and 1 arrive in blocks of 300. At first they come from two groups; a third appears, and later the first stays
+away. The mixture takes block after block by ``partial_fit``, is never told how many groups there are, and with
+``total_samples=900`` forgets what lies more than three blocks back.
+"""
+
+# %%
+# The stream
+# ----------
+
+import numpy as np
+
+from sk_sgmcmc import DPCategoricalMixture
+
+rng = np.random.default_rng(0)
+profiles = np.where(rng.random((3, 16)) < 0.5, 0.85, 0.15)
+presence = np.zeros((20, 3))
+presence[:, 1] = 1.0
+presence[:12, 0] = 1.0
+presence[6:, 2] = 1.0
+blocks, groups = [], []
+for there in presence:
+    group = rng.choice(3, 300, p=there / there.sum())
+    groups.append(group)
+    blocks.append((rng.random((300, 16)) < profiles[group]).astype(float))
+
+# %%
+# Fitting
+# -------
+# Components are matched to the true groups only for the picture. A group counts as found while clusters nearest to its
+# profile weigh more than 5 %.
+
+weights, n_clusters = np.zeros((len(blocks), 3)), []
+model = DPCategoricalMixture(likelihood="bernoulli", total_samples=900, random_state=0)
+for b, X in enumerate(blocks):
+    model.partial_fit(X)
+    of_draw = model.samples_["weights"][0]
+    components = model.samples_["components"][0]
+    nearest = np.abs(components[:, :, None, :] - profiles).sum(axis=3).argmin(axis=2)
+    weights[b] = [(of_draw * (nearest == g)).sum(axis=1).mean() for g in range(3)]
+    n_clusters.append(int(np.sum(model.weights_ > 0.05)))
+born = next((b for b in range(6, 20) if weights[b, 2] > 0.05), None)
+dead = next((b for b in range(12, 20) if weights[b, 0] < 0.05), None)
+print(f"clusters above 5 % after each block: {n_clusters}")
+print(f"the third group appears in block 6 and is found after block {born}")
+print(f"the first group is last seen in block 11 and weighs less than 5 % after block {dead}")
+labels = model.predict(blocks[-1])
+right = sum(np.bincount(groups[-1][labels == c]).max() for c in np.unique(labels))
+print(f"in the last block {100 * right / 300:.1f} % of the rows are in the cluster of their group")
+
+# %%
+
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", width_ratios=(1.6, 1))
+for g, colour in enumerate(("C0", "C1", "C2")):
+    axes[0].plot(presence[:, g] / presence.sum(axis=1), color=colour, ls=":", lw=1)
+    axes[0].plot(weights[:, g], "o-", ms=4, color=colour, label=f"group {g}")
+axes[0].set(xlabel="block", ylabel="weight (dotted: share in the block)", ylim=0)
+axes[0].legend(frameon=False)
+axes[1].step(range(len(blocks)), n_clusters, where="mid", color="0.2")
+axes[1].set(xlabel="block", ylabel="clusters above 5 %", ylim=0)
+for ax in axes:
+    ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# **A new group is a cluster of its own within the block that brings it, and one that stays away fades within the window
+# that** ``total_samples`` **sets.**

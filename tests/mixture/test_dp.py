@@ -1,0 +1,220 @@
+"""`DPCategoricalMixture` as users meet it: what rows may be, what comes out, and streams."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc import DPCategoricalMixture
+from sk_sgmcmc.metrics import partition_distance
+from sk_sgmcmc.samplers import SGRLD
+from tests.conftest import importorskip
+
+PROFILES = np.array([[0.9] * 6 + [0.1] * 6, [0.1] * 6 + [0.9] * 6, [0.1, 0.9] * 6])
+
+
+def answers(n=240, seed=0, profiles=PROFILES):
+    """Rows of 0 and 1, and the cluster that each came from."""
+    rng = np.random.default_rng(seed)
+    z = np.arange(n) % len(profiles)
+    return (rng.random((n, profiles.shape[1])) < profiles[z]).astype(float), z
+
+
+def fitted(X=None, likelihood="bernoulli", **params):
+    X = answers()[0] if X is None else X
+    params = {"n_iter": 120, "random_state": 0, **params}
+    return DPCategoricalMixture(likelihood=likelihood, **params).fit(X)
+
+
+@pytest.mark.parametrize("likelihood", ["bernoulli", "categorical"])
+@pytest.mark.parametrize("sampler", [None, "gibbs"])
+def test_clusters_are_found(likelihood, sampler):
+    X, z = answers()
+    model = fitted(X, likelihood, sampler=sampler)
+    large = model.weights_ > 0.05  # a row that fits no cluster may well be one by itself
+    assert large.sum() == 3 and model.n_clusters_ <= 8
+    assert partition_distance(model.labels_, z) < 0.4
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+    np.testing.assert_allclose(model.weights_[:3], 1 / 3, atol=0.06)
+    components = model.samples_["components"].mean(axis=(0, 1))[:3]
+    ones = components if likelihood == "bernoulli" else components[:, 1::2]
+    order = np.array([np.bincount(z[model.labels_ == c]).argmax() for c in range(3)])
+    assert np.abs(ones - PROFILES[order]).max() < 0.2
+
+
+def test_probabilities_agree_with_each_other():
+    X, _ = answers()
+    model = fitted(X, n_chains=2)
+    proba = model.predict_proba(X)
+    assert proba.shape == (240, model.n_clusters_)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    together = model.co_clustering(X[:30])
+    np.testing.assert_allclose(together, together.T)
+    assert np.all(np.diag(together) == 1) and together.max() <= 1 + 1e-9
+    apart = ~np.eye(30, dtype=bool)
+    np.testing.assert_allclose(together[apart], (proba[:30] @ proba[:30].T)[apart], atol=0.2)
+    # All rows of three columns: their probabilities sum to 1.
+    whole = (np.arange(8)[:, None] >> np.arange(3) & 1).astype(float)
+    np.testing.assert_allclose(np.exp(fitted(X[:, :3]).score_samples(whole)).sum(), 1, rtol=1e-5)
+    tokens = np.eye(12)
+    np.testing.assert_allclose(np.exp(fitted(X, "multinomial").score_samples(tokens)).sum(), 1, rtol=1e-5)
+
+
+def test_forms_of_the_same_rows_give_the_same_draws():
+    X, _ = answers(60)
+    whole = fitted(X)
+    for form in (sparse.csr_array(X), sparse.csc_matrix(X), X[::-1], X.astype(bool), X.astype(int).tolist()):
+        np.testing.assert_array_equal(fitted(form).samples_["weights"], whole.samples_["weights"])
+    coded = fitted(X, "categorical")
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame(np.where(X == 1, "yes", "no"), columns=[f"q{j}" for j in range(12)])
+    for form in (frame, frame.astype("category"), frame.astype("string"), frame.to_numpy(dtype=object)):
+        np.testing.assert_array_equal(fitted(form, "categorical").samples_["weights"], coded.samples_["weights"])
+    table = fitted(frame, "categorical").top_categories(3)
+    assert set(table["feature"]) <= set(frame.columns) and set(table["level"]) <= {"yes", "no"}
+    assert (table["low"] <= table["probability"]).all() and (table["probability"] <= table["high"]).all()
+
+
+@pytest.mark.parametrize("likelihood", ["bernoulli", "categorical"])
+def test_missing_entries_say_nothing(likelihood):
+    X, z = answers(seed=1)
+    model = fitted(X, likelihood)
+    row = X[:1].copy()
+    row[0, 3] = np.nan
+    both = row.repeat(2, axis=0)
+    both[:, 3] = 0, 1
+    np.testing.assert_allclose(model.score_samples(row)[0], np.logaddexp.reduce(model.score_samples(both)), rtol=1e-4)
+    nothing = np.full((1, 12), np.nan)
+    np.testing.assert_allclose(model.score_samples(nothing), 0, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(nothing)[0], model.weights_, atol=0.02)
+    # 30 % of the entries missing: the clusters are still found.
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    assert partition_distance(fitted(holes, likelihood).labels_, z) < 0.7
+    if likelihood == "bernoulli":
+        stored = sparse.csr_array(np.nan_to_num(holes, nan=7.0))
+        stored.data[stored.data == 7.0] = np.nan
+        np.testing.assert_array_equal(fitted(stored).samples_["weights"], fitted(holes).samples_["weights"])
+
+
+def test_levels_never_seen_count_as_missing_with_a_warning():
+    pandas = importorskip("pandas")
+    X, _ = answers(60)
+    model = fitted(X, "categorical")
+    row = X[:1].copy()
+    row[0, 2] = 5
+    missing = row.copy()
+    missing[0, 2] = np.nan
+    with pytest.warns(UserWarning, match=r"5\.0 in column 2"):
+        scored = model.score_samples(row)
+    np.testing.assert_array_equal(scored, model.score_samples(missing))
+    # A level that a categorical declares is a cell of its own, seen or not.
+    frame = pandas.DataFrame({"a": pandas.Categorical(["x", "y"] * 20, categories=["x", "y", "z"])})
+    declared = fitted(frame, "categorical")
+    unseen = pandas.DataFrame({"a": pandas.Categorical(["z"], categories=["x", "y", "z"])})
+    assert -8 < declared.score_samples(unseen)[0] < -3
+
+
+def test_a_weight_is_so_many_rows():
+    X, _ = answers(40)
+    weights = np.random.default_rng(0).integers(0, 4, 40)
+    a = DPCategoricalMixture(likelihood="bernoulli", n_iter=30, random_state=0).fit(X, sample_weight=weights)
+    b = fitted(X.repeat(weights, axis=0), n_iter=30)
+    np.testing.assert_array_equal(a.samples_["components"], b.samples_["components"])
+    half = DPCategoricalMixture(n_iter=30, random_state=0).fit(X, sample_weight=0.5 * np.ones(40))
+    assert np.isfinite(half.score(X)) and half.labels_.shape == (40,)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 300.0])
+def test_counts_of_any_size_are_fitted(scale):
+    X, _ = answers()
+    model = fitted(scale * X, "multinomial", n_iter=40)
+    assert np.all(np.isfinite(model.score_samples(scale * X)))
+
+
+def test_degenerate_rows_are_fitted():
+    for X in (np.zeros((5, 4)), np.eye(4), np.eye(4)[:1], np.ones((1, 1)), np.zeros((1, 1))):
+        for likelihood in ("multinomial", "bernoulli", "categorical"):
+            model = fitted(X, likelihood, n_iter=6)
+            assert np.isfinite(model.score(X)) and model.predict(X).shape == (len(X),)
+
+
+def test_slots_are_the_same_clusters_in_all_draws():
+    model = fitted(n_chains=2)
+    kept = model.samples_["components"][:, :, :3].reshape(-1, 3, 12)
+    assert np.abs(kept - kept.mean(axis=0)).max() < 0.35
+    assert np.all(np.diff(model.weights_) <= 0.05)
+
+
+# ------------------------------------------------------------------------------------------------------------ streams
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_clusters_are_born_and_die_on_a_stream(seed):
+    model = DPCategoricalMixture(likelihood="bernoulli", total_samples=600, random_state=seed)
+    for block in range(8):
+        there = PROFILES[:2] if block < 4 else PROFILES[1:]  # the first leaves, the third comes
+        X, z = answers(300, block, there)
+        model.partial_fit(X)
+        if block in (3, 7):
+            assert (model.weights_ > 0.05).sum() == 2, model.weights_
+            assert partition_distance(model.labels_, z) < 0.5
+    last = model.samples_["weights"][0, -1]
+    occupied = model.samples_["components"][0, -1][last > 0.15]
+    assert len(occupied) == 2
+    nearest = {int(np.abs(theta - PROFILES).sum(axis=1).argmin()) for theta in occupied}
+    assert nearest == {1, 2}
+
+
+def test_a_stream_goes_on_from_a_fit():
+    X, _ = answers()
+    model = fitted(X)
+    steps = model.n_iter_
+    model.partial_fit(X[:50])
+    assert model.n_iter_ == steps + 10 and model.n_samples_seen_ == 290 and model.labels_.shape == (50,)
+    assert model._chains[0].sizes.sum() == 290
+    assert model.n_clusters_ >= 2
+
+
+# ---------------------------------------------------------------------------------------------------------- bad input
+
+BAD = [
+    ({"concentration_prior": (1.0,)}, {}, "concentration_prior"),
+    ({"concentration_prior": (1.0, -1.0)}, {}, "concentration_prior"),
+    ({"concentration_prior": 0.0}, {}, "concentration_prior"),
+    ({"category_prior": [1.0, 2.0]}, {}, "category_prior"),
+    ({"category_prior": 0.0}, {}, "category_prior"),
+    ({"likelihood": "poisson"}, {}, "likelihood"),
+    ({"partition_loss": "l2"}, {}, "partition_loss"),
+    ({"assignments": "fresh", "sampler": SGRLD(parameterization="reduced-mean")}, {}, "expanded-mean"),
+    ({}, {"X": np.full((5, 12), 2.0)}, "binarize"),
+    ({}, {"X": np.full((5, 12), -1.0)}, "0, 1, or NaN"),
+    ({"likelihood": "categorical"}, {"X": np.full((5, 12), 0.5)}, "KBinsDiscretizer"),
+    ({"likelihood": "categorical"}, {"X": np.full((5, 12), -1.0)}, "NaN"),
+    ({"likelihood": "categorical"}, {"X": sparse.csr_array(np.eye(12))}, "[Ss]parse"),
+    ({"likelihood": "multinomial"}, {"X": np.full((5, 12), np.nan)}, "NaN"),
+    ({}, {"sample_weight": -np.ones(240)}, "sample_weight"),
+    ({}, {"sample_weight": np.zeros(240)}, "non-zero"),
+    ({}, {"sample_weight": np.full(240, 1e9)}, "sample_weight sums"),
+]
+
+
+@pytest.mark.parametrize(("params", "data", "message"), BAD)
+def test_bad_input_is_named_and_nothing_is_changed(params, data, message):
+    import pickle
+
+    model = fitted(n_iter=4)
+    before = {key: value for key, value in model.__dict__.items() if key not in params}
+    before = pickle.dumps(before)
+    model.set_params(**params)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(**{"X": answers()[0], **data})
+    assert pickle.dumps({key: value for key, value in model.__dict__.items() if key not in params}) == before
+
+
+def test_gibbs_cannot_stream_and_weighted_fits_cannot_be_resumed():
+    X, _ = answers(30)
+    with pytest.raises(ValueError, match="cannot stream"):
+        fitted(X, n_iter=4, sampler="gibbs").partial_fit(X)
+    with pytest.raises(ValueError, match="not made for a stream"):
+        fitted(X, n_iter=4, sampler="gibbs").set_params(sampler=None).partial_fit(X)
+    with pytest.raises(ValueError, match="sample_weight cannot be resumed"):
+        DPCategoricalMixture(n_iter=4).fit(X, sample_weight=np.ones(30)).resume(X)
