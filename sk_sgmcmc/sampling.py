@@ -9,6 +9,9 @@ from .samplers._registry import check_fits, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
 
+# Share of the rows in a minibatch up to which drawing with and without replacement is as noisy.
+_SMALL_SHARE = 0.01
+
 
 def sample(
     target,
@@ -89,15 +92,17 @@ def sample(
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
-    if with_replacement and isinstance(getattr(sampler, "gradient_noise", None), str):
-        raise ValueError(
-            'gradient_noise="estimated" is the noise of rows read without replacement; use with_replacement=False, or '
-            "give the variance as a number."
-        )
     geometry, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
+    estimated = isinstance(getattr(sampler, "gradient_noise", None), str)
+    if with_replacement and estimated and n_batch > _SMALL_SHARE * X.shape[0]:
+        raise ValueError(
+            'gradient_noise="estimated" is the noise of rows read without replacement, and with_replacement=True '
+            f"brings 1 / (1 - n/N) as much: too much for n/N = {n_batch}/{X.shape[0]}. Use with_replacement=False, a "
+            f"batch_size of at most {max(1, int(_SMALL_SHARE * X.shape[0]))}, or give the variance as a number."
+        )
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
     metric = target._metric() if signal == "gradient-metric" else None
     dense = DenseData(

@@ -10,10 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc.dense_model import BaseDenseSGMCMC
 from sk_sgmcmc.samplers import SGHMC, SGLD
 from tests.common.instances import ESTIMATORS, classes
 
-each = pytest.mark.parametrize("case", [case for case in ESTIMATORS if case.data != "counts"], ids=lambda case: case.id)
+DENSE = [case for case in ESTIMATORS if isinstance(case.estimator, BaseDenseSGMCMC)]
+each = pytest.mark.parametrize("case", DENSE, ids=lambda case: case.id)
 
 
 @each

@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from sk_sgmcmc import sample
+from sk_sgmcmc.manifold_targets import RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
-from sk_sgmcmc.samplers import SCIR, SGRLD, ExponentialOU
+from sk_sgmcmc.samplers import SCIR, SGGMC, SGRLD, ExponentialOU
 from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, LogNormalMedian
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
@@ -166,3 +167,11 @@ def test_bad_values_and_targets_are_refused():
         sample(LogNormalMedian([[1.0, 0.0]]), "exponential-ou", n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
+
+
+def test_estimated_noise_is_refused_where_replacement_makes_it_too_small():
+    target = RestrictedGaussian(linear=[[0.0, 5.0]], linear_terms=np.random.default_rng(0).standard_normal((200, 2)))
+    sampler = SGGMC(gradient_noise="estimated")
+    sample(target, sampler, batch_size=2, with_replacement=True, n_iter=10, random_state=0)
+    with pytest.raises(ValueError, match="n/N = 20/200"):
+        sample(target, sampler, batch_size=20, with_replacement=True, n_iter=10)

@@ -29,7 +29,7 @@ SMALLER = {
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
-    "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.15")],
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
@@ -49,7 +49,7 @@ SMALLER = {
         ("(1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001)", "(0.1,)"),
         ("(0.5, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)", "(0.005,)"),
     ],
-    "plot_streaming.py": [("n_blocks, change = 16, 8", "n_blocks, change = 4, 2"), ("batch_size=25", "batch_size=400")],
+    "plot_streaming.py": [("n_blocks, change = 16, 8", "n_blocks, change = 4, 2")],
 }
 
 
