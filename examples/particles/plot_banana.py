@@ -138,6 +138,5 @@ ax.legend()
 plt.show()
 
 # %%
-# **Momentum beats the flow of Langevin dynamics at every moment but the last. The particles of pSGHMC-det are ahead of
-# the chains of SGHMC for the first thousand steps, those of pSGHMC-fGH for the first six hundred; with its noise put
-# right, SGHMC then overtakes both, and pSGHMC-fGH ends closest.**
+# **Both pSGHMC are ahead of Blob until it is as close as exact draws are, and ahead of SGHMC for the first 600 steps
+# ("det": 1200). With its noise put right SGHMC then overtakes them; with that of the paper's code it stays behind both.**
