@@ -139,4 +139,4 @@ plt.show()
 
 # %%
 # **Both pSGHMC are ahead of Blob until it is as close as exact draws are, and ahead of SGHMC for the first 600 steps
-# ("det": 1200). With its noise put right SGHMC then overtakes them; with that of the paper's code it stays behind both.**
+# ("det": 1200). With its noise put right SGHMC then overtakes them; with that of the paper's code it stays behind.**
