@@ -112,7 +112,7 @@ class DenseChain(Chain):
         super().__init__(seed, plan)
         self.sampler = sampler
         self.geometry = geometry
-        self.theta = np.array(theta, dtype=np.float64)
+        self.theta = self._begin(theta)
         self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
         self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
@@ -121,6 +121,10 @@ class DenseChain(Chain):
         self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
         self._piece = _FIRST_PIECE
+
+    def _begin(self, theta):
+        """The first state."""
+        return np.array(theta, dtype=np.float64)
 
     def bind(self, data):
         """Take a `DenseData`, or (DenseData, rows already in reading order) so that chains share the copy."""
@@ -160,19 +164,11 @@ class DenseChain(Chain):
         return starts
 
     def _advance(self, until):
-        if "theta" not in self.kept:
-            dtype = np.float32 if self.theta.size > _WIDE else np.float64
-            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
-            if self._keeps_aux:
-                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
         hypers = self.sampler._hyper(self.step, self.step + n)
-        if self.theta.size > _WIDE:
-            status, made = self._keep_rounded(slots, hypers)
-        else:
-            status, made = self._call_runner(slots, hypers, self.kept["theta"])
+        status, made = self._make_steps(slots, hypers)
         if status != 0:
             tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
             raise ChainDivergedError(
@@ -187,6 +183,17 @@ class DenseChain(Chain):
             self._piece = min(2 * self._piece, 2**20)
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
+
+    def _make_steps(self, slots, hypers):
+        """Make as many steps as ``slots`` has and keep those that it names; (status, steps made)."""
+        if "theta" not in self.kept:
+            dtype = np.float32 if self.theta.size > _WIDE else np.float64
+            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
+            if self._keeps_aux:
+                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
+        if self.theta.size > _WIDE:
+            return self._keep_rounded(slots, hypers)
+        return self._call_runner(slots, hypers, self.kept["theta"])
 
     def _keep_rounded(self, slots, hypers):
         """As `_call_runner`, with the draws of this piece rounded to float32 as they are kept."""
@@ -237,11 +244,16 @@ class DenseChain(Chain):
 
 
 def report_state(sampler, chains):
-    """Write onto the fitted sampler what its chains have learnt: masses, and adapted step sizes of trajectories."""
+    """Write onto the fitted sampler what its chains have learnt: masses, bandwidths, adapted step sizes."""
     from .kernels import mass as at
 
     D = chains[0].theta.size
     scalars = [chain.scalars for chain in chains]
+    if sampler._runner == "particles":
+        from .kernels.particles import POSITIONS
+
+        sampler.bandwidth_ = np.stack(scalars)[:, POSITIONS:]
+        return
     kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
     if kind:
         m = D if kind == at.DIAGONAL else D * D

@@ -7,8 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .base import BaseSGMCMC
 from .chains import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
-from .dense_chain import DenseChain, report_state
+from .dense_chain import report_state
 from .metrics import split_r_hat
+from .particle_chain import make_chains
 from .samplers.schedules import ConstantStep
 from .tuning import DenseGradient, minibatch_variance, stiffness
 from .utils._warnings import warn_user
@@ -23,6 +24,7 @@ _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
 _NOISE = 0.05  # share of a variance that minibatches may add
 _R_HAT = 1.1
+_FLOW_TIME = 60.0  # that particles are moved for, in units in which the posterior relaxes in 1
 _COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode leads to expect
 
 
@@ -78,7 +80,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return dense, fitted, self._n_steps(fitted, n_entries)
 
     def _step_for(self, sampler, largest, noise):
-        if sampler._name == "sgld":
+        if sampler._overdamped:
             return 2.0 * _NOISE / (largest + noise)
         h = 0.4 / np.sqrt(largest)
         friction = getattr(sampler, "friction", None)
@@ -97,21 +99,19 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if sampler._full_batch:
             return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
+        if sampler._runner == "particles":
+            return int(np.ceil(_FLOW_TIME / h))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
     def _make_chains(self, sampler, dense, n_iter, starts):
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = self._chain_seeds()
-        rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
-        return [
-            DenseChain(seed, plan, sampler, "euclidean", start, shuffle_seed).bind((dense, rows))
-            for seed, start in zip(seeds, starts, strict=True)
-        ]
+        return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
     def _shown(self, samples):
         """The draws that become ``samples_``: all that were asked for, or `MAX_AUTO_DRAWS` of those of "auto"."""
         n = next(iter(samples.values())).shape[1]
-        if self.thin != "auto" or n <= MAX_AUTO_DRAWS:
+        if self.thin != "auto" or n <= MAX_AUTO_DRAWS or self.sampler_._runner == "particles":
             return samples
         chosen = np.linspace(0, n - 1, MAX_AUTO_DRAWS).round().astype(int)
         return {name: value[:, chosen] for name, value in samples.items()}
@@ -122,8 +122,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
         """
         report_state(self.sampler_, chains)
-        n = min(max(1, chain.n_kept) for chain in chains)
-        theta = np.stack([chain.draws()["theta"][:n, :, 0] for chain in chains])
+        draws = [chain.draws()["theta"][..., 0] for chain in chains]
+        n = min(len(draw) for draw in draws)
+        theta = np.stack([draw[:n] for draw in draws])
         if theta.shape[0] > 1 and n >= 20:
             worst = np.nanmax(split_r_hat(theta), initial=1.0)
             if worst > _R_HAT:

@@ -4,8 +4,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .chains import DrawPlan, run_chains
-from .dense_chain import DenseChain, DenseData, report_state
-from .samplers._registry import check_fits, make_sampler
+from .dense_chain import DenseData, report_state
+from .particle_chain import make_chains
+from .samplers._registry import check_chains, check_fits, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
 
@@ -42,7 +43,8 @@ def sample(
     n_iter : int, default=2000
         Steps.
     burn_in : float or int, default=0.5
-        Fraction of ``n_iter``, or number of steps, thrown away.
+        Fraction of ``n_iter``, or number of steps, thrown away. The draws of particle samplers are their particles
+        after the last step, whatever ``burn_in`` and ``thin`` say.
     thin : int or "auto", default=1
         Every ``thin``-th later step is kept.
     batch_size : int or "auto", default="auto"
@@ -58,7 +60,8 @@ def sample(
     verbose : int, default=0
         1 shows a progress bar.
     init : array-like of shape (n_rows, width), default=None
-        Start of every chain in the sampler's own coordinates; None lets the target choose.
+        Start of every chain in the sampler's own coordinates; None lets the target choose. Of particle samplers also
+        (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
 
     Returns
     -------
@@ -93,6 +96,7 @@ def sample(
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
     geometry, signal = check_fits(sampler, offers, type(target).__name__)
+    check_chains(sampler, n_chains)
     target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
@@ -115,28 +119,40 @@ def sample(
         with_replacement,
         metric=metric,
     )
-    first = target._start(sampler, None) if init is None else np.asarray(init, dtype=float).reshape(shape)
-    target._check(dense, first)
-    auto = target._step_size(sampler, dense, first, n_batch) if _is_auto(sampler) else None
+    first = target._start(sampler, None) if init is None else _given_start(init, shape, sampler)
+    one = first[0] if first.ndim == 3 else first
+    target._check(dense, one)
+    auto = target._step_size(sampler, dense, one, n_batch) if _is_auto(sampler) else None
     fitted = sampler._resolved(auto)
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
-    rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
-    chains = []
-    for seed in chain_seeds:
-        chains.append(DenseChain(seed, plan, fitted, geometry, first, shuffle_seed).bind((dense, rows)))
+    chains = make_chains(chain_seeds, plan, fitted, geometry, [first] * n_chains, shuffle_seed, dense)
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
-    n_kept = min(chain.n_kept for chain in chains)
     draws = [chain.draws() for chain in chains]
-    theta = np.stack([draw["theta"][: max(1, n_kept)] for draw in draws])
-    aux = np.stack([draw["aux"][: max(1, n_kept)] for draw in draws]) if "aux" in draws[0] else np.empty(0)
+    n_kept = min(len(draw["theta"]) for draw in draws)
+    theta = np.stack([draw["theta"][:n_kept] for draw in draws])
+    aux = np.stack([draw["aux"][:n_kept] for draw in draws]) if "aux" in draws[0] else np.empty(0)
     report_state(fitted, chains)
     return Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
 
 
 def _is_auto(sampler):
     return isinstance(sampler.get_params(deep=False).get("step_size"), str)
+
+
+def _given_start(init, shape, sampler):
+    """A user's start, of one state or of all particles."""
+    init = np.asarray(init, dtype=float)
+    size = int(np.prod(shape))
+    if sampler._runner != "particles" or init.size == size:
+        return init.reshape(shape)
+    if init.size != sampler.n_particles * size or init.shape[0] != sampler.n_particles:
+        raise ValueError(
+            f"init has shape {init.shape}; give {shape}, about which particles begin, or "
+            f"{(sampler.n_particles, *shape)}, the particles of {sampler!r}."
+        )
+    return init.reshape(-1, *shape)
 
 
 def _check_batch_size(batch_size, n_rows, sampler):

@@ -110,13 +110,13 @@ def auto_step_size(sampler, dense, theta, n_batch):
     W = np.eye(D) if given is None else np.diag(np.asarray(given, dtype=float))
     mass = getattr(sampler, "mass", None)
     if mass is not None and not hasattr(mass, "get_params"):
-        mass = np.asarray(mass, dtype=float)
+        mass = np.asarray(mass, dtype=float) * (np.ones(D) if np.ndim(mass) == 0 else 1.0)
         W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
     if dense.metric is not None:
         W = np.linalg.inv(metric_at(dense, theta)[0])
     largest = stiffness(gradient, theta, W, rng)
     noise = minibatch_variance(gradient, theta, n_batch, rng) * float(np.diag(W).max())
-    if sampler._name == "sgld":
+    if sampler._overdamped:
         # Variance times 1 + h lambda / 2 + h V / 2.
         return ConstantStep(2.0 * _TOLERANCE / (largest + noise))
     h = 0.35 / np.sqrt(largest)

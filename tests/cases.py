@@ -390,4 +390,5 @@ ELSEWHERE = {
     **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
     **dict.fromkeys(("sgld", "sghmc", "sgnht", "sg-nphmc", "hmc", "rhmc", "sgr-nphmc"), "tests/flat_cases.py"),
     **dict.fromkeys(("sghmc-em", "sgnht-em", "sg-nphmc-em", "hmc-em"), "tests/samplers/test_flat_laws.py"),
+    **dict.fromkeys(("blob", "gfsd", "gfsf", "svgd", "psghmc-det", "psghmc-fgh"), "tests/samplers/test_particles.py"),
 }

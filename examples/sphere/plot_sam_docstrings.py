@@ -72,7 +72,9 @@ for ax, k in zip(axes, np.argsort(-share)[:4], strict=True):
     rows = np.concatenate([rows[:6], rows[6:][::-1]])  # present, then absent, the most absent last
     middle = np.asarray(table["weight"])[rows]
     at = -np.arange(len(rows))
-    ax.errorbar(middle, at, xerr=[middle - low[rows], high[rows] - middle], fmt="o", markersize=3)
+    # The mean direction is longer than the mean of the draws, so it need not lie inside their interval.
+    ax.hlines(at, low[rows], high[rows])
+    ax.plot(middle, at, "o", markersize=3)
     ax.axvline(0.0, color="black", linewidth=0.7)
     ax.set_yticks(at, word[rows], fontsize="small")
     ax.set_title(f"topic {k}, {share[k]:.2f} of a document", fontsize="small")

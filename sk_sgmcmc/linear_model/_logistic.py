@@ -282,8 +282,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size)
         starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
         if before is not None and len(before) == self.n_chains:
-            present = [self._design.coefficients(chain.theta[:, 0]) for chain in before]
-            starts = [design.theta_of(*values)[:, None] for values in present]
+            starts = [self._carried(chain.theta, design) for chain in before]
         chains = self._make_chains(fitted, dense, n_iter, starts)
         if before is not None and len(before) == self.n_chains:
             for chain, old in zip(chains, before, strict=True):
@@ -291,6 +290,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self.classes_, self._design, self.sampler_ = classes, design, fitted
         self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
         return self._run(chains, n_iter)
+
+    def _carried(self, theta, design):
+        """A state in the coordinates of another design; of particles each."""
+        if theta.ndim == 3:
+            return np.stack([self._carried(each, design) for each in theta])
+        return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
 
     def _reader(self, design, sampler, X, codes, weight):
         """A function of the batch size that gives the data as the kernels read them; numbers read for a row."""

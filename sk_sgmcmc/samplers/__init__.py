@@ -5,6 +5,7 @@ from ._base import Sampler
 from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
+from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
 from ._reference import ExactDirichlet, Gibbs
 from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
@@ -12,9 +13,12 @@ from ._thermostats import SGNHT, SGNPHMC
 from .schedules import ConstantStep, CyclicalStep, PolynomialDecay, Schedule
 
 __all__ = [
+    "GFSD",
+    "GFSF",
     "GMC",
     "GSGNHT",
     "HMC",
+    "PSGHMC",
     "RHMC",
     "SCIR",
     "SGGMC",
@@ -24,6 +28,8 @@ __all__ = [
     "SGNPHMC",
     "SGRLD",
     "SGRNPHMC",
+    "SVGD",
+    "Blob",
     "ConstantStep",
     "CyclicalStep",
     "ExactDirichlet",

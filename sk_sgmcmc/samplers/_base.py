@@ -27,9 +27,11 @@ class Sampler(BaseEstimator):
         Whether a row that a minibatch does not speak of may wait and be brought up to date later, because the
         transition at a constant signal is known in closed form over any time.
     ``_runner``
-        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense" or "metropolis".
+        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_overdamped``
+        Whether it has no momentum, so that its step size is a time over a curvature and not over the root of one.
     ``_reads_log_density``
         Whether its kernels read the log density beside the gradient; a model may then save its computation.
     ``_coordinates``
@@ -46,6 +48,7 @@ class Sampler(BaseEstimator):
     _waits = False
     _runner = "dense"
     _full_batch = False
+    _overdamped = False
     _reads_log_density = True
     _coordinates = "linear"
     _parameter_constraints = {}

@@ -68,6 +68,7 @@ class SGLD(_Euclidean):
     """
 
     _name = "sgld"
+    _overdamped = True
     _reads_log_density = False
     _n_aux = 0
     _parameter_constraints = {

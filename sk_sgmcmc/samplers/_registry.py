@@ -4,15 +4,16 @@ from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
+from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
 from ._reference import ExactDirichlet, Gibbs
 from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from ._thermostats import SGNHT, SGNPHMC
 
 
-def _with_learnt_mass(cls):
+def _made(cls, **parameters):
     def make():
-        return cls(mass=MonteCarloEM())
+        return cls(**{name: value() if callable(value) else value for name, value in parameters.items()})
 
     make._fits, make.__name__ = cls._fits, cls.__name__
     return make
@@ -41,10 +42,15 @@ SAMPLERS = {
         SGRNPHMC,
         HMC,
         RHMC,
+        Blob,
+        GFSD,
+        GFSF,
+        SVGD,
     )
 }
-LEARNT_MASS = {f"{cls._name}-em": _with_learnt_mass(cls) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
+LEARNT_MASS = {f"{cls._name}-em": _made(cls, mass=MonteCarloEM) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
 SAMPLERS.update(LEARNT_MASS)
+SAMPLERS.update({f"psghmc-{kind}": _made(PSGHMC, kind=kind) for kind in ("det", "fgh")})
 
 
 def make_sampler(sampler):
@@ -79,3 +85,13 @@ def check_fits(sampler, offers, model_name):
             f"Samplers that fit {model_name}: {', '.join(fitting)}."
         )
     return pair
+
+
+def check_chains(sampler, n_chains):
+    """Raise where chains are asked of a sampler whose particles take their place."""
+    if sampler._runner == "particles" and n_chains != 1:
+        raise ValueError(
+            f"n_chains={n_chains} does not go with sampler={sampler!r}: its particles move together and take the place "
+            f"of chains. Use n_chains=1, and n_particles={n_chains * sampler.n_particles} for as many draws; or fit "
+            "several times with other seeds."
+        )

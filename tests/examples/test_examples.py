@@ -25,6 +25,7 @@ SMALLER = {
     "plot_vmf_posterior.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_coefficients.py": [("n_chains=2,", "n_chains=2, n_iter=400,")],
     "plot_credible_ellipses.py": [("N_SETS = 200", "N_SETS = 5")],
+    "plot_banana.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],

@@ -1,0 +1,265 @@
+"""Particle samplers: many states that follow a deterministic flow together and repel each other."""
+
+from numbers import Integral
+
+import numpy as np
+
+from ..utils._sklearn import Interval, StrOptions
+from ._base import STEP_SIZE_CONSTRAINT
+from ._euclidean import _NOT_NEGATIVE, _POSITIVE, _Euclidean
+
+_RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.particles`
+
+
+class _Particles(_Euclidean):
+    """Shared by all: how many particles, where they begin, and the kernel by which they see each other."""
+
+    _runner = "particles"
+    _reads_log_density = False
+    _overdamped = True
+    _n_aux = 0
+    _interaction = 0  # code as in `sk_sgmcmc.kernels.particles`
+    _parameter_constraints = {
+        "n_particles": [Interval(Integral, 1, None, closed="left")],
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "bandwidth": [StrOptions(set(_RULES))],
+        "start_scale": _POSITIVE,
+    }
+
+    def __init__(self, n_particles=50, step_size="auto", bandwidth="median", start_scale=1.0):
+        self.n_particles = n_particles
+        self.step_size = step_size
+        self.bandwidth = bandwidth
+        self.start_scale = start_scale
+
+    def _numbers(self):
+        return [self._interaction, _RULES[self.bandwidth], getattr(self, "ridge", 0.0)]
+
+    def _state(self, theta, geometry, n_burn):
+        from ..kernels.particles import N_SCALARS
+
+        return np.zeros((self._n_aux, len(theta), theta[0].size)), np.zeros(N_SCALARS)
+
+    def _transition(self, geometry):
+        return ("particles.langevin_flow",)
+
+
+_SHARED_PARAMETERS = r"""n_particles : int, default=50
+        :math:`M`.
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`.
+    bandwidth : {"median", "he"}, default="median"
+        :math:`s^2` of the kernel: half the median squared distance of two particles over :math:`\log(M + 1)`, or the
+        one whose smoothed density is closest to the heat equation (HE), searched for by one step of the logarithm at
+        each step and kept within a factor of 4 of the median's.
+    start_scale : float, default=1
+        Particles begin at independent normals of this standard deviation about the start of the model or target."""
+
+_SHARED_ATTRIBUTES = r"""step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+    bandwidth_ : ndarray of shape (n_chains, 2)
+        The last bandwidths of positions and of momenta, 0 where not used."""
+
+
+def _documented(cls):
+    """Write what all particle samplers share into a docstring."""
+    shared = {"parameters": _SHARED_PARAMETERS, "attributes": _SHARED_ATTRIBUTES}
+    for name, text in shared.items():
+        cls.__doc__ = cls.__doc__ and cls.__doc__.replace(f"<{name}>", text)
+    return cls
+
+
+@_documented
+class Blob(_Particles):
+    r"""The blob method: the flow of Langevin dynamics, by particles that repel each other.
+
+    Approximates the posterior by its particles, better the more there are; a fixed number leaves no law invariant, and
+    one particle goes to the mode. The fixed point does not depend on ``step_size``. The draws are the particles after
+    the last step, ``samples_[...]`` (1, n_particles, ...): ``burn_in`` and ``thin`` have no meaning here.
+
+    Parameters
+    ----------
+    <parameters>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Notes
+    -----
+    :math:`x_i \leftarrow x_i + h (\nabla \log p(x_i) + b_i)` with :math:`K_{ij} = \exp(-|x_i - x_j|^2 / 2 s^2)`,
+    :math:`S_i = \sum_j K_{ij}` and :math:`b_i = s^{-2} \sum_j K_{ij} (x_i - x_j) (1/S_i + 1/S_j)`, which estimates
+    :math:`-\nabla \log q`. All particles read the same minibatch. A step costs :math:`M` gradients, and two matrix
+    products of :math:`2 M^2 D` operations each.
+
+    References
+    ----------
+    Carrillo, Craig and Patacchini (2019), A blob method for diffusion, Calculus of Variations 58. Liu, Zhuo, Cheng,
+    Zhang and Zhu (2019), Understanding and accelerating particle-based variational inference, ICML, sections 3 and 5.
+    """
+
+    _name = "blob"
+
+
+@_documented
+class GFSD(_Particles):
+    r"""Gradient flow with a smoothed density: `Blob` with half of its repulsion.
+
+    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+
+    Parameters
+    ----------
+    <parameters>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Notes
+    -----
+    :math:`b_i = s^{-2} \sum_j K_{ij} (x_i - x_j) / S_i`, the score of the density smoothed by the kernel.
+
+    References
+    ----------
+    Liu, Zhuo, Cheng, Zhang and Zhu (2019), Understanding and accelerating particle-based variational inference, ICML,
+    section 3.
+    """
+
+    _name = "gfsd"
+    _interaction = 1
+
+
+@_documented
+class GFSF(_Particles):
+    r"""Gradient flow with smoothed test functions.
+
+    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+
+    Parameters
+    ----------
+    <parameters>
+    ridge : float, default=0.01
+        Added to the diagonal of the kernel matrix before it is solved with.
+
+    Attributes
+    ----------
+    <attributes>
+
+    Notes
+    -----
+    :math:`b = (K + \rho I)^{-1} B` with :math:`B_i = s^{-2} \sum_j K_{ij} (x_i - x_j)`.
+
+    References
+    ----------
+    Liu, Zhuo, Cheng, Zhang and Zhu (2019), Understanding and accelerating particle-based variational inference, ICML,
+    section 3.
+    """
+
+    _name = "gfsf"
+    _interaction = 2
+    _parameter_constraints = {**_Particles._parameter_constraints, "ridge": _POSITIVE}
+
+    def __init__(self, n_particles=50, step_size="auto", bandwidth="median", start_scale=1.0, ridge=0.01):
+        super().__init__(n_particles, step_size, bandwidth, start_scale)
+        self.ridge = ridge
+
+
+@_documented
+class SVGD(_Particles):
+    r"""Stein variational gradient descent.
+
+    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+
+    Parameters
+    ----------
+    <parameters>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Notes
+    -----
+    :math:`x_i \leftarrow x_i + \frac hM \sum_j \bigl[ K_{ij} \nabla \log p(x_j) + s^{-2} K_{ij} (x_i - x_j) \bigr]`.
+    Only particles near each other share gradients, so that a step moves less far than one of `Blob`.
+
+    References
+    ----------
+    Liu and Wang (2016), Stein variational gradient descent, NeurIPS, algorithm 1.
+    """
+
+    _name = "svgd"
+    _interaction = 3
+
+
+@_documented
+class PSGHMC(_Particles):
+    r"""The flow of stochastic-gradient Hamiltonian Monte Carlo by particles: momentum and friction without noise.
+
+    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+
+    Parameters
+    ----------
+    kind : {"det", "fgh"}, default="det"
+        "det" replaces the noise of `SGHMC` by the score of the momenta; "fgh" is the fibre-gradient Hamiltonian flow,
+        in which the scores of positions and of momenta drive each other as well.
+    <parameters>
+    friction : float, default=1
+        :math:`C`.
+    mass : float, default=1
+        :math:`m`, of every momentum.
+
+    Attributes
+    ----------
+    <attributes>
+
+    Notes
+    -----
+    With :math:`b` as in `Blob`, of the positions or of the momenta, and :math:`f` 1 for "fgh" and 0 for "det":
+
+    .. math::
+       p &\leftarrow p + h \, [\nabla \log p(\theta) + f b(\theta) - C p / m + C b(p)], \\
+       \theta &\leftarrow \theta + h \, [p / m - f b(p)],
+
+    the second with the new momenta. "fgh" without friction is then a symplectic step of the Hamiltonian
+    :math:`\sum_i [-\log p(\theta_i) + p_i^2 / 2m + \log S_i(\theta) + \log S_i(p)]`. The step of the paper takes the
+    old momenta. Its :math:`\Sigma` is :math:`m`.
+
+    References
+    ----------
+    Liu, Zhuo and Zhu (2019), Understanding MCMC dynamics as flows on the Wasserstein space, ICML, section 5.
+    """
+
+    _overdamped = False
+    _n_aux = 2
+    _parameter_constraints = {
+        **_Particles._parameter_constraints,
+        "kind": [StrOptions({"det", "fgh"})],
+        "friction": _NOT_NEGATIVE,
+        "mass": _POSITIVE,
+    }
+
+    def __init__(
+        self,
+        kind="det",
+        n_particles=50,
+        step_size="auto",
+        bandwidth="median",
+        start_scale=1.0,
+        friction=1.0,
+        mass=1.0,
+    ):
+        super().__init__(n_particles, step_size, bandwidth, start_scale)
+        self.kind = kind
+        self.friction = friction
+        self.mass = mass
+
+    @property
+    def _name(self):
+        return f"psghmc-{self.kind}"
+
+    def _numbers(self):
+        return [*super()._numbers(), self.friction, self.mass, self.kind == "fgh"]
+
+    def _transition(self, geometry):
+        return ("particles.hamiltonian_flow",)
