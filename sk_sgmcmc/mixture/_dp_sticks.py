@@ -1,6 +1,7 @@
 """The chain of a Dirichlet-process mixture with its sticks and components in the state: the minibatch slice sampler."""
 
 import numpy as np
+from scipy.special import gammaln
 
 from ..chains import TINY, ChainDivergedError
 from ._dp_chain import ClusterChain, dealt
@@ -146,8 +147,11 @@ class StickChain(ClusterChain):
         if not self.stored:
             scale = self._total() / data.weights[rows].sum()
             counts, sizes = counts * scale, sizes * scale
+        learns = not np.isscalar(self.concentration_prior)
+        if learns and self.sampler._full_batch:
+            self._concentration_given_labels(sizes)
         self._move(counts, sizes)
-        if not np.isscalar(self.concentration_prior):
+        if learns and not self.sampler._full_batch:
             shape, rate = self.concentration_prior
             v = self.sticks[0] / self.sticks.sum(axis=0)
             rate -= np.log1p(-np.minimum(v, 1.0 - 1e-16)).sum()
@@ -155,6 +159,34 @@ class StickChain(ClusterChain):
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self.current_draw())
+
+    def _concentration_given_labels(self, sizes):
+        """Slice sampling of log alpha with the sticks integrated out; they are drawn anew next, so nothing is lost.
+
+        Given the sticks, a small alpha and sticks near 1 hold each other for thousands of sweeps.
+        """
+        shape, rate = self.concentration_prior
+        after = np.cumsum(sizes[::-1])[::-1] - sizes
+
+        def log_density(x):
+            alpha = np.exp(x)
+            of_labels = gammaln(alpha + after) - gammaln(1.0 + alpha + after + sizes)
+            return (shape + sizes.size) * x - rate * alpha + of_labels.sum()
+
+        x = np.log(self.concentration)
+        bar = log_density(x) - self.rng.standard_exponential()
+        low = x - 2.0 * self.rng.random()
+        high = low + 2.0
+        while log_density(low) > bar:
+            low -= 2.0
+        while log_density(high) > bar:
+            high += 2.0
+        while True:
+            proposal = low + (high - low) * self.rng.random()
+            if log_density(proposal) >= bar:
+                break
+            low, high = (proposal, high) if proposal < x else (low, proposal)
+        self.concentration = max(float(np.exp(proposal)), 1e-10)
 
     def _counts_without(self, rows, arrays):
         """Sums over the rows other than ``rows`` of each component, if labels are stored; else zeros."""
