@@ -99,11 +99,6 @@ def _public_classes(attribute):
     return dict(sorted(found.items()))
 
 
-def _offers(model):
-    offers = model._offers
-    return () if isinstance(offers, property) or callable(offers) else offers
-
-
 def _table(header, rows):
     """A list-table in reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", ""]
@@ -116,7 +111,7 @@ def _table(header, rows):
 def _write_sampler_table():
     from sk_sgmcmc.samplers._registry import SAMPLERS
 
-    models = {name: _offers(model) for name, model in _public_classes("_offers").items()}
+    models = {name: model._offers for name, model in _public_classes("_offers").items()}
     rows = []
     for name, sampler in sorted(SAMPLERS.items()):
         fits = getattr(sampler, "_fits", ())

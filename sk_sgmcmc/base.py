@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .callbacks import as_callbacks
 from .chains import run_chains
 from .samplers._base import Sampler
-from .samplers._registry import check_chains, check_fits, make_sampler
+from .samplers._registry import check_fits, make_sampler
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
 
@@ -86,9 +86,12 @@ class BaseSGMCMC(BaseEstimator):
         """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen."""
         as_callbacks(self.callbacks)
         sampler = make_sampler(self._default_sampler if self.sampler is None else self.sampler)
-        pair = check_fits(sampler, self._offers, type(self).__name__)
-        check_chains(sampler, self.n_chains)
+        pair = check_fits(sampler, self._offered(), type(self).__name__)
         return sampler, pair
+
+    def _offered(self):
+        """Those of ``_offers`` that the parameters leave."""
+        return self._offers
 
     def _chain_seeds(self):
         return seed_sequence(self.random_state).spawn(self.n_chains + 1)

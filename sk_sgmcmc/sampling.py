@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 from .chains import DrawPlan, run_chains
 from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
-from .samplers._registry import check_chains, check_fits, make_sampler
+from .samplers._registry import check_fits, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
 
@@ -96,7 +96,6 @@ def sample(
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
     geometry, signal = check_fits(sampler, offers, type(target).__name__)
-    check_chains(sampler, n_chains)
     target = target._on(geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)

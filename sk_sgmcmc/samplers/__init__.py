@@ -6,6 +6,7 @@ from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
+from ._recipe import ParticleRecipe, Recipe
 from ._reference import ExactDirichlet, Gibbs
 from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
@@ -38,7 +39,9 @@ __all__ = [
     "GMCBGibbs",
     "Gibbs",
     "MonteCarloEM",
+    "ParticleRecipe",
     "PolynomialDecay",
+    "Recipe",
     "Sampler",
     "Schedule",
     "StochasticVI",

@@ -11,6 +11,8 @@ from ._mass import MonteCarloEM, mass_state
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _MASS = ["array-like", MonteCarloEM, None]
+# Of samplers that need no log density, so that other parts of a model may be redrawn between two of their steps.
+_CONDITIONAL = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"))
 
 
 class _Euclidean(Sampler):
@@ -68,6 +70,7 @@ class SGLD(_Euclidean):
     """
 
     _name = "sgld"
+    _fits = _CONDITIONAL
     _overdamped = True
     _reads_log_density = False
     _n_aux = 0
@@ -145,6 +148,7 @@ class SGHMC(_Euclidean):
     """
 
     _name = "sghmc"
+    _fits = _CONDITIONAL
     _reads_log_density = False
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,

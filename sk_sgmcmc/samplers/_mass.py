@@ -152,7 +152,7 @@ def mass_state(mass, n_entries, n_burn):
         except np.linalg.LinAlgError:
             raise ValueError("mass must be a positive definite matrix.") from None
         W, kind = np.linalg.inv(M), at.FULL
-    n_recorded = int(min(n_burn // mass.n_momenta, _MAX_RECORDED)) if learnt else 0
+    n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # a stream burns in for ever
     scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size + n_recorded)])
     scalars[at.KIND] = kind
     scalars[at.FREEZE_AT] = n_burn

@@ -6,14 +6,18 @@ import numpy as np
 
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
-from ._euclidean import _NOT_NEGATIVE, _POSITIVE, _Euclidean
+from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean
 
 _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.particles`
 
 
 class _Particles(_Euclidean):
-    """Shared by all: how many particles, where they begin, and the kernel by which they see each other."""
+    """Shared by all: how many particles, where they begin, and the kernel by which they see each other.
 
+    ``n_chains`` are that many systems of particles, which do not see each other.
+    """
+
+    _fits = _CONDITIONAL
     _runner = "particles"
     _reads_log_density = False
     _overdamped = True
@@ -26,7 +30,7 @@ class _Particles(_Euclidean):
         "start_scale": _POSITIVE,
     }
 
-    def __init__(self, n_particles=50, step_size="auto", bandwidth="median", start_scale=1.0):
+    def __init__(self, n_particles=20, step_size="auto", bandwidth="median", start_scale=1.0):
         self.n_particles = n_particles
         self.step_size = step_size
         self.bandwidth = bandwidth
@@ -44,7 +48,7 @@ class _Particles(_Euclidean):
         return ("particles.langevin_flow",)
 
 
-_SHARED_PARAMETERS = r"""n_particles : int, default=50
+_SHARED_PARAMETERS = r"""n_particles : int, default=20
         :math:`M`.
     step_size : float, schedule or "auto", default="auto"
         :math:`h`.
@@ -75,7 +79,7 @@ class Blob(_Particles):
 
     Approximates the posterior by its particles, better the more there are; a fixed number leaves no law invariant, and
     one particle goes to the mode. The fixed point does not depend on ``step_size``. The draws are the particles after
-    the last step, ``samples_[...]`` (1, n_particles, ...): ``burn_in`` and ``thin`` have no meaning here.
+    the last step, ``samples_[...]`` (n_chains, n_particles, ...): ``burn_in`` and ``thin`` have no meaning here.
 
     Parameters
     ----------
@@ -159,7 +163,7 @@ class GFSF(_Particles):
     _interaction = 2
     _parameter_constraints = {**_Particles._parameter_constraints, "ridge": _POSITIVE}
 
-    def __init__(self, n_particles=50, step_size="auto", bandwidth="median", start_scale=1.0, ridge=0.01):
+    def __init__(self, n_particles=20, step_size="auto", bandwidth="median", start_scale=1.0, ridge=0.01):
         super().__init__(n_particles, step_size, bandwidth, start_scale)
         self.ridge = ridge
 
@@ -242,7 +246,7 @@ class PSGHMC(_Particles):
     def __init__(
         self,
         kind="det",
-        n_particles=50,
+        n_particles=20,
         step_size="auto",
         bandwidth="median",
         start_scale=1.0,

@@ -85,13 +85,3 @@ def check_fits(sampler, offers, model_name):
             f"Samplers that fit {model_name}: {', '.join(fitting)}."
         )
     return pair
-
-
-def check_chains(sampler, n_chains):
-    """Raise where chains are asked of a sampler whose particles take their place."""
-    if sampler._runner == "particles" and n_chains != 1:
-        raise ValueError(
-            f"n_chains={n_chains} does not go with sampler={sampler!r}: its particles move together and take the place "
-            f"of chains. Use n_chains=1, and n_particles={n_chains * sampler.n_particles} for as many draws; or fit "
-            "several times with other seeds."
-        )

@@ -7,15 +7,18 @@ import numpy as np
 from ..chains import TINY, Chain
 from ..metrics import align_topics
 from ._collapsed import CollapsedSweeps, fitted_doc_prior
+from ._flat import FlatTopics
 from ._start import soft_start
+from ._renewal import RenewableChain
 from ._waiting import WaitingTopics, in_blocks
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
 _MIN_DOCS_PER_THREAD = 32
+_GROWN = 1.5
 _START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
 
 
-class TopicChain(Chain):
+class TopicChain(RenewableChain, Chain):
     """Topics and assignments of a count topic model.
 
     Parameters
@@ -39,6 +42,8 @@ class TopicChain(Chain):
         First steps of a stored chain that are collapsed Gibbs sweeps, as part of burn-in.
     init : {"soft", "random"}
         Start from assignments by a streaming pass, see `soft_start`, or at random.
+    flat : dict or None
+        Arguments of `FlatTopics`, for samplers on flat space; None for those on the simplex.
     """
 
     _unpickled = ("data", "_slot", "_active", "_pool")
@@ -59,6 +64,7 @@ class TopicChain(Chain):
         n_sweeps=(0, 1),
         n_warm=0,
         init="soft",
+        flat=None,
     ):
         super().__init__(seed, plan)
         self.sampler = sampler
@@ -70,6 +76,7 @@ class TopicChain(Chain):
         self.n_sweeps = n_sweeps
         self.n_warm = n_warm if stored else 0
         self.init = init
+        self.flat = flat
         self.sweep_seed = int(self.rng.integers(2**62))
         self.topics = None
         self.collapsed = None
@@ -108,15 +115,24 @@ class TopicChain(Chain):
             self._start()
         return self
 
-    def _start(self):
-        """Assignments to start from, and what the chain keeps of them."""
+    def _start(self, z=None):
+        """Assignments to start from, made here or given, and what the chain keeps of them; returns them."""
         data = self.data.start or self.data
-        z = self.rng.integers(self.n_topics, size=data.words.size, dtype=np.uint16)
         doc_prior = self.doc_topic_prior
         if self.learn_doc_topic_prior:  # what was learnt belongs to the topics of another start
             doc_prior = np.full(self.n_topics, doc_prior.mean())
+        if z is None:
+            z = self._first_assignments(data, doc_prior)
+        self._start_from(data, z, doc_prior)
+        return z
+
+    def _first_assignments(self, data, doc_prior):
+        z = self.rng.integers(self.n_topics, size=data.words.size, dtype=np.uint16)
         if self.init == "soft":
             soft_start(data, doc_prior, float(np.mean(self.word_prior)), self.rng, z)
+        return z
+
+    def _start_from(self, data, z, doc_prior):
         if self.stored:
             self.z = z
             self.collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
@@ -157,6 +173,10 @@ class TopicChain(Chain):
         self._make_topics(self.counts)
 
     def _make_topics(self, counts):
+        if self.flat is not None:
+            self.topics = FlatTopics(self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, **self.flat)
+            self.scaled_for = self.data.total_samples
+            return
         cells = self.topic_word_prior + counts
         waiting = cells if self.stored else self.topic_word_prior
         if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
@@ -253,7 +273,22 @@ class TopicChain(Chain):
             counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
             signal = self._waiting_shape(moved)
             extra = add_rows(signal, np.arange(rows.size) if waits else rows, counts)
+            if not waits and self.counts is not None:  # assignments stored before the stream began
+                extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
+        if self.topics.is_flat and self.sampler._runner != "particles" and self.is_time_to_rescale():
+            self.topics.rescale(self.topics.natural_spread())
+
+    def is_time_to_rescale(self):
+        """Whether flat topics are to be put into the units of their present curvature: early in what is burnt in
+        after the warm steps, and each time that a stream has grown by half.
+        """
+        if np.isfinite(self.plan.n_burn):
+            return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4
+        grown = self.data.total_samples > _GROWN * self.scaled_for
+        if grown:
+            self.scaled_for = self.data.total_samples
+        return grown
 
     def _hyper(self):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
@@ -350,39 +385,9 @@ class TopicChain(Chain):
 
     def present_topics(self):
         """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""
-        if not self.stored:
+        if not self.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
         if not self.is_started:
             self._start()
         shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
         return shape / shape.sum(axis=0)
-
-    # -- streams -------------------------------------------------------------------------------------------------
-
-    def start_streaming(self, sampler, plan, n_sweeps):
-        """Go over from stored to fresh assignments: the stored ones stay in the shapes, as counts."""
-        if not self.is_started:
-            self._start()
-        if self.topics is None:
-            self._start_topics()
-        self.topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
-        self.sampler = self.topics.sampler = sampler
-        self.stored, self.z, self.plan, self.n_sweeps, self.n_warm = False, None, plan, n_sweeps, 0
-        self.kept, self.kept_steps, self.n_kept = {}, [], 0
-
-    def extend_vocabulary(self, word_prior, n_words):
-        """Go on with ``n_words`` words: the new ones start with prior draws, also in the draws kept."""
-        n_old, self.n_words, self.word_prior = self.n_words, n_words, word_prior
-        new = np.ascontiguousarray(self.topic_word_prior[n_old:])
-        if self.topics is None:
-            self._start_topics()
-        if self.counts is not None:
-            self.counts = np.vstack([self.counts, np.zeros(new.shape)])
-        share = (new / (self.topics.mass + new.sum(axis=0))).T.astype(np.float32)
-        self.topics.extend(new, self.rng)
-        if "components" in self.kept:
-            old = self.kept["components"]
-            grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
-            grown[: self.n_kept, :, :n_old] = old[: self.n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
-            grown[..., n_old:] = share
-            self.kept["components"] = grown

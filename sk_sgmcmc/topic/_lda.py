@@ -6,25 +6,23 @@ import numpy as np
 
 from ..base import all_or_nothing
 from ..chains import DrawPlan
-from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ..utils._sklearn import Interval, StrOptions
 from ._base import BaseTopicModel
-from ._chain import TopicChain
-from ._gibbs import GibbsTopicChain
+from ._samplers import SamplersMixin
 from ._stream import FRESH_BATCH, StreamingMixin
-from ._waiting import MAX_STEP
 
 # Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
 # much as a third of a token.
 _TOKENS_PER_CELL = 2.5
 _MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
 _STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
+_PARTICLE_SWEEPS = 60
 _FRESH_STEPS = 1000
 # Share of burn-in made of collapsed sweeps, see TopicChain.
 _WARM_SHARE = 0.7
 
 
-class BayesianLDA(StreamingMixin, BaseTopicModel):
+class BayesianLDA(StreamingMixin, SamplersMixin, BaseTopicModel):
     r"""Latent Dirichlet allocation, topics and their uncertainty drawn by stochastic-gradient MCMC.
 
     Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
@@ -36,14 +34,22 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: `SCIR`, `SGRLD`, or the exact reference `Gibbs`. None is `SCIR`. Pass an object, or set
-        ``sampler__step_size``, to tune it.
+        How topics are drawn: on the simplex by `SCIR` or `SGRLD`; as a softmax on flat space by `SGLD`, `SGHMC`,
+        `SGNHT` or by particles such as `Blob` and `PSGHMC`; or by the exact reference `Gibbs`. None is `SCIR`, or
+        `SGHMC` where ``topic_prior`` is normal. Pass an object, or set ``sampler__step_size``, to tune it.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
         :math:`\beta`.
-    topic_prior : {"dirichlet"}, default="dirichlet"
-        The prior of the topics.
+    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
+        The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
+        that are independent normals with mean ``topic_word_prior``.
+    topic_prior_scale : float, default=1
+        Standard deviation of the normal prior.
+    whiten : bool, default=True
+        Samplers on flat space move in coordinates divided by their posterior standard deviations, as far as the
+        curvature tells them early in burn-in; step sizes are then in these units. False: in the coordinates
+        themselves.
     assignments : {"auto", "stored", "fresh"}, default="auto"
         "stored" keeps the topic of every token, two bytes each: the shape of a topic is then :math:`\beta` plus the
         counts of all stored assignments, after those of the minibatch were redrawn, with no N/n; exact for any
@@ -129,15 +135,14 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
     (200, 3)
     """
 
-    _offers = (("simplex", "counts"), ("any", "conditionals"))
-    _default_sampler = "scir"
-
     _parameter_constraints = {
         **BaseTopicModel._parameter_constraints,
         "n_components": [Interval(Integral, 1, 65535, closed="both")],
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
-        "topic_prior": [StrOptions({"dirichlet"})],
+        "topic_prior": [StrOptions({"dirichlet", "normal"})],
+        "topic_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "whiten": ["boolean"],
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "n_sweeps": [tuple, list],
         "init": [StrOptions({"soft", "random"})],
@@ -153,6 +158,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         doc_topic_prior="auto",
         topic_word_prior=0.01,
         topic_prior="dirichlet",
+        topic_prior_scale=1.0,
+        whiten=True,
         assignments="auto",
         n_sweeps=(5, 5),
         init="soft",
@@ -173,6 +180,8 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.topic_prior = topic_prior
+        self.topic_prior_scale = topic_prior_scale
+        self.whiten = whiten
         self.assignments = assignments
         self.n_sweeps = n_sweeps
         self.init = init
@@ -221,16 +230,17 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = self._n_steps(sampler, corpus, stored, n_batch)
-        self.sampler_ = sampler._resolved(self._auto_step_size(sampler, stored))
+        self._warned_total = False
+        total = self._checked_total(corpus.n_docs)
+        self.sampler_ = self._resolved_sampler(sampler, pair, corpus, stored, total / n_batch)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
         self._warned_total = False
-        self._token_args = (n_batch, self._checked_total(corpus.n_docs))
+        self._token_args = (n_batch, total)
         self._start_counts = None
         data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
-        make = GibbsTopicChain if pair[1] == "conditionals" else TopicChain
         chains = [
-            make(
+            self._chain_class(sampler, pair)(
                 seed,
                 plan,
                 self.sampler_,
@@ -242,6 +252,7 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
                 n_sweeps=(0, 1) if stored else n_sweeps,
                 n_warm=int(_WARM_SHARE * plan.n_burn),
                 init=self.init,
+                flat=self._flat_arguments(pair),
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
@@ -314,21 +325,11 @@ class BayesianLDA(StreamingMixin, BaseTopicModel):
         if self.n_iter is not None:
             return int(self.n_iter)
         if not stored:
-            return _FRESH_STEPS
+            return _FRESH_STEPS if sampler._runner != "particles" else _FRESH_STEPS // 4
+        if sampler._runner == "particles":  # its draws are not spread over time
+            return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
         sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
         return sweeps * max(1, corpus.n_docs // n_batch)
-
-    def _auto_step_size(self, sampler, stored):
-        """An exact shape is best forgotten at once; a noisy one is averaged over time.
-
-        The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again.
-
-        Samplers that discretise get steps small enough for their error at the boundary: a cell that should be 0 is
-        left at about the step size.
-        """
-        if not sampler._waits:
-            return PolynomialDecay(0.01, 1000.0, 0.55)
-        return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
     # -- fitted --------------------------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 """Topic models on streams: `partial_fit`, documents counted, words that appear later."""
 
+from copy import copy
+
 import numpy as np
 from scipy import sparse
 
 from ..base import all_or_nothing
 from ..chains import StreamPlan
+from ..samplers._registry import fitting_pair
 from ..utils import Corpus, check_counts
 from ..utils._warnings import warn_user
-from ._chain import TopicChain
 from ._tokens import TokenData
 from ._vocabulary import new_names
 
@@ -53,7 +55,7 @@ class StreamingMixin:
         n_sweeps = self._checked_sweeps()
         first = not hasattr(self, "_chains")
         if not first:
-            self._refuse_other_chains(sampler)
+            self._refuse_other_chains(sampler, pair)
             if self.new_features == "extend":
                 self._extend_vocabulary(X)
         corpus = self._check_X(X, reset=first)
@@ -62,30 +64,35 @@ class StreamingMixin:
         else:  # the last block of a stream may be shorter than a minibatch
             n_batch = min(corpus.n_docs, self.batch_size)
         if first:
-            doc_prior, word_prior = self._priors(corpus.n_words)
-            self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
             self.n_samples_seen_ = self._n_stored = 0
+        elif not isinstance(self._chains[0].plan, StreamPlan):
+            self._n_stored = self.n_samples_seen_ if self._chains[0].stored else 0
+        turns = first or not isinstance(self._chains[0].plan, StreamPlan)
+        self.n_samples_seen_ += corpus.n_docs
+        new = self.n_samples_seen_ - self._n_stored
+        total = self._checked_total(new)
+        self._token_args = (n_batch, total)
+        if turns or pair[0] == "euclidean":  # on flat space the noise of minibatches, N/n, limits the step
+            in_use = sampler if turns else self._chains[0].sampler
+            self.sampler_ = self._resolved_sampler(in_use, pair, corpus, False, total / n_batch)
+        plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
+        if first:
+            doc_prior, word_prior = self._priors(corpus.n_words)
             chains = [
-                TopicChain(
-                    seed, StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components),
-                    self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps, stored=False,
-                    init=self.init,
-                    learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
+                self._chain_class(sampler, pair)(
+                    seed, copy(plan), self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
+                    stored=False, init=self.init, learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
+                    flat=self._flat_arguments(pair),
                 )
                 for seed in self._chain_seeds()[1:]
             ]  # fmt: skip
         else:
             chains = self._chains
-            if not isinstance(chains[0].plan, StreamPlan):
-                self._n_stored = self.n_samples_seen_ if chains[0].stored else 0
-                self.sampler_ = sampler._resolved(self._auto_step_size(sampler, False))
-                plan_bytes = 4 * self.n_chains * corpus.n_words * self.n_components
-                for chain in chains:
-                    chain.start_streaming(self.sampler_, StreamPlan(self.burn_in, plan_bytes), n_sweeps)
-        self.n_samples_seen_ += corpus.n_docs
-        new = self.n_samples_seen_ - self._n_stored
-        total = self._checked_total(new)
-        self._token_args = (n_batch, total)
+            for chain in chains:
+                if turns:
+                    chain.start_streaming(self.sampler_, copy(plan), n_sweeps)
+                else:
+                    chain.take_sampler(self.sampler_)
         anew = self._keeps_for_start(corpus, first)
         data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
@@ -118,7 +125,7 @@ class StreamingMixin:
             start = TokenData(Corpus.from_counts(start), *self._token_args)
         return TokenData(corpus, *self._token_args, self._threads_per_chain(), start)
 
-    def _refuse_other_chains(self, sampler):
+    def _refuse_other_chains(self, sampler, pair):
         """Raise where the chains at hand cannot go on with the parameters as they are now."""
         n_topics = self._chains[0].n_topics
         if n_topics != self.n_components:
@@ -126,10 +133,17 @@ class StreamingMixin:
                 f"n_components={self.n_components}, but the chains that partial_fit goes on with have {n_topics} "
                 "topics; set it back, or call fit, or partial_fit on a clone, to begin anew."
             )
-        if self._chains[0].sampler._name == "gibbs":
+        present = self._chains[0].sampler
+        sizes = (getattr(s, "n_particles", None) for s in (present, sampler))
+        alike = (
+            fitting_pair(present, self._offers) == pair
+            and present._coordinates == sampler._coordinates
+            and len(set(sizes)) == 1
+        )
+        if not alike or (pair[0] == "euclidean" and type(present) is not type(sampler)):
             raise ValueError(
-                f"The chains of Gibbs, by which this estimator was fitted, cannot go on as a stream of "
-                f'{type(sampler).__name__}; fit with sampler="{sampler._name}" first.'
+                f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
+                f"{sampler!r}; fit with the latter first, or set the sampler back."
             )
 
     def _checked_total(self, seen):

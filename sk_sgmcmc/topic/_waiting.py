@@ -51,6 +51,8 @@ class WaitingTopics:
         Sum over words of the shapes at which they wait.
     """
 
+    is_flat = False
+
     def __init__(self, sampler, theta, shape_mass):
         self.sampler = sampler
         self.theta = np.ascontiguousarray(theta, dtype=np.float64)
@@ -76,7 +78,11 @@ class WaitingTopics:
         return twin
 
     def extend(self, shape, rng):
-        """Append words that wait at ``shape`` (n_new, n_topics), with draws from their prior."""
+        """Append words that wait at ``shape`` (n_new, n_topics), with draws from their prior.
+
+        Returns the shares of each topic that they are expected to have, (n_new, n_topics).
+        """
+        share = shape / (self.mass + shape.sum(axis=0))
         cells = np.maximum(rng.standard_gamma(shape), TINY)
         self.mass = self.mass + cells.sum(axis=0)
         self.shape_mass = self.shape_mass + shape.sum(axis=0)
@@ -85,6 +91,7 @@ class WaitingTopics:
         self.theta = np.vstack([self.theta, cells])
         self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
+        return share
 
     def wake(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
         """Bring ``rows`` up to date.

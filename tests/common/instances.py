@@ -19,7 +19,7 @@ from sk_sgmcmc import (
     VonMisesFisherMixture,
 )
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.samplers import SCIR
+from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,8 @@ ESTIMATORS = [
     Case("lda-minibatch", BayesianLDA(**_SMALL, batch_size=20, sampler=SCIR(step_size=0.5))),
     Case("lda-fresh", BayesianLDA(**_SMALL, batch_size=20, assignments="fresh", n_sweeps=(1, 2))),
     Case("lda-sgrld", BayesianLDA(**_SMALL, batch_size=20, assignments="fresh", n_sweeps=(1, 1), sampler="sgrld")),
+    Case("lda-flat", BayesianLDA(**_SMALL, batch_size=20, sampler=SGHMC(0.2), topic_prior="normal"), sampler="sghmc"),
+    Case("lda-particles", BayesianLDA(**_SMALL, sampler=PSGHMC(n_particles=2)), sampler="psghmc-det"),
     Case("lda-gibbs", BayesianLDA(**_SMALL, sampler="gibbs")),
     Case("sam", SphericalAdmixtureModel(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
     Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
@@ -152,6 +154,7 @@ ESTIMATORS = [
         batch_size=30, with_replacement=True,
     ),
     _dense("logistic-hmc", BayesianLogisticRegression, "two classes", sampler="hmc"),
+    _dense("logistic-particles", BayesianLogisticRegression, "two classes", sampler="blob"),
     _dense("logistic-em", BayesianLogisticRegression, "two classes", sampler="sghmc-em"),
     _dense("gaussian", BayesianGaussian, "rows"),
     _dense("gaussian-minibatch", BayesianGaussian, "rows", sampler="sgnht", batch_size=20),
@@ -177,5 +180,5 @@ CHECKED = [
     clone(case.estimator).set_params(batch_size="auto")
     for case in ESTIMATORS
     if case.data == "counts"
-    and case.id not in ("lda-gibbs", "lda-minibatch", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
+    and case.id not in ("lda-gibbs", "lda-minibatch", "lda-flat", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
 ] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data != "counts"]

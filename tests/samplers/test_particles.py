@@ -118,7 +118,7 @@ def test_more_particles_are_closer_to_the_target():
 def test_draws_are_the_particles_after_the_last_step(sampler):
     args = {"n_iter": 30, "random_state": 0}
     result = sample(TARGET, sampler, **args)
-    assert result.samples_["theta"].shape == (1, 50, 3)
+    assert result.samples_["theta"].shape == (1, result.sampler_.n_particles, 3)
     assert result.n_iter_ == 30 and result.sampler_.bandwidth_.shape == (1, 2)
     other = sample(TARGET, sampler, burn_in=0.1, thin=3, **args)
     np.testing.assert_array_equal(result.samples_["theta"], other.samples_["theta"])
@@ -141,12 +141,15 @@ def test_a_start_of_all_particles_is_taken_and_a_wrong_one_refused():
         sample(TARGET, Blob(6), n_iter=1, burn_in=0, init=X[:5])
 
 
-def test_chains_are_refused_before_the_data_are_seen():
-    for sampler in ("blob", PSGHMC("fgh")):
-        with pytest.raises(ValueError, match=r"n_chains=3.*Use n_chains=1, and n_particles=150"):
-            sample(TARGET, sampler, n_chains=3)
-        with pytest.raises(ValueError, match="n_chains=3"):
-            BayesianLogisticRegression(sampler=sampler, n_chains=3).fit([["no"]], None)
+def test_chains_are_systems_that_do_not_see_each_other():
+    alone = sample(TARGET, "blob", n_iter=20, random_state=0).samples_["theta"]
+    both = sample(TARGET, "blob", n_iter=20, n_chains=2, random_state=0).samples_["theta"]
+    assert both.shape == (2, 20, 3)
+    np.testing.assert_array_equal(both[0], alone[0])
+    assert not np.allclose(both[0], both[1])
+
+
+def test_a_target_without_a_gradient_is_refused():
     with pytest.raises(ValueError, match="does not fit DirichletCategorical"):
         sample(DirichletCategorical([0, 1]), "blob")
 
@@ -177,7 +180,7 @@ def test_resuming_pickles_pieces_and_traces_change_no_particle(sampler, with_rep
         return BayesianLogisticRegression(sampler=sampler, **args)
 
     whole = new().fit(X, y)
-    assert whole.samples_["coef"].shape == (1, 50 if sampler == "blob" else 20, 1, 5)
+    assert whole.samples_["coef"].shape == (1, 20, 1, 5)
     stopped = new(callbacks=StopAt(7)).fit(X, y)
     assert stopped.n_iter_ == 7
     assert_same_draws(whole, pickle.loads(pickle.dumps(stopped)).resume(X, y))

@@ -1,13 +1,10 @@
 """A user's own log density as a signal."""
 
 import inspect
-from functools import lru_cache
 
-import numba
 import numpy as np
-from numba.extending import is_jitted
 
-from .._jit import NOT_FINITE, OK, Kernel
+from .._jit import NOT_FINITE, OK, kernel_of
 from ..runners import DENSE_SIGNAL
 
 HOW = (
@@ -28,26 +25,6 @@ METRIC_HOW = (
     "        G[:] = ...      # (dim, dim), for example the Fisher information of the rows times scale, plus a prior's\n"
     "        dG[k] = ...     # (dim, dim), its derivative along theta[k], for each k"
 )
-
-
-class _UserKernel(Kernel):
-    """Calls the user's function; compiled in each process, because numba keeps no closures on disk."""
-
-    def __init__(self, make, function):
-        self._made_by = make, function
-        super().__init__(make(function if is_jitted(function) else numba.njit(function)), DENSE_SIGNAL)
-
-    @property
-    def compiled(self):
-        if self._dispatcher is None:
-            dispatcher = numba.njit(nogil=True, error_model="numpy")(self.py_func)
-            dispatcher.compile(self.signature)
-            dispatcher.disable_compile()
-            self._dispatcher = dispatcher
-        return self._dispatcher
-
-    def __reduce__(self):
-        return _kernel_of, self._made_by
 
 
 def _signal(jitted):
@@ -97,8 +74,8 @@ def _diagonal_metric(jitted):
 def user_signal(function, controlled=False):
     """The signal kernel of a user's function; raises TypeError or ValueError where it is not one."""
     lack = "the samplers need the gradient beside the log density"
-    function = _checked(function, "log_density_and_gradient", 4, lack, HOW)
-    return _kernel_of(_controlled_signal if controlled else _signal, function)
+    function = checked_function(function, "log_density_and_gradient", 4, lack, HOW)
+    return kernel_of(_controlled_signal if controlled else _signal, function, DENSE_SIGNAL)
 
 
 def user_metric(function, diagonal):
@@ -106,17 +83,12 @@ def user_metric(function, diagonal):
     if function is None:
         raise ValueError(f"This sampler moves under a metric, and the density has metric=None. {METRIC_HOW}")
     lack = "Riemannian samplers need the derivatives beside the metric"
-    function = _checked(function, "metric", 5, lack, METRIC_HOW)
-    return _kernel_of(_diagonal_metric if diagonal else _full_metric, function)
+    function = checked_function(function, "metric", 5, lack, METRIC_HOW)
+    return kernel_of(_diagonal_metric if diagonal else _full_metric, function, DENSE_SIGNAL)
 
 
-@lru_cache(maxsize=32)
-def _kernel_of(make, function):
-    """One kernel for each function, so that it is compiled once in a process."""
-    return _UserKernel(make, function)
-
-
-def _checked(function, name, n_arguments, lack, how):
+def checked_function(function, name, n_arguments, lack, how):
+    """A user's function, if it takes so many arguments; else what it lacks is told."""
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {function!r}. {how}")
     wanted = inspect.signature(getattr(function, "py_func", function)).parameters

@@ -1,0 +1,250 @@
+"""Dynamics of one's own, given by two matrices."""
+
+from numbers import Integral
+
+import numpy as np
+
+from ..utils._sklearn import Interval, StrOptions
+from ._base import STEP_SIZE_CONSTRAINT
+from ._euclidean import _CONDITIONAL, _Euclidean
+from ._particles import _RULES, _Particles
+
+_HOW = (
+    "Give a function jitted by numba.njit that writes two matrices and what their entries' derivatives add up to:\n\n"
+    "    @numba.njit\n"
+    "    def matrices(z, slope, D, Q, div_D, div_Q):\n"
+    "        slope[dim:] = z[dim:]   # derivative of the auxiliaries' energy; slope[:dim] is given\n"
+    "        D[0, 0] = ...           # (m, m), symmetric and positive semi-definite\n"
+    "        Q[0, 1] = ...           # (m, m), antisymmetric\n"
+    "        div_D[0] = ...          # sum over j of the derivative of D[0, j] along z[j]; div_Q likewise"
+)
+_DIFFERENCE = 1e-6
+
+_PARAMETERS = r"""matrices : function jitted by ``numba.njit``
+        ``f(z, slope, D, Q, div_D, div_Q)`` is given the state :math:`z` (m,), the ``dim`` parameters before the
+        auxiliaries, and the gradient of the parameters' energy in ``slope[:dim]``. It writes the gradient of the
+        auxiliaries' energy into ``slope[dim:]``, :math:`D` and :math:`Q` (m, m), and
+        :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,) of each. What is 0 need not be written. Symmetries and
+        divergences are checked where chains start.
+    n_auxiliary : int, default=0
+        Momenta, thermostats, ...
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`.
+    stages : array-like of shape (m,), default=None
+        When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 where the others then
+        are, and so on. None moves all at once.
+    auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
+        Where auxiliaries start."""
+
+
+class _Recipe:
+    """What both kinds share: a state with auxiliaries, and checks of the user's function."""
+
+    _reads_log_density = False
+    _overdamped = True
+    _deterministic = False
+
+    def _kernel(self):
+        from ..kernels.recipe import recipe_kernel
+        from ..kernels.signals.user import checked_function
+
+        lack = "a recipe needs the matrices and their divergences"
+        return recipe_kernel(checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic)
+
+    def _stages(self, m):
+        stages = np.zeros(m) if self.stages is None else np.asarray(self.stages, dtype=float)
+        if stages.shape != (m,) or set(stages) != set(range(int(stages.max()) + 1)):
+            raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers, 0 and all up to the largest.")
+        return stages
+
+    def _check(self, z, n_theta):
+        """Raise where the matrices are not what they must be at ``z``, or their divergences not those of differences."""
+
+        def at(z):
+            m = z.size
+            out = np.zeros(m), np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(m)
+            self.matrices(z, *out)
+            return out[1:]
+
+        D, Q, div_D, div_Q = at(z)
+        if not (np.allclose(D, D.T) and np.linalg.eigvalsh(D).min() >= -1e-9 * max(1.0, np.abs(D).max())):
+            raise ValueError(f"D at the start is not symmetric and positive semi-definite: {D.tolist()}. {_HOW}")
+        if not np.allclose(Q, -Q.T):
+            raise ValueError(f"Q at the start is not antisymmetric: {Q.tolist()}. {_HOW}")
+        for name, told, which in (("div_D", div_D, 0), ("div_Q", div_Q, 1)):
+            seen = np.zeros(z.size)
+            for j in range(z.size):
+                away = np.zeros(z.size)
+                away[j] = _DIFFERENCE * max(1.0, abs(z[j]))
+                seen += (at(z + away)[which] - at(z - away)[which])[:, j] / (2.0 * away[j])
+            if not np.allclose(seen, told, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(told).max())):
+                raise ValueError(f"{name} at the start is {told.tolist()}, but differences say {seen.tolist()}. {_HOW}")
+
+    def _auxiliaries(self):
+        return np.broadcast_to(np.asarray(self.auxiliary_start, dtype=float), (self.n_auxiliary,))
+
+    def _begun(self, theta, one):
+        """The numbers of a state whose ``one`` chain or particle begins at theta; checks the function there."""
+        from ..kernels.particles import N_SCALARS
+
+        z = np.concatenate([one.ravel(), self._auxiliaries()])
+        self._kernel()
+        self._check(z, one.size)
+        return np.concatenate([np.zeros(N_SCALARS), self._stages(z.size)])
+
+    def _last_stage(self):
+        return 0 if self.stages is None else int(np.max(self.stages))
+
+
+class Recipe(_Recipe, _Euclidean):
+    r"""The complete recipe: stochastic-gradient dynamics from a diffusion and a curl matrix.
+
+    Every choice of a positive semi-definite :math:`D(z)` and an antisymmetric :math:`Q(z)` keeps
+    :math:`p(z) \propto e^{-H(z)}`, :math:`H` minus the log posterior plus the auxiliaries' energy, with an error of
+    order ``step_size``.
+
+    Parameters
+    ----------
+    <parameters>
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+
+    Notes
+    -----
+    :math:`z \leftarrow z + h [\mathrm{div} (D + Q) - (D + Q) \nabla H] + N(0, 2 h D)`. A step costs :math:`m^3`
+    operations for each stage: a way to try dynamics out, not to run them on wide models.
+
+    References
+    ----------
+    Ma, Chen and Fox (2015), A complete recipe for stochastic gradient MCMC, NeurIPS, section 2.
+
+    Examples
+    --------
+    Langevin dynamics on a target of three parameters:
+
+    >>> import numba
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.samplers import Recipe
+    >>> from sk_sgmcmc.targets import GaussianMean
+    >>> @numba.njit
+    ... def langevin(z, slope, D, Q, div_D, div_Q):
+    ...     for i in range(z.size):
+    ...         D[i, i] = 1.0
+    >>> rows = np.random.default_rng(0).normal(size=(20, 3))
+    >>> sample(GaussianMean(rows), Recipe(langevin), n_iter=100, random_state=0).samples_["theta"].shape
+    (1, 50, 3)
+    """
+
+    _name = "recipe"
+    _fits = _CONDITIONAL
+    _parameter_constraints = {
+        "matrices": [callable],
+        "n_auxiliary": [Interval(Integral, 0, None, closed="left")],
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "stages": ["array-like", None],
+        "auxiliary_start": ["array-like", float, int],
+    }
+
+    def __init__(self, matrices, n_auxiliary=0, step_size="auto", stages=None, auxiliary_start=0.0):
+        self.matrices = matrices
+        self.n_auxiliary = n_auxiliary
+        self.step_size = step_size
+        self.stages = stages
+        self.auxiliary_start = auxiliary_start
+
+    def _numbers(self):
+        return [self.n_auxiliary, self._last_stage()]
+
+    def _state(self, theta, geometry, n_burn):
+        scalars = self._begun(theta, theta)
+        aux = np.zeros((-(-self.n_auxiliary // theta.size), *theta.shape))
+        aux.reshape(-1)[: self.n_auxiliary] = self._auxiliaries()
+        return aux, scalars
+
+    def _kernels(self, geometry):
+        from ..kernels.simplex import no_advance
+
+        return no_advance, self._kernel()
+
+
+class ParticleRecipe(_Recipe, _Particles):
+    r"""The complete recipe without noise: the flow that the same two matrices define, by particles.
+
+    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+
+    Parameters
+    ----------
+    <parameters>
+    kind : {"det", "fgh"}, default="det"
+        Whether the particles' own density :math:`q` drives along :math:`D` alone, or along :math:`Q` as well. Both
+        move the density alike.
+    n_particles : int, default=20
+        :math:`M`.
+    bandwidth : {"median", "he"}, default="median"
+        See `Blob`; of parameters and auxiliaries apart.
+    start_scale : float, default=1
+        Particles begin at independent normals of this standard deviation about the start of the model or target.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+    bandwidth_ : ndarray of shape (n_chains, 2)
+        The last bandwidths of parameters and of auxiliaries, 0 where not used.
+
+    Notes
+    -----
+    "det": :math:`\dot z = D \nabla \log (p / q) + Q \nabla \log p + \mathrm{div}\, Q`; "fgh":
+    :math:`\dot z = (D + Q) \nabla \log (p / q)`. The first is the dynamics of `Recipe` as seen by the density.
+
+    References
+    ----------
+    Liu, Zhuo and Zhu (2019), Understanding MCMC dynamics as flows on the Wasserstein space, ICML, lemma 1 and
+    section 5.
+    """
+
+    _name = "particle-recipe"
+    _deterministic = True
+    _parameter_constraints = {
+        **Recipe._parameter_constraints,
+        "kind": [StrOptions({"det", "fgh"})],
+        **_Particles._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        matrices,
+        n_auxiliary=0,
+        step_size="auto",
+        stages=None,
+        auxiliary_start=0.0,
+        kind="det",
+        n_particles=20,
+        bandwidth="median",
+        start_scale=1.0,
+    ):
+        super().__init__(n_particles, step_size, bandwidth, start_scale)
+        self.matrices = matrices
+        self.n_auxiliary = n_auxiliary
+        self.stages = stages
+        self.auxiliary_start = auxiliary_start
+        self.kind = kind
+
+    def _numbers(self):
+        numbers = [self.n_auxiliary, self._last_stage(), self.kind == "fgh"]
+        return [*numbers, _RULES[self.bandwidth], self.start_scale]
+
+    def _state(self, theta, geometry, n_burn):
+        scalars = self._begun(theta, theta[0])
+        return np.tile(self._auxiliaries(), (1, len(theta), 1)), scalars
+
+    def _kernels(self, geometry):
+        return (self._kernel(),)
+
+
+for _cls in (Recipe, ParticleRecipe):
+    _cls.__doc__ = _cls.__doc__ and _cls.__doc__.replace("<parameters>", _PARAMETERS)

@@ -1,0 +1,101 @@
+"""LDA by samplers on flat space and by particles: its law on a tiny corpus, and what is refused."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.samplers import PSGHMC, SGHMC, SGNHT, Blob
+from sk_sgmcmc.topic._chain import TopicChain
+from sk_sgmcmc.topic._flat import FlatTopics
+from tests.cases import THRESHOLD, z_scores
+from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
+
+DIRICHLET = {"prior_scale": 0.0, "whiten": True}
+N_STEPS = 8000
+
+
+class DensityOfProbabilities(TopicChain):
+    """Mistake: the exponents of the density of phi, shape - 1, taken for those of the density of theta."""
+
+    def _waiting_shape(self, rows):
+        return super()._waiting_shape(rows) - 0.5
+
+
+def z_of(sampler, seed, make=TopicChain, n_steps=N_STEPS, **kwargs):
+    make = partial(make, flat=DIRICHLET)
+    chain = make_chain(seed, 1.0, n_steps + 400, make=make, sampler=sampler, burn_in=400, **kwargs).run(n_steps + 400)
+    return np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), exact_law())).max()
+
+
+@pytest.mark.parametrize("n_batch", [None, 1])
+@pytest.mark.parametrize("sampler", [SGHMC(0.4), SGNHT(0.4)], ids=["sghmc", "sgnht"])
+def test_chain_has_the_exact_posterior(sampler, n_batch, global_random_seed):
+    assert z_of(sampler, global_random_seed, n_batch=n_batch) < THRESHOLD
+
+
+def test_a_wrong_density_is_rejected(global_random_seed):
+    assert z_of(SGHMC(0.4), global_random_seed, DensityOfProbabilities) > 1.5 * THRESHOLD
+
+
+def test_normal_prior_alone_has_its_own_law(global_random_seed):
+    # Without tokens theta is what its prior says: moments of independent normals.
+    rng = np.random.default_rng(global_random_seed)
+    sampler = SGHMC(0.4)._resolved(None)
+    topics = FlatTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
+    theta = np.empty((20_000, 6))
+    hyper = sampler._hyper(0, 1)[0]
+    for t in range(len(theta)):
+        topics.wake(None, None, hyper, rng)
+        topics.move(None, np.full((3, 2), 0.5), np.zeros(2), hyper, rng, step_number=t)
+        theta[t] = (topics.state * topics.spread).ravel()
+    values = np.hstack([theta, (theta - 0.5) ** 2])[200:]
+    assert np.abs(z_scores(batch_means(values), np.repeat([0.5, 0.49], 6))).max() < THRESHOLD
+
+
+CORPUS = make_lda(n_samples=120, n_features=60, n_components=3, document_length=40, random_state=0).counts
+
+
+def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
+    model = BayesianLDA(3, sampler=PSGHMC(n_particles=6), n_iter=40, random_state=0).fit(CORPUS)
+    draws = model.samples_["components"]
+    assert draws.shape == (1, 6, 3, 60)
+    particles = model._chains[0].particles
+    assert not any(np.array_equal(particles[0].z, p.z) for p in particles[1:])
+    spread = draws[0].std(axis=0).max()
+    assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
+
+
+@pytest.mark.parametrize("sampler", [SGHMC(), Blob(3)], ids=["sghmc", "blob"])
+def test_a_stream_goes_on_and_may_bring_words(sampler):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(CORPUS.toarray(), columns=[f"w{i}" for i in range(60)])
+    model = BayesianLDA(3, sampler=sampler, new_features="extend", random_state=0).partial_fit(frame[:60].iloc[:, :50])
+    before = model.sampler_.step_size_(0)
+    model.partial_fit(frame[60:])
+    assert model.components_.shape == (3, 60) and np.all(np.isfinite(model.components_))
+    assert model.sampler_.step_size_(0) <= before  # more documents to be scaled to, more noise
+    assert model.perplexity(frame) < 1.2 * BayesianLDA(3, random_state=0).fit(CORPUS).perplexity(CORPUS)
+
+
+def test_another_sampler_cannot_take_over_a_stream():
+    model = BayesianLDA(3, sampler="sghmc", n_iter=20, random_state=0).fit(CORPUS)
+    for other in ("scir", "blob", "sgld"):
+        with pytest.raises(ValueError, match="cannot go on"):
+            model.set_params(sampler=other).partial_fit(CORPUS)
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld", "gibbs", "hmc", "sg-nphmc"])
+def test_a_normal_prior_is_for_flat_space(sampler):
+    with pytest.raises(ValueError, match="does not fit BayesianLDA.*"):
+        BayesianLDA(3, sampler=sampler, topic_prior="normal").fit(CORPUS)
+
+
+def test_step_sizes_without_whitening_are_those_of_the_coordinates():
+    model = BayesianLDA(3, sampler="sghmc", topic_prior="normal", whiten=False, n_iter=300, random_state=0).fit(CORPUS)
+    assert model.sampler_.step_size_(0) < 0.05
+    whitened = BayesianLDA(3, topic_prior="normal", n_iter=300, random_state=0).fit(CORPUS)
+    assert whitened.sampler_._name == "sghmc"
+    assert model.perplexity(CORPUS) < 1.05 * whitened.perplexity(CORPUS)
