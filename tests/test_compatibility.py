@@ -75,7 +75,7 @@ def unit_topics(estimator):
 
     train, halves, _ = _abstracts()
     tfidf = TfidfTransformer().fit(train)
-    rows, test = tfidf.transform(train), tfidf.transform((halves[0] + halves[1]))[:40]
+    rows, test = tfidf.transform(train), tfidf.transform(halves[0] + halves[1])[:40]
     model = estimator.set_params(n_components=5).fit(rows)
     alike = np.tile(np.asarray(rows.mean(axis=0)).ravel() / np.linalg.norm(rows.mean(axis=0)), (5, 1))
     twin = model.score(test)

@@ -16,12 +16,10 @@ they return a status: `OK`, or the code of what went wrong.
 
 import threading
 import warnings
-from functools import lru_cache
 
 import numba
 import numpy as np
 from numba import types
-from numba.extending import is_jitted
 
 OK = 0
 NOT_FINITE = 1  # the state left the finite numbers: the step size is too large
@@ -136,32 +134,6 @@ class Kernel:
 
     def __repr__(self):
         return f"<kernel {self.__module__}.{self.__name__}>"
-
-
-class _UserKernel(Kernel):
-    """Calls a user's function; compiled in each process, because numba keeps no closures on disk."""
-
-    def __init__(self, make, function, signature):
-        self._made_by = make, function, signature
-        super().__init__(make(function if is_jitted(function) else numba.njit(function)), signature)
-
-    @property
-    def compiled(self):
-        if self._dispatcher is None:
-            dispatcher = numba.njit(nogil=True, error_model="numpy")(self.py_func)
-            dispatcher.compile(self.signature)
-            dispatcher.disable_compile()
-            self._dispatcher = dispatcher
-        return self._dispatcher
-
-    def __reduce__(self):
-        return kernel_of, self._made_by
-
-
-@lru_cache(maxsize=64)
-def kernel_of(make, function, signature):
-    """The kernel that ``make(function)`` returns, function a user's own: compiled once in a process."""
-    return _UserKernel(make, function, signature)
 
 
 def _find_kernel(module, name):

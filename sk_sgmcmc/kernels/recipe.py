@@ -7,7 +7,8 @@ div_i = sum_j dD_ij / dz_j, for Q likewise. What is 0 need not be written.
 
 import numpy as np
 
-from ._jit import NOT_FINITE, OK, TRANSITION, helper, kernel_of
+from ._jit import NOT_FINITE, OK, TRANSITION, helper
+from ._user import kernel_of
 from .particles import BLOB, MOMENTA, N_SCALARS, POSITIONS, STARTED, interact
 
 # hyper: step size, number of auxiliaries, last stage; of particles also whether the score drives along Q, the

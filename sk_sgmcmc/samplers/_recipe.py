@@ -45,8 +45,8 @@ class _Recipe:
     _deterministic = False
 
     def _kernel(self):
+        from ..kernels._user import checked_function
         from ..kernels.recipe import recipe_kernel
-        from ..kernels.signals.user import checked_function
 
         lack = "a recipe needs the matrices and their divergences"
         return recipe_kernel(checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic)
@@ -58,7 +58,7 @@ class _Recipe:
         return stages
 
     def _check(self, z, n_theta):
-        """Raise where the matrices are not what they must be at ``z``, or their divergences not those of differences."""
+        """Raise where the matrices are none of a recipe at ``z``, or their divergences not those of differences."""
 
         def at(z):
             m = z.size

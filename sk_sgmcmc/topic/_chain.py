@@ -8,8 +8,8 @@ from ..chains import TINY, Chain
 from ..metrics import align_topics
 from ._collapsed import CollapsedSweeps, fitted_doc_prior
 from ._flat import FlatTopics
-from ._start import soft_start
 from ._renewal import RenewableChain
+from ._start import soft_start
 from ._waiting import WaitingTopics, in_blocks
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
@@ -280,8 +280,9 @@ class TopicChain(RenewableChain, Chain):
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):
-        """Whether flat topics are to be put into the units of their present curvature: early in what is burnt in
-        after the warm steps, and each time that a stream has grown by half.
+        """Whether flat topics are due for the units of their present curvature.
+
+        Once, early in what is burnt in after the warm steps; in a stream each time that it has grown by half.
         """
         if np.isfinite(self.plan.n_burn):
             return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4

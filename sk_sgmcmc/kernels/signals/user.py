@@ -1,10 +1,9 @@
 """A user's own log density as a signal."""
 
-import inspect
-
 import numpy as np
 
-from .._jit import NOT_FINITE, OK, kernel_of
+from .._jit import NOT_FINITE, OK
+from .._user import checked_function, kernel_of
 from ..runners import DENSE_SIGNAL
 
 HOW = (
@@ -85,16 +84,3 @@ def user_metric(function, diagonal):
     lack = "Riemannian samplers need the derivatives beside the metric"
     function = checked_function(function, "metric", 5, lack, METRIC_HOW)
     return kernel_of(_diagonal_metric if diagonal else _full_metric, function, DENSE_SIGNAL)
-
-
-def checked_function(function, name, n_arguments, lack, how):
-    """A user's function, if it takes so many arguments; else what it lacks is told."""
-    if not callable(function):
-        raise TypeError(f"{name} must be a function, got {function!r}. {how}")
-    wanted = inspect.signature(getattr(function, "py_func", function)).parameters
-    if len(wanted) != n_arguments:
-        raise ValueError(
-            f"{name}={getattr(function, '__name__', function)} takes {len(wanted)} arguments "
-            f"({', '.join(wanted)}), but {lack}. {how}"
-        )
-    return function

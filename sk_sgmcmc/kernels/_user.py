@@ -1,0 +1,48 @@
+"""Kernels made of functions that users write."""
+
+import inspect
+from functools import lru_cache
+
+import numba
+from numba.extending import is_jitted
+
+from ._jit import Kernel
+
+
+class _UserKernel(Kernel):
+    """Calls a user's function; compiled in each process, because numba keeps no closures on disk."""
+
+    def __init__(self, make, function, signature):
+        self._made_by = make, function, signature
+        super().__init__(make(function if is_jitted(function) else numba.njit(function)), signature)
+
+    @property
+    def compiled(self):
+        if self._dispatcher is None:
+            dispatcher = numba.njit(nogil=True, error_model="numpy")(self.py_func)
+            dispatcher.compile(self.signature)
+            dispatcher.disable_compile()
+            self._dispatcher = dispatcher
+        return self._dispatcher
+
+    def __reduce__(self):
+        return kernel_of, self._made_by
+
+
+@lru_cache(maxsize=64)
+def kernel_of(make, function, signature):
+    """The kernel that ``make(function)`` returns, function a user's own: compiled once in a process."""
+    return _UserKernel(make, function, signature)
+
+
+def checked_function(function, name, n_arguments, lack, how):
+    """A user's function, if it takes so many arguments; else what it lacks is told."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function, got {function!r}. {how}")
+    wanted = inspect.signature(getattr(function, "py_func", function)).parameters
+    if len(wanted) != n_arguments:
+        raise ValueError(
+            f"{name}={getattr(function, '__name__', function)} takes {len(wanted)} arguments "
+            f"({', '.join(wanted)}), but {lack}. {how}"
+        )
+    return function
