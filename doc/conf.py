@@ -122,6 +122,11 @@ def _write_sampler_table():
     target = DOC / "generated" / "sampler_table.inc"
     target.parent.mkdir(exist_ok=True)
     text = _table(("name", "class", "what it is told", "targets and models that it fits"), rows)
+    estimators = [
+        model for model in models.values() if any(hasattr(model, m) for m in ("predict", "transform", "score"))
+    ]
+    pairs = sum(any(pair in sampler._fits for pair in m._offers) for sampler in SAMPLERS.values() for m in estimators)
+    text += f"\nThe {pairs} pairs with an estimator are each fitted by ``tests/test_compatibility.py``, to a stated quality.\n"
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         target.write_text(text, encoding="utf-8")
 

@@ -125,7 +125,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         draws = [chain.draws()["theta"][..., 0] for chain in chains]
         n = min(len(draw) for draw in draws)
         theta = np.stack([draw[:n] for draw in draws])
-        if theta.shape[0] > 1 and n >= 20:
+        if theta.shape[0] > 1 and n >= 20 and self.sampler_._runner != "particles":
             worst = np.nanmax(split_r_hat(theta), initial=1.0)
             if worst > _R_HAT:
                 warn_user(

@@ -249,7 +249,7 @@ def test_a_sampler_that_does_not_fit_is_refused_before_the_data_are_seen(case, b
             case.new(sampler=name).partial_fit(*data)
 
 
-@each
+@pytest.mark.parametrize("case", [case for case in ESTIMATORS if case.keeps_draws], ids=lambda case: case.id)
 def test_thin_and_burn_in_say_which_draws_are_kept(case):
     def kept(**params):
         return case.draws(case.fitted(**params))

@@ -143,7 +143,7 @@ class StreamingMixin:
         if not alike or (pair[0] == "euclidean" and type(present) is not type(sampler)):
             raise ValueError(
                 f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
-                f"{sampler!r}; fit with the latter first, or set the sampler back."
+                f'{sampler!r}; fit with sampler="{sampler._name}" first, or set the sampler back.'
             )
 
     def _checked_total(self, seen):

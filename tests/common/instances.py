@@ -20,6 +20,7 @@ from sk_sgmcmc import (
 )
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
+from sk_sgmcmc.samplers._registry import make_sampler
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Case:
         """What a fitted model says of rows."""
         X = self.X() if X is None else X
         return next(getattr(model, m) for m in ("predict_proba", "transform", "score_samples") if hasattr(model, m))(X)
+
+    @property
+    def keeps_draws(self):
+        """Whether its draws are states on the way: those of particles are the last ones."""
+        return getattr(make_sampler(self.estimator.sampler or "scir"), "_runner", None) != "particles"
 
     @property
     def streams(self):
