@@ -126,7 +126,7 @@ def _write_sampler_table():
         model for model in models.values() if any(hasattr(model, m) for m in ("predict", "transform", "score"))
     ]
     pairs = sum(any(pair in sampler._fits for pair in m._offers) for sampler in SAMPLERS.values() for m in estimators)
-    text += f"\nThe {pairs} pairs with estimators are each fitted, to a stated quality, by ``tests/test_compatibility.py``.\n"
+    text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         target.write_text(text, encoding="utf-8")
 
