@@ -93,6 +93,14 @@ class BaseSGMCMC(BaseEstimator):
         """Those of ``_offers`` that the parameters leave."""
         return self._offers
 
+    def _refuse_large_batch(self, n, of="rows"):
+        """Raise where more rows are asked for in a minibatch than there are."""
+        if isinstance(self.batch_size, Integral) and self.batch_size > n:
+            raise ValueError(
+                f"batch_size={self.batch_size} is larger than the {n} {of} of X; "
+                'use batch_size="auto" or a smaller number.'
+            )
+
     def _chain_seeds(self):
         return seed_sequence(self.random_state).spawn(self.n_chains + 1)
 

@@ -206,6 +206,13 @@ class Chain:
         return twin
 
 
+def stacked_draws(chains):
+    """The draws of all chains that count, (n_chains, n_kept, ...) each; as many of each as the shortest has."""
+    drawn = [chain.draws() for chain in chains]
+    n_kept = min(len(value) for draws in drawn for value in draws.values())
+    return {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
+
+
 @contextmanager
 def deferred_interrupt():
     """Turn Ctrl-C into an event, so that chains stop between two steps; outside the main thread it does nothing.

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .base import BaseSGMCMC
-from .chains import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
+from .chains import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
 from .dense_chain import report_state
 from .metrics import split_r_hat
 from .particle_chain import make_chains
@@ -39,11 +39,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def _n_batch(self, sampler, n_rows, width, n_entries):
         """Rows of a minibatch, before the noise of gradients is looked at; ``width`` numbers are read for a row."""
         if isinstance(self.batch_size, Integral):
-            if self.batch_size > n_rows:
-                raise ValueError(
-                    f"batch_size={self.batch_size} is larger than the {n_rows} rows of X; "
-                    'use batch_size="auto" or a smaller number.'
-                )
+            self._refuse_large_batch(n_rows)
             return n_rows if sampler._full_batch else int(self.batch_size)
         cells = max(_CELLS_PER_STEP, n_entries)
         if sampler._full_batch or n_rows * width <= cells:
@@ -122,9 +118,8 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
         """
         report_state(self.sampler_, chains)
-        draws = [chain.draws()["theta"][..., 0] for chain in chains]
-        n = min(len(draw) for draw in draws)
-        theta = np.stack([draw[:n] for draw in draws])
+        theta = stacked_draws(chains)["theta"][..., 0]
+        n = theta.shape[1]
         if theta.shape[0] > 1 and n >= 20 and self.sampler_._runner != "particles":
             worst = np.nanmax(split_r_hat(theta), initial=1.0)
             if worst > _R_HAT:

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from .chains import DrawPlan, run_chains
+from .chains import DrawPlan, run_chains, stacked_draws
 from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
 from .samplers._registry import check_fits, make_sampler
@@ -128,12 +128,10 @@ def sample(
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
-    draws = [chain.draws() for chain in chains]
-    n_kept = min(len(draw["theta"]) for draw in draws)
-    theta = np.stack([draw["theta"][:n_kept] for draw in draws])
-    aux = np.stack([draw["aux"][:n_kept] for draw in draws]) if "aux" in draws[0] else np.empty(0)
+    draws = stacked_draws(chains)
     report_state(fitted, chains)
-    return Bunch(samples_=target._public(theta, aux, fitted), sampler_=fitted, n_iter_=chains[0].step)
+    samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
+    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step)
 
 
 def _is_auto(sampler):

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from .utils import row_keys
+from .utils._sklearn import validate_data
 
 
 def unit_rows(X, normalize):
@@ -75,3 +76,38 @@ class RowData:
     def n_docs(self):
         """Number of rows."""
         return self.ptr.size - 1
+
+
+class UnitRowsMixin:
+    """What estimators of directions share: rows scaled to unit length, known again by their content.
+
+    For classes with a parameter ``normalize``, whose `fit` leaves the size of a minibatch in ``_n_batch_`` and the
+    rows' fingerprint in ``_fingerprint``.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_X(self, X, *, reset):
+        """Unit rows as CSR of float64."""
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] < 2:
+            raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
+        return unit_rows(X, self.normalize)
+
+    def _noted(self, rows, n_batch):
+        """Rows as chains are bound to them; notes what `resume` needs to know of them."""
+        data = RowData.from_csr(rows, n_batch)
+        self._n_batch_, self._fingerprint = n_batch, data.fingerprint()
+        return data
+
+    def _bound_data(self, X, y=None):
+        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
+            )
+        return data

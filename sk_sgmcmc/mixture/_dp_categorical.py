@@ -357,11 +357,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             )
 
     def _n_batch(self, sampler, n):
-        if not isinstance(self.batch_size, str) and self.batch_size > n:
-            raise ValueError(
-                f"batch_size={self.batch_size} is larger than the {n} rows of X; "
-                'use batch_size="auto" or a smaller number.'
-            )
+        self._refuse_large_batch(n)
         if sampler._full_batch:
             return MAX_ROWS
         return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)

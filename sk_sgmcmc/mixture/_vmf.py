@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import ClusterMixin, DensityMixin
 
 from ..base import BaseSGMCMC, all_or_nothing
-from ..chains import DrawPlan, StreamPlan
+from ..chains import DrawPlan, StreamPlan, stacked_draws
 from ..metrics import align_draws
-from ..unit_rows import RowData, unit_rows
-from ..utils._sklearn import Interval, StrOptions, validate_data
+from ..unit_rows import UnitRowsMixin
+from ..utils._sklearn import Interval, StrOptions
 from ._vmf_chain import MixtureChain, MixturePrior
 from ._vmf_fitted import FittedMixture
 
@@ -17,7 +17,7 @@ _N_ITER = 400
 _SMALL = 5000  # rows that fit into one minibatch
 
 
-class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCMC):
+class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityMixin, BaseSGMCMC):
     r"""Mixture of von Mises-Fisher laws: clusters of unit vectors, with their uncertainty.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
@@ -171,12 +171,6 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     @property
     def _n_features_out(self):
         return self.means_.shape[0]
@@ -252,16 +246,10 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
         """Rows as chains are bound to them; notes the size of a minibatch and what `resume` knows the rows by."""
         n = rows.shape[0]
         automatic = isinstance(self.batch_size, str)
-        if not automatic and self.batch_size > n and not streaming:
-            raise ValueError(
-                f"batch_size={self.batch_size} is larger than the {n} rows of X; "
-                'use batch_size="auto" or a smaller number.'
-            )
+        if not streaming:
+            self._refuse_large_batch(n)
         n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else min(int(self.batch_size), n)
-        self._n_batch_ = n if sampler._full_batch else n_batch
-        data = RowData.from_csr(rows, self._n_batch_)
-        self._fingerprint = data.fingerprint()
-        return data
+        return self._noted(rows, n if sampler._full_batch else n_batch)
 
     def _new_chains(self, rows, data, sampler, plan):
         prior = self._prior(rows)
@@ -290,18 +278,8 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
             (float(np.log(V)), float(self.kappa_prior_scale)),
         )  # fmt: skip
 
-    def _bound_data(self, X, y=None):
-        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        if data.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
-            )
-        return data
-
     def _set_fitted(self, chains):
-        drawn = [chain.draws() for chain in chains]
-        n_kept = min(len(draws["means"]) for draws in drawn)
-        samples = {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
+        samples = stacked_draws(chains)
         order = align_draws(samples["means"], metric="cosine")
         samples["means"] = np.take_along_axis(samples["means"], order[..., None], axis=2)
         for name in ("weights", "kappas"):
@@ -313,10 +291,3 @@ class VonMisesFisherMixture(FittedMixture, ClusterMixin, DensityMixin, BaseSGMCM
         self.n_clusters_ = int(np.median(samples["n_clusters"]))
         self.sampler_ = chains[0].sampler
         self.labels_ = self._responsibilities(chains[0].data.as_csr()).argmax(axis=1)
-
-    def _check_X(self, X, *, reset):
-        """Unit rows as CSR of float64."""
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] < 2:
-            raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
-        return unit_rows(X, self.normalize)

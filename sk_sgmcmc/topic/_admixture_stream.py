@@ -2,7 +2,6 @@
 
 from ..base import all_or_nothing
 from ..chains import StreamPlan
-from ..unit_rows import RowData
 
 _STREAM_BATCH = 500
 
@@ -40,7 +39,7 @@ class StreamingAdmixture:
             self._refuse_other_chains(sampler)
         rows = self._check_X(X, reset=first)
         n_batch = _STREAM_BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
-        data = RowData.from_csr(rows, min(n_batch, rows.shape[0]))
+        data = self._noted(rows, min(n_batch, rows.shape[0]))
 
         def plan():
             return StreamPlan(self.burn_in, self._bytes_per_draw())
@@ -51,7 +50,7 @@ class StreamingAdmixture:
         else:
             chains = self._chains
         self.n_samples_seen_ += data.n_docs
-        for chain in self._about(data, chains):
+        for chain in chains:
             if not isinstance(chain.plan, StreamPlan):
                 chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
             chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))

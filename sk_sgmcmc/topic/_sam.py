@@ -5,10 +5,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from ..base import BaseSGMCMC, all_or_nothing
-from ..chains import DrawPlan
+from ..chains import DrawPlan, stacked_draws
 from ..metrics import align_draws
-from ..unit_rows import RowData, unit_rows
-from ..utils._sklearn import Interval, StrOptions, validate_data
+from ..unit_rows import UnitRowsMixin
+from ..utils._sklearn import Interval, StrOptions
 from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from ._admixture_fitted import FittedAdmixture
 from ._admixture_stream import StreamingAdmixture
@@ -20,7 +20,7 @@ _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
 
 
-class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
+class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture, BaseSGMCMC):
     r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
 
     :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
@@ -184,12 +184,6 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     @property
     def _n_features_out(self):
         return self.components_.shape[0]
@@ -215,11 +209,11 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
         prior = self._prior(rows, sampler)
-        data = RowData.from_csr(rows, self._n_batch(sampler, rows.shape[0]))
+        data = self._noted(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
         self.n_samples_seen_ = data.n_docs
-        return self._run([chain.bind(data) for chain in self._about(data, chains)], plan.n_iter)
+        return self._run([chain.bind(data) for chain in chains], plan.n_iter)
 
     def _bytes_per_draw(self):
         return 4 * self.n_chains * self.n_features_in_ * self.n_components
@@ -239,23 +233,8 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
             for seed in self._chain_seeds()[1:]
         ]  # fmt: skip
 
-    def _about(self, data, chains):
-        """Note what `resume` needs to know of the rows that chains are about to be bound to."""
-        self._n_batch_, self._fingerprint = data.n_batch, data.fingerprint()
-        return chains
-
-    def _bound_data(self, X, y=None):
-        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        if data.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
-            )
-        return data
-
     def _set_fitted(self, chains):
-        drawn = [chain.draws() for chain in chains]
-        n_kept = min(len(draws["components"]) for draws in drawn)
-        samples = {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
+        samples = stacked_draws(chains)
         order = align_draws(samples["components"], 1, metric="cosine")
         samples["components"] = np.take_along_axis(samples["components"], order[..., None], axis=2)
         self.samples_ = samples
@@ -271,13 +250,6 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
         self.sampler_ = chains[0].sampler
 
     # -- choices -------------------------------------------------------------------------------------------------
-
-    def _check_X(self, X, *, reset):
-        """Unit rows as CSR of float64."""
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] < 2:
-            raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
-        return unit_rows(X, self.normalize)
 
     def _prior(self, rows, sampler):
         K, V = self.n_components, rows.shape[1]
@@ -299,11 +271,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, FittedAdmixture, BaseSGMCMC):
         return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
 
     def _n_batch(self, sampler, n_rows):
-        if not isinstance(self.batch_size, str) and self.batch_size > n_rows:
-            raise ValueError(
-                f"batch_size={self.batch_size} is larger than the {n_rows} rows of X; "
-                'use batch_size="auto" or a smaller number.'
-            )
+        self._refuse_large_batch(n_rows)
         if sampler._full_batch:
             return n_rows
         if isinstance(self.batch_size, str):
