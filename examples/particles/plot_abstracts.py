@@ -30,9 +30,9 @@ train, test = counts[~held_out], counts[held_out]
 print(f"{train.shape[0]} documents to fit, {test.shape[0]} held out, {counts.shape[1]} words")
 
 # %%
-# Every particle keeps assignments of its own, so ten of them cost ten chains. All begin with collapsed sweeps, the first
-# third of the 60 steps, each of which passes over all documents; the draws of SCIR and SGHMC are those of the second
-# half, spread over time, and the particles are the draws of the others.
+# Every particle keeps assignments of its own, so ten of them cost ten chains. All begin with collapsed sweeps, the
+# first third of the 60 steps, each of which passes over all documents; the draws of SCIR and SGHMC are those of the
+# second half, spread over time, and the particles are the draws of the others.
 
 SAMPLERS = {
     "SCIR": SCIR(),
