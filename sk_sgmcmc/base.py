@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 
 from joblib import effective_n_jobs
@@ -166,3 +167,9 @@ class BaseSGMCMC(BaseEstimator):
         # Callbacks are for one run: they may hold files and validation data. One that is still to be fitted, in
         # another process, keeps them.
         return {**state, "callbacks": None} if "_chains" in state else state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        # A model saved by an earlier version goes on with the defaults of parameters that it did not know.
+        for name, parameter in signature(type(self)).parameters.items():
+            self.__dict__.setdefault(name, parameter.default)

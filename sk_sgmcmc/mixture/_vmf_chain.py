@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.cluster import kmeans_plusplus
 
 from ..chains import Chain, ChainDivergedError
 from ..samplers import SGGMC
@@ -213,13 +214,8 @@ def log_densities(X, means, log_weights, kappas):
 def em_start(X, n_components, rng, kappas=None):
     """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
     n, V = X.shape
-    # Seeds one by one, each with a chance that grows with its distance from those before (k-means++).
-    chosen = [int(rng.integers(n))]
-    distance = np.full(n, 2.0)
-    for _ in range(n_components - 1):
-        distance = np.minimum(distance, 1.0 - (X @ X[[chosen[-1]]].T).toarray()[:, 0])
-        chance = np.maximum(distance, 0.0) + 1e-12
-        chosen.append(int(min(np.searchsorted(np.cumsum(chance), rng.random() * chance.sum()), n - 1)))
+    _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
+    chosen = np.resize(chosen, n_components)  # repeated where there are fewer rows; noise tells them apart
     noise = rng.standard_normal((n_components, V)) / np.sqrt(V)
     means = X[chosen].toarray() + 0.1 * noise
     means /= np.linalg.norm(means, axis=1, keepdims=True)

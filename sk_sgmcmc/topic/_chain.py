@@ -48,6 +48,7 @@ class TopicChain(RenewableChain, Chain):
 
     _unpickled = ("data", "_slot", "_active", "_pool")
     _pool = None
+    flat = None  # also of chains saved before there were others
     begins_anew = False  # whether the next step is to be made from another start
 
     def __init__(
