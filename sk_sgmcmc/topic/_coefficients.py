@@ -9,8 +9,10 @@ from ..samplers.schedules import ConstantStep, PolynomialDecay
 # The linear predictor is held inside these, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
 _MAX_CELLS = 4_000_000  # of all topics' whiteners; beyond, columns are scaled one by one
+_MAX_JOINT = 600  # coefficients whose coordinates are chosen together
+_LEAST = 0.05  # of a bound, that a curvature is taken to be
 _MAX_LBFGS = 50
-STEPS_PER_PASS = 4  # of the coefficients' sampler, for each pass over stored assignments
+STEPS_PER_PASS = 5  # of the coefficients' sampler, for each pass over stored assignments
 
 
 class Coefficients:
@@ -45,7 +47,7 @@ class Coefficients:
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
         if stored:
-            auto = ConstantStep(0.15 if self._given._overdamped else 0.4)
+            auto = ConstantStep(0.2 if self._given._overdamped else 0.4)
         else:
             auto = PolynomialDecay(0.05, 50.0, 0.55)
         self.sampler = self._given._resolved(auto)
@@ -60,26 +62,35 @@ class Coefficients:
     def reorder(self, order):
         """Topics are numbered anew."""
         self.value, self.mean, self.aux = self.value[order], self.mean[order], self.aux[:, order].copy()
-        if self.whitener is not None:
-            self.whitener = self.whitener.reordered(order)
+        self.whitener = None  # made anew at the next step
 
     def doc_priors(self, rows, value=None):
         """The documents' Dirichlet parameters, one row for each of ``rows``."""
         eta = rows.predict(self.value if value is None else value)
         return np.ascontiguousarray(np.exp(np.clip(eta, _LOWEST, _HIGHEST)))
 
-    def precondition(self, rows, curvature):
+    def precondition(self, rows, prior, information, scale=1.0, jointly=True):
         """Choose coordinates in which the posterior is about as wide in all directions.
 
         Parameters
         ----------
         rows : DenseRows or SparseRows
             Of the groups.
-        curvature : ndarray of shape (n_groups, n_topics)
-            About minus the second derivatives of the log likelihood by the linear predictors.
+        prior : ndarray of shape (n_groups, n_topics)
+            Their documents' Dirichlet parameters.
+        information : tuple of ndarray
+            ``own``, ``common`` and ``tables``, see `dirichlet_information`.
+        scale : float
+            What it is to be multiplied by, N/n.
+        jointly : bool
+            Whether to look at all topics together, where there are not too many coefficients.
         """
+        own, common, tables = (scale * part for part in information)
+        curvature = np.maximum(own - common[:, None] * prior**2, _LEAST * tables)
         full = self.value.size * self.value.shape[1] <= _MAX_CELLS
         self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, self.precision)
+        if jointly and self.value.size <= _MAX_JOINT:
+            self.whitener = JointWhitener(rows, curvature, common, prior, self.precision, self.whitener.matrices)
 
     def gradient(self, rows, residual, value):
         """Gradient of the log posterior, (n_topics, n_metadata + 1), given that by the linear predictors."""
@@ -164,11 +175,43 @@ class Whitener:
         """Gradient by coordinates of that by coefficients."""
         return np.ascontiguousarray((gradient[:, None] @ self.matrices)[:, 0])
 
-    def reordered(self, order):
-        """The same for topics in another order."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update({name: value[order] for name, value in self.__dict__.items()})
-        return twin
+
+class JointWhitener(Whitener):
+    """One matrix for all topics together, which are coupled by their sum in each document's prior.
+
+    Parameters
+    ----------
+    rows, curvature, precision
+        As for `Whitener`.
+    common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
+        Minus the second derivatives between two topics are -common prior_k prior_l.
+    matrices : ndarray of shape (n_topics, width, width)
+        Coordinates topic by topic, which these start from.
+    """
+
+    def __init__(self, rows, curvature, common, prior, precision, matrices):
+        n_topics, width = len(matrices), precision.size
+        H = np.zeros((n_topics, width, n_topics, width))
+        for k in range(n_topics):
+            for j in range(k):
+                block = matrices[k].T @ rows.gram(-common * prior[:, k] * prior[:, j]) @ matrices[j]
+                H[k, :, j], H[j, :, k] = block, block.T
+        H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
+        values, vectors = np.linalg.eigh(H)
+        vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)
+        self.matrix = (matrices @ vectors).reshape(n_topics * width, -1)
+
+    def back(self, theta):
+        """Coefficients of coordinates."""
+        return (self.matrix @ theta.ravel()).reshape(theta.shape)
+
+    def forward(self, value):
+        """Coordinates of coefficients."""
+        return np.linalg.solve(self.matrix, value.ravel()).reshape(value.shape)
+
+    def pull(self, gradient):
+        """Gradient by coordinates of that by coefficients."""
+        return (gradient.ravel() @ self.matrix).reshape(gradient.shape)
 
 
 class DiagonalWhitener(Whitener):

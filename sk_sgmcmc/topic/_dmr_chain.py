@@ -7,7 +7,9 @@ from ._coefficients import STEPS_PER_PASS, Coefficients
 from ._gibbs import GibbsTopicChain
 from ._prior import OneDocPrior
 
-_FIT_AT = (2, 5, 10)  # passes of burn-in after which coefficients go to their mode given the assignments
+# Passes of burn-in after which coefficients go to their mode given the assignments, and after which their coordinates
+# are chosen anew.
+_FIT_AT, _PRECONDITION_AT = (2, 5, 10), (20, 40, 80)
 _GIBBS_FIT_EVERY = 5  # passes
 
 
@@ -65,32 +67,32 @@ class MetadataPrior(OneDocPrior):
         if self.step < self.plan.n_burn and self.n_passes in _FIT_AT:
             self._maximise(self.data, self.z, pairs)
         else:
-            if self.coefficients.whitener is None or (self.step < self.plan.n_burn and self.n_passes % 10 == 0):
-                self._precondition(self.data.rows, pairs[3], self.data.group)
+            adapts = self.step < self.plan.n_burn and self.n_passes in _PRECONDITION_AT
+            if self.coefficients.whitener is None or adapts:
+                self._precondition(self.data.rows, pairs, self.data.group)
+            rng = self._coef_rng()
             for _ in range(STEPS_PER_PASS):
-                self.coefficients.move(
-                    self.data.rows, lambda prior: likelihood(pairs, self.data.group, prior)[1], self.rng
-                )
+                self.coefficients.move(self.data.rows, lambda prior: likelihood(pairs, self.data.group, prior)[1], rng)
         self._prior_changed()
 
+    def _coef_rng(self):
+        """A stream of the coefficients' own: with coefficients that stand still, the chain is that of LDA."""
+        return np.random.default_rng([self.sweep_seed, self.step])
+
     def _prior_changed(self):
-        self._table = None
-        if self.collapsed is not None:
+        old, self._table = self._table, None
+        if self.collapsed is not None and not (old is not None and np.allclose(old, self._prior_table()[0], rtol=1e-6)):
             self.collapsed.prior_changed()
 
-    def _precondition(self, rows, lengths, group, scale=1.0):
-        from ..kernels.signals.dmr import expected_tables
-
+    def _precondition(self, rows, pairs, group, scale=1.0, jointly=True):
         prior = self.coefficients.doc_priors(rows)
-        curvature = np.empty_like(prior)
-        expected_tables(lengths, group, prior, curvature)
-        self.coefficients.precondition(rows, curvature * scale)
+        self.coefficients.precondition(rows, prior, information(pairs, group, prior), scale, jointly)
 
     def _maximise(self, data, z, pairs=None):
         pairs = document_pairs(data, z, self.n_topics) if pairs is None else pairs
-        self._precondition(data.rows, pairs[3], data.group)
+        self._precondition(data.rows, pairs, data.group, jointly=False)
         self.coefficients.maximise(data.rows, lambda prior: likelihood(pairs, data.group, prior, with_value=True))
-        self._precondition(data.rows, pairs[3], data.group)
+        self._precondition(data.rows, pairs, data.group)
 
     # -- minibatches ----------------------------------------------------------------------------------------------
 
@@ -104,15 +106,14 @@ class MetadataPrior(OneDocPrior):
         n_draws = len(doc_counts)
         flat = doc_counts.reshape(-1, self.n_topics)
         doc, topic = np.nonzero(flat)
-        lengths = flat.sum(axis=1)
         ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=len(flat)))])
-        pairs = ptr, topic.astype(np.uint16), flat[doc, topic], lengths
+        pairs = ptr, topic.astype(np.uint16), flat[doc, topic]
         scale, groups = self.data.total_samples / docs.size / n_draws, np.tile(group, n_draws)
         n = self.coefficients.n_steps
         # A stream grows, and so does what it knows; in a fit the start knew all documents.
         if self.coefficients.whitener is None or (np.isinf(self.plan.n_burn) and n >= 16 and n & (n - 1) == 0):
-            self._precondition(rows, lengths, groups, scale)
-        self.coefficients.move(rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self.rng)
+            self._precondition(rows, pairs, groups, scale, jointly=False)
+        self.coefficients.move(rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self._coef_rng())
 
     def start_streaming(self, sampler, plan, n_sweeps):
         super().start_streaming(sampler, plan, n_sweeps)
@@ -136,7 +137,7 @@ class DMRGibbsChain(MetadataPrior, GibbsTopicChain):
 
 
 def document_pairs(data, z, n_topics):
-    """The documents' topics as counts: ``ptr``, ``topic``, ``count``, and the documents' lengths."""
+    """The documents' topics as counts: ``ptr``, ``topic``, ``count``."""
     from ..kernels.signals.dmr import count_pairs
 
     ptr = np.empty(data.n_docs + 1, dtype=np.int64)
@@ -145,8 +146,7 @@ def document_pairs(data, z, n_topics):
     if ptr[-1]:
         topic, count = np.empty(ptr[-1], dtype=np.uint16), np.empty(ptr[-1])
         count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
-    owner = np.repeat(np.arange(data.n_docs), np.diff(ptr))
-    return ptr, topic, count, np.bincount(owner, count, minlength=data.n_docs).astype(np.float64)
+    return ptr, topic, count
 
 
 def likelihood(pairs, group, prior, with_value=False):
@@ -154,5 +154,14 @@ def likelihood(pairs, group, prior, with_value=False):
     from ..kernels.signals.dmr import dirichlet_multinomial
 
     residual = np.empty_like(prior)
-    value = dirichlet_multinomial(*pairs[:3], group, prior, with_value, residual)
+    value = dirichlet_multinomial(*pairs, group, prior, with_value, residual)
     return value, residual
+
+
+def information(pairs, group, prior):
+    """Parts of the information about the logarithms of the groups' priors; see `dirichlet_information`."""
+    from ..kernels.signals.dmr import dirichlet_information
+
+    own, common, tables = np.empty_like(prior), np.empty(len(prior)), np.empty_like(prior)
+    dirichlet_information(*pairs, group, prior, own, common, tables)
+    return own, common, tables

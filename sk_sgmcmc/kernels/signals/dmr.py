@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
-from .._special import digamma_difference
+from .._special import digamma_difference, trigamma
 
 Z_IN = read_only(types.uint16, 1)
 Z = writable(types.uint16, 1)
@@ -107,22 +107,55 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
     return value
 
 
-@kernel(I8(F1_IN, I1_IN, F2_IN, F2))
-def expected_tables(lengths, group, alpha, out):
-    r"""alpha_gk sum over the documents of group g of digamma(A + n_d) - digamma(A), (n_groups, n_topics).
+@helper
+def _trigamma_fall(a, n):
+    """trigamma(a) - trigamma(a + n), by a sum for small whole n."""
+    if n < _FEW and n == math.floor(n):
+        total = 0.0
+        for i in range(int(n)):
+            total += 1.0 / ((a + i) * (a + i))
+        return total
+    return trigamma(a) - trigamma(a + n)
 
-    It bounds minus the second derivative of the log likelihood by eta from above, whatever the topics are: the
-    number of times that a document is expected to turn to the prior for topic k.
+
+@kernel(I8(I1_IN, Z_IN, F1_IN, I1_IN, F2_IN, F2, F1, F2))
+def dirichlet_information(ptr, topic, count, group, alpha, own, common, tables):
+    r"""Parts of the information about eta = log(alpha), summed over the documents of each group.
+
+    Minus the second derivatives of the log likelihood have the expectation of
+    :math:`\mathrm{diag}(\mathrm{own}) - \mathrm{common}\, \alpha \alpha^\top` with
+
+    .. math:: \mathrm{own}_{gk} = \alpha_{gk}^2 \sum_{d \in g} \psi'(\alpha_{gk}) - \psi'(\alpha_{gk} + n_{dk}), \qquad
+              \mathrm{common}_g = \sum_{d \in g} \psi'(A_g) - \psi'(A_g + n_d),
+
+    and, for whole counts, are never above the diagonal
+    :math:`\mathrm{tables}_{gk} = \alpha_{gk} \sum_{d \in g} \psi(A_g + n_d) - \psi(A_g)`, the number of times that
+    documents are expected to turn to the prior for topic k.
+
+    Parameters
+    ----------
+    ptr, topic, count, group, alpha
+        As for `dirichlet_multinomial`.
+    own, common, tables : (n_groups, n_topics), (n_groups,), (n_groups, n_topics), written
     """
     n_groups, n_topics = alpha.shape
     whole, below = np.zeros(n_groups), np.zeros(n_groups)
+    own[:] = 0.0
+    common[:] = 0.0
     for g in range(n_groups):
         for k in range(n_topics):
             whole[g] += alpha[g, k]
     for d in range(group.shape[0]):
-        if lengths[d] > 0.0:
-            below[group[d]] += digamma_difference(whole[group[d]], lengths[d])
+        g = group[d]
+        length = 0.0
+        for j in range(ptr[d], ptr[d + 1]):
+            a = alpha[g, topic[j]]
+            length += count[j]
+            own[g, topic[j]] += a * a * _trigamma_fall(a, count[j])
+        if length > 0.0:
+            common[g] += _trigamma_fall(whole[g], length)
+            below[g] += digamma_difference(whole[g], length)
     for g in range(n_groups):
         for k in range(n_topics):
-            out[g, k] = alpha[g, k] * below[g]
+            tables[g, k] = alpha[g, k] * below[g]
     return OK
