@@ -22,6 +22,9 @@ def scored_draws(n_draws):
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of count topic models: `transform`, `score`, `perplexity` and `top_words` from kept draws of topics."""
 
+    # With routing on, scikit-learn's Pipeline hands sample_weight=None to score, and fails where nobody knows the name.
+    __metadata_request__score = {"sample_weight": None}
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

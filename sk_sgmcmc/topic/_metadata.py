@@ -46,6 +46,8 @@ class MetadataTokens(TokenData):
         _, first, group = np.unique(
             row_keys(sparse.csr_array(corpus.described)), return_index=True, return_inverse=True
         )
+        rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
+        first, group = np.sort(first), rank[group]
         order = np.argsort(group, kind="stable")
         super().__init__(corpus if first.size == 1 else corpus.take(order), *args)
         self.group = group[order].astype(np.int64)

@@ -77,6 +77,28 @@ class PrevalenceMixin:
             return mean
         return mean, *np.quantile(draws, _tails(interval), axis=0)
 
+    def doc_topic_priors(self, metadata):
+        r"""Dirichlet parameters of documents with given metadata, under each draw.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row for each document.
+
+        Returns
+        -------
+        priors : ndarray of shape (n_draws, n_rows, n_components)
+            :math:`\exp(x_d^\top \lambda_k)`, draws of all chains one after the other; what
+            `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
+        """
+        check_is_fitted(self)
+        if metadata is None or not self._encoder.levels:
+            raise ValueError(
+                "Priors by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+            )
+        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+
     def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
         """How much more prevalent topics are in one group of documents than in another.
 
@@ -109,12 +131,7 @@ class PrevalenceMixin:
 
     def _prevalence_draws(self, metadata):
         """Prevalence under each draw, (n_draws, n_rows, n_components)."""
-        if metadata is None or not self._encoder.levels:
-            raise ValueError(
-                "Prevalence by metadata needs metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
-            )
-        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
-        draws = np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+        draws = self.doc_topic_priors(metadata)
         return draws / draws.sum(axis=2, keepdims=True)
 
     # -- what the base class asks for ------------------------------------------------------------------------------
