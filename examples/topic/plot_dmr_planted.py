@@ -30,7 +30,7 @@ PRIOR = {"metadata_prior_scale": 1.0, "intercept_prior_scale": 0.3, "doc_topic_p
 
 def fit(data, seed, n_iter=300):
     """Draws of the coefficients (n_draws, n_components, n_metadata + 1) and mean topics, numbered like the truth."""
-    model = DMRTopicModel(3, n_iter=n_iter, random_state=seed, **PRIOR).fit(data.counts, metadata=data.metadata)
+    model = DMRTopicModel(3, n_iter=n_iter, thin=1, random_state=seed, **PRIOR).fit(data.counts, metadata=data.metadata)
     order = align_topics(data.components, model.components_)
     return model.samples_["coef"][0][:, order], model.components_[order]
 

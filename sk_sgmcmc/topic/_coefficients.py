@@ -11,8 +11,8 @@ _LOWEST, _HIGHEST = -20.0, 10.0
 _MAX_CELLS = 4_000_000  # of all topics' whiteners; beyond, columns are scaled one by one
 _MAX_JOINT = 600  # coefficients whose coordinates are chosen together
 _LEAST = 0.05  # of a bound, that a curvature is taken to be
-_MAX_LBFGS = 50
-STEPS_PER_PASS = 5  # of the coefficients' sampler, for each pass over stored assignments
+_MAX_LBFGS = 25
+STEPS_PER_PASS = 2  # of the coefficients' sampler, for each pass over stored assignments
 
 
 class Coefficients:
@@ -47,7 +47,7 @@ class Coefficients:
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
         if stored:
-            auto = ConstantStep(0.2 if self._given._overdamped else 0.4)
+            auto = ConstantStep(0.2 if self._given._overdamped else 0.9)
         else:
             auto = PolynomialDecay(0.05, 50.0, 0.55)
         self.sampler = self._given._resolved(auto)
@@ -200,6 +200,7 @@ class JointWhitener(Whitener):
         values, vectors = np.linalg.eigh(H)
         vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)
         self.matrix = (matrices @ vectors).reshape(n_topics * width, -1)
+        self.inverse = np.linalg.inv(self.matrix)
 
     def back(self, theta):
         """Coefficients of coordinates."""
@@ -207,7 +208,7 @@ class JointWhitener(Whitener):
 
     def forward(self, value):
         """Coordinates of coefficients."""
-        return np.linalg.solve(self.matrix, value.ravel()).reshape(value.shape)
+        return (self.inverse @ value.ravel()).reshape(value.shape)
 
     def pull(self, gradient):
         """Gradient by coordinates of that by coefficients."""

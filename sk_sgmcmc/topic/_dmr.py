@@ -13,6 +13,8 @@ from ._dmr_input import MetadataInput
 from ._lda import BayesianLDA
 from ._prevalence import PrevalenceMixin
 
+_COEF_SAMPLER = "sghmc"
+
 
 class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
     r"""Topic model whose topics' prevalence follows metadata of the documents: Dirichlet-multinomial regression.
@@ -228,7 +230,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         if any(key.startswith("coef_sampler__") for key in params):
             sampler = params.get("coef_sampler", self.coef_sampler)
             if sampler is None or isinstance(sampler, str):
-                params = {**params, "coef_sampler": make_sampler(sampler or "sgld")}
+                params = {**params, "coef_sampler": make_sampler(sampler or _COEF_SAMPLER)}
         return super().set_params(**params)
 
     # -- fitting -------------------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         return fitting
 
     def _checked_coef_sampler(self):
-        sampler = make_sampler("sgld" if self.coef_sampler is None else self.coef_sampler)
+        sampler = make_sampler(_COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
         whom = f"the coefficients of {type(self).__name__}"
         check_fits(sampler, (("euclidean", "gradient"),), whom)
         if sampler._runner != "dense":

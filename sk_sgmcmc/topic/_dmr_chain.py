@@ -141,12 +141,13 @@ def document_pairs(data, z, n_topics):
     from ..kernels.signals.dmr import count_pairs
 
     ptr = np.empty(data.n_docs + 1, dtype=np.int64)
-    topic, count = np.empty(0, dtype=np.uint16), np.empty(0)
-    count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
-    if ptr[-1]:
-        topic, count = np.empty(ptr[-1], dtype=np.uint16), np.empty(ptr[-1])
-        count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
-    return ptr, topic, count
+    room = min(z.size, 16 * data.n_docs)  # most often enough
+    while True:
+        topic, count = np.empty(room, dtype=np.uint16), np.empty(room)
+        n_pairs = count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
+        if n_pairs <= room:
+            return ptr, topic[:n_pairs], count[:n_pairs]
+        room = n_pairs
 
 
 def likelihood(pairs, group, prior, with_value=False):

@@ -102,10 +102,10 @@ def test_the_expected_second_derivatives_are_those_of_the_information(global_ran
 def test_pairs_are_the_documents_topics():
     setting = Setting(weighted=True)
     ptr = np.empty(10, dtype=np.int64)
-    nothing = np.empty(0, np.uint16), np.empty(0)
-    count_pairs(setting.token_ptr, setting.weights, setting.z, N_TOPICS, ptr, *nothing)
-    topic, count = np.empty(ptr[-1], np.uint16), np.empty(ptr[-1])
-    count_pairs(setting.token_ptr, setting.weights, setting.z, N_TOPICS, ptr, topic, count)
+    arguments = setting.token_ptr, setting.weights, setting.z, N_TOPICS, ptr
+    n = count_pairs(*arguments, np.empty(0, np.uint16), np.empty(0))
+    topic, count = np.empty(n, np.uint16), np.empty(n)
+    assert count_pairs(*arguments, topic, count) == n == ptr[-1]
     for d in range(9):
         expected, found = np.zeros(N_TOPICS), np.zeros(N_TOPICS)
         for i, _, weight in setting.tokens(d):

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
-from .._special import digamma_difference, trigamma
+from .._special import digamma, digamma_difference, trigamma
 
 Z_IN = read_only(types.uint16, 1)
 Z = writable(types.uint16, 1)
@@ -19,14 +19,10 @@ _FEW = 20.0  # counts up to which a product of factors stands for a ratio of gam
 
 @kernel(I8(I1_IN, F1_IN, Z_IN, I8, I1, Z, F1))
 def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
-    """Count the topics of each document; writes ``ptr``, and the pairs where ``topic`` has room for them.
-
-    A first call with empty arrays gives the number of pairs, ``ptr[-1]``.
-    """
+    """Count the topics of each document: writes ``ptr``, and as many pairs as have room; returns their number."""
     in_doc = np.zeros(n_topics)
     seen = np.empty(n_topics, np.uint16)
     weighted = weights.shape[0] > 0
-    fills = topic.shape[0] > 0
     m = 0
     ptr[0] = 0
     for d in range(token_ptr.shape[0] - 1):
@@ -38,13 +34,13 @@ def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
                 n += 1
             in_doc[k] += weights[i] if weighted else 1.0
         for j in range(n):
-            if fills:
+            if m + j < topic.shape[0]:
                 topic[m + j] = seen[j]
                 count[m + j] = in_doc[seen[j]]
             in_doc[seen[j]] = 0.0
         m += n
         ptr[d + 1] = m
-    return OK
+    return m
 
 
 @helper
@@ -82,11 +78,12 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
     value : the log likelihood; 0 where it is not asked for
     """
     n_groups, n_topics = alpha.shape
-    whole, below = np.zeros(n_groups), np.zeros(n_groups)
+    whole, at_whole, below = np.zeros(n_groups), np.empty(n_groups), np.zeros(n_groups)
     for g in range(n_groups):
         for k in range(n_topics):
             whole[g] += alpha[g, k]
             residual[g, k] = 0.0
+        at_whole[g] = digamma(whole[g])
     value = 0.0
     for d in range(group.shape[0]):
         g = group[d]
@@ -98,7 +95,10 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
             if with_value:
                 value += _log_rising(alpha[g, k], count[j])
         if length > 0.0:
-            below[g] += digamma_difference(whole[g], length)
+            if whole[g] > 1e-3:
+                below[g] += digamma(whole[g] + length) - at_whole[g]
+            else:
+                below[g] += digamma_difference(whole[g], length)
             if with_value:
                 value -= _log_rising(whole[g], length)
     for g in range(n_groups):
