@@ -4,7 +4,7 @@ from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .sampling import sample
-from .topic import BayesianLDA, SphericalAdmixtureModel
+from .topic import BayesianLDA, DMRTopicModel, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"
 
@@ -12,6 +12,7 @@ __all__ = [
     "BayesianGaussian",
     "BayesianLDA",
     "BayesianLogisticRegression",
+    "DMRTopicModel",
     "DPCategoricalMixture",
     "SphericalAdmixtureModel",
     "VonMisesFisherMixture",

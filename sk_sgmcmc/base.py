@@ -137,7 +137,7 @@ class BaseSGMCMC(BaseEstimator):
         present, shown = self._chains[0].copy_for_looking(), copy(self)
         present.n_kept = 0
         shown._set_fitted([present])
-        return shown.score(callback.X, callback.y)
+        return shown.score(callback.X, callback.y, **callback.given)
 
     @all_or_nothing
     def resume(self, X, y=None):
@@ -156,10 +156,14 @@ class BaseSGMCMC(BaseEstimator):
         self : object
             Fitted.
         """
+        return self._resume(X, y)
+
+    def _resume(self, *data, **given):
+        """Bind the chains to the data again, and go on."""
         check_is_fitted(self, "_chains")
-        data = self._bound_data(X, y)
+        bound = self._bound_data(*data, **given)
         for chain in self._chains:
-            chain.bind(data)
+            chain.bind(bound)
         return self._run(self._chains, self._planned_iter)
 
     def __getstate__(self):

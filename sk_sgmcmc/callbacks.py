@@ -74,6 +74,8 @@ class HeldOutScore(Callback):
         Steps between two scores.
     patience : int or None, default=None
         End the run when the best score is this many scores old; None never does.
+    **given
+        What else ``score`` is to be given, for example ``metadata``.
 
     Notes
     -----
@@ -81,9 +83,9 @@ class HeldOutScore(Callback):
     the present state alone, not averaged over draws.
     """
 
-    def __init__(self, X, y=None, *, every=10, patience=None):
+    def __init__(self, X, y=None, *, every=10, patience=None, **given):
         super().__init__(every)
-        self.X, self.y = X, y
+        self.X, self.y, self.given = X, y, given
         self.patience = patience
 
     def start(self, estimator):

@@ -20,8 +20,9 @@ INFINITE = MAX_STEP
 def exact_law(counts=COUNTS, alpha=ALPHA, beta=BETA):
     """Means of s_vw = sum_k phi_kv phi_kw over `PAIRS`, and of their squares; no label enters."""
     docs, words = tokens_of(counts)
-    z, p = naive.posterior_of_assignments(words, docs, counts.shape[1], len(alpha), alpha, beta)
-    mean, square = naive.moments_of_sum(z, p, PAIRS, words, counts.shape[1], len(alpha), beta)
+    n_topics = np.shape(alpha)[-1]
+    z, p = naive.posterior_of_assignments(words, docs, counts.shape[1], n_topics, alpha, beta)
+    mean, square = naive.moments_of_sum(z, p, PAIRS, words, counts.shape[1], n_topics, beta)
     return np.concatenate([mean, square])
 
 

@@ -82,6 +82,17 @@ def make_lda(
     length_rng, word_rng = np.random.default_rng(length_seed), np.random.default_rng(word_seed)
     components = _dirichlet(topic_seed, beta, (n_components, n_features))
     doc_topics = _dirichlet(theta_seed, alpha, (n_samples, n_components))
+    return Bunch(
+        **_documents(components, doc_topics, document_length, length_rng, word_rng),
+        doc_topic_prior=doc_topic_prior,
+        topic_word_prior=topic_word_prior,
+        DESCR=f"{n_samples} documents drawn from latent Dirichlet allocation with {n_components} topics.",
+    )
+
+
+def _documents(components, doc_topics, document_length, length_rng, word_rng):
+    """Counts drawn given topics and proportions, and these, as entries of a Bunch."""
+    n_samples, n_features = len(doc_topics), components.shape[1]
     lengths = np.asarray(document_length)
     if lengths.ndim == 0:
         lengths = length_rng.poisson(lengths, n_samples)
@@ -93,13 +104,81 @@ def make_lda(
         rows.append(sparse.csr_matrix(word_rng.multinomial(length, p / p.sum())))
     counts = sparse.vstack(rows, format="csr")
     width = len(str(n_features - 1))
+    return {
+        "data": counts,
+        "counts": counts,
+        "components": components,
+        "doc_topics": doc_topics,
+        "feature_names": np.array([f"word{j:0{width}d}" for j in range(n_features)]),
+    }
+
+
+def make_dmr(
+    n_samples=300,
+    n_features=100,
+    n_components=3,
+    n_metadata=2,
+    document_length=60,
+    doc_topic_prior=0.3,
+    metadata_prior_scale=1.0,
+    intercept_prior_scale=0.3,
+    topic_word_prior=0.1,
+    random_state=None,
+):
+    r"""Documents whose topics follow metadata, drawn from a Dirichlet-multinomial regression, with the truth.
+
+    .. math:: \lambda_{k0} \sim N(\log a, s_0^2), \quad \lambda_{kt} \sim N(0, s^2), \quad
+              \theta_d \sim \mathrm{Dir}\bigl(\exp(x_d^\top \lambda_1), \ldots, \exp(x_d^\top \lambda_K)\bigr),
+
+    topics and words as in `make_lda`.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_components, n_metadata : int
+        Numbers of documents, words, topics and columns of metadata. Columns are standard normal numbers and fair coins
+        (0 or 1) by turns.
+    document_length : float or array-like of shape (n_samples,), default=60
+        As in `make_lda`.
+    doc_topic_prior, intercept_prior_scale : float
+        a and :math:`s_0`.
+    metadata_prior_scale : float, default=1
+        s.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.1
+        As in `make_lda`.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        As of `make_lda`, with ``metadata`` : ndarray (n_samples, n_metadata), and ``coef`` : ndarray (n_components,
+        n_metadata + 1), the true coefficients, intercept first.
+
+    References
+    ----------
+    D. Mimno and A. McCallum (2008), Topic models conditioned on arbitrary features with Dirichlet-multinomial
+    regression, UAI, section 3.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.datasets import make_dmr
+    >>> data = make_dmr(n_samples=10, random_state=0)
+    >>> data.data.shape, data.metadata.shape, data.coef.shape
+    ((10, 100), (10, 2), (3, 3))
+    """
+    beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
+    topic_seed, theta_seed, length_seed, word_seed, other_seed = seed_sequence(random_state).spawn(5)
+    rng = np.random.default_rng(other_seed)
+    coef = metadata_prior_scale * rng.standard_normal((n_components, n_metadata + 1))
+    coef[:, 0] = np.log(doc_topic_prior) + intercept_prior_scale * rng.standard_normal(n_components)
+    metadata = rng.standard_normal((n_samples, n_metadata))
+    metadata[:, 1::2] = metadata[:, 1::2] > 0
+    alpha = np.exp(coef[:, 0] + metadata @ coef[:, 1:].T)
+    components = _dirichlet(topic_seed, beta, (n_components, n_features))
+    doc_topics = _dirichlet(theta_seed, alpha, (n_samples, n_components))
+    length_rng, word_rng = np.random.default_rng(length_seed), np.random.default_rng(word_seed)
     return Bunch(
-        data=counts,
-        counts=counts,
-        components=components,
-        doc_topics=doc_topics,
-        doc_topic_prior=doc_topic_prior,
-        topic_word_prior=topic_word_prior,
-        feature_names=np.array([f"word{j:0{width}d}" for j in range(n_features)]),
-        DESCR=f"{n_samples} documents drawn from latent Dirichlet allocation with {n_components} topics.",
+        **_documents(components, doc_topics, document_length, length_rng, word_rng),
+        metadata=metadata,
+        coef=coef,
+        DESCR=f"{n_samples} documents drawn from a Dirichlet-multinomial regression with {n_components} topics.",
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize, sparse, special
 
-from ._rows import DenseRows, SparseRows, moments
+from ..design_rows import DenseRows, SparseRows, moments
 
 _MAX_NEWTON = 60
 _MAX_LBFGS = 500

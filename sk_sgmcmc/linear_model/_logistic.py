@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
+from ..design_rows import packed
 from ..samplers._base import load_kernel
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import packed
 
 # Above this share of entries that are not zero, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3

@@ -14,8 +14,16 @@ from ._vocabulary import aligned_counts
 _SCORED_DRAWS = 10
 
 
+def scored_draws(n_draws):
+    """Numbers of the draws that held-out scores average over."""
+    return np.unique(np.linspace(0, n_draws - 1, _SCORED_DRAWS).round().astype(int))
+
+
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of count topic models: `transform`, `score`, `perplexity` and `top_words` from kept draws of topics."""
+
+    # With routing on, scikit-learn's Pipeline hands sample_weight=None to score, and fails where nobody knows the name.
+    __metadata_request__score = {"sample_weight": None}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -65,9 +73,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         value = self.samples_[name]
         return value.reshape(-1, *value.shape[2:])
 
-    def _doc_prior(self, n_docs):
-        """Parameter of the documents' Dirichlet prior as `document_completion` takes it."""
+    def _doc_prior(self, corpus, draws=None):
+        """Parameter of the documents' Dirichlet prior as `document_completion` takes it, for draws of these numbers."""
         return self.doc_topic_prior_
+
+    def _present_doc_prior(self, chain, corpus):
+        """The same, as a chain has it now."""
+        return chain.doc_topic_prior
 
     # -- documents -----------------------------------------------------------------------------------------------
 
@@ -85,10 +97,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             Rows sum to 1, given the posterior mean of the topics; an empty document gets the prior. A document's row
             does not depend on the other documents or on its place.
         """
+        return self._transform(X)
+
+    def _transform(self, X, **given):
         check_is_fitted(self)
-        corpus = self._check_X(X, reset=False)
+        corpus = self._check_X(X, reset=False, **given)
         proportions = doc_topic_proportions(
-            corpus.to_csr(), self.components_, self._doc_prior(corpus.n_docs), n_jobs=self.n_jobs
+            corpus.to_csr(), self.components_, self._doc_prior(corpus), n_jobs=self.n_jobs
         )
         # A frame has no dtype of its own, but may well have a word "dtype" among its columns.
         dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
@@ -125,24 +140,29 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """
         return self._completion(X).perplexity
 
-    def _completion(self, X):
+    def _completion(self, X, **given):
         check_is_fitted(self)
-        corpus = self._check_X(X, reset=False)
+        corpus = self._check_X(X, reset=False, **given)
         observed, hidden = split_tokens(corpus.to_csr())
         draws = self._flat("components")
-        chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
+        chosen = scored_draws(len(draws))
         return document_completion(
-            observed, hidden, draws[chosen], doc_topic_prior=self._doc_prior(corpus.n_docs), n_jobs=self.n_jobs
+            observed, hidden, draws[chosen], doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
         )
 
     def _score_now(self, callback):
         """Held-out score of the topics as they are, for `HeldOutScore`; the split is made once."""
         if callback._split is None:
-            corpus = self._check_X(callback.X, reset=False)
-            callback._split = split_tokens(corpus.to_csr())
+            corpus = self._check_X(callback.X, reset=False, **callback.given)
+            callback._split = corpus, *split_tokens(corpus.to_csr())
+        corpus, observed, hidden = callback._split
         chain = self._chains[0]
-        prior = chain.doc_topic_prior
-        return document_completion(*callback._split, chain.present_topics().T, doc_topic_prior=prior).score
+        prior = self._present_doc_prior(chain, corpus)
+        return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score
+
+    def _word_names(self, n_features):
+        """Names of the words; their numbers where X had none."""
+        return getattr(self, "feature_names_in_", np.arange(n_features))
 
     # -- tables --------------------------------------------------------------------------------------------------
 
@@ -173,7 +193,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
         n = min(int(n), n_features)
         if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", np.arange(n_features))
+            feature_names = self._word_names(n_features)
         feature_names = np.asarray(feature_names, dtype=object)
         if feature_names.shape != (n_features,):
             raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {n_features} names.")

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..chains import TINY, Chain
 from ..metrics import align_topics
-from ._collapsed import CollapsedSweeps, fitted_doc_prior
+from ._collapsed import CollapsedSweeps
 from ._flat import FlatTopics
+from ._prior import OneDocPrior
 from ._renewal import RenewableChain
 from ._start import soft_start
 from ._waiting import WaitingTopics, in_blocks
@@ -18,7 +19,7 @@ _GROWN = 1.5
 _START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
 
 
-class TopicChain(RenewableChain, Chain):
+class TopicChain(RenewableChain, OneDocPrior, Chain):
     """Topics and assignments of a count topic model.
 
     Parameters
@@ -49,6 +50,7 @@ class TopicChain(RenewableChain, Chain):
     _unpickled = ("data", "_slot", "_active", "_pool")
     _pool = None
     flat = None  # also of chains saved before there were others
+    waits_for_start = False  # whether assignments to start from come from outside
     begins_anew = False  # whether the next step is to be made from another start
 
     def __init__(
@@ -112,16 +114,14 @@ class TopicChain(RenewableChain, Chain):
         self._slot = np.full(data.n_words, -1, dtype=np.int32)
         self._active = np.empty(data.n_words, dtype=np.int64)
         self._pool = None
-        if self.init == "random" and not self.is_started:
+        if self.init == "random" and not self.is_started and not self.waits_for_start:
             self._start()
         return self
 
     def _start(self, z=None):
         """Assignments to start from, made here or given, and what the chain keeps of them; returns them."""
         data = self.data.start or self.data
-        doc_prior = self.doc_topic_prior
-        if self.learn_doc_topic_prior:  # what was learnt belongs to the topics of another start
-            doc_prior = np.full(self.n_topics, doc_prior.mean())
+        doc_prior = self._first_prior()
         if z is None:
             z = self._first_assignments(data, doc_prior)
         self._start_from(data, z, doc_prior)
@@ -144,16 +144,17 @@ class TopicChain(RenewableChain, Chain):
 
         if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
             collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
+            no_groups = np.zeros(data.n_docs, dtype=np.int64)
             for _ in range(_START_SWEEPS):
-                collapsed.sweep(data, 0, data.n_docs, doc_prior, self.rng)
-            if self.learn_doc_topic_prior:
-                self.doc_topic_prior = fitted_doc_prior(data, z, doc_prior)
+                collapsed.sweep(data, 0, data.n_docs, doc_prior[None], no_groups, self.rng)
+        self._fit_prior(data, z, doc_prior, self.data.start is not None)
         counts = np.zeros((self.n_words, self.n_topics))
         count_assignments(data.words, data.weights, z, counts)
         counts *= self.data.total_samples / data.n_docs
         if self.topics is not None and self._has_like_topics():
             order = align_topics(*((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9)))
-            counts, self.doc_topic_prior = counts[:, order], self.doc_topic_prior[order]
+            counts = counts[:, order]
+            self._reorder(order)
         self._make_topics(np.ascontiguousarray(counts))
 
     def _has_like_topics(self):
@@ -226,21 +227,13 @@ class TopicChain(RenewableChain, Chain):
         left = min(data.n_batch, data.n_docs)
         while left > 0:
             stop = min(self.next_doc + left, data.n_docs)
-            self.collapsed.sweep(data, self.next_doc, stop, self.doc_topic_prior, self.rng)
+            self.collapsed.sweep(data, self.next_doc, stop, *self._prior_table(), self.rng)
             left -= stop - self.next_doc
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:
                 self.n_passes += 1
-                self._learn_from_stored()
+                self._end_pass()
         self.step += 1
-
-    def _learn_from_stored(self):
-        """Fit the documents' prior to the stored assignments, after the fifth pass of burn-in and every tenth."""
-        if not self.learn_doc_topic_prior or self.step >= self.plan.n_burn or self.n_passes % 10 != 5:
-            return
-        self.doc_topic_prior = fitted_doc_prior(self.data, self.z, self.doc_topic_prior)
-        if self.collapsed is not None:
-            self.collapsed.prior_changed()
 
     def one_step(self, docs):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
@@ -251,10 +244,10 @@ class TopicChain(RenewableChain, Chain):
         n_active = lda.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
-        counts, doc_counts = self._assign(docs, *self._tables(cells, rows, total))
+        prior, group = self._prior_of(docs)
+        counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
         lda.clear_active(rows, self._slot)
-        if self.learn_doc_topic_prior and not self.stored and self.step < self.plan.n_burn:
-            self._learn_from_minibatch(docs, doc_counts)
+        self._end_minibatch(docs, doc_counts)
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
@@ -313,7 +306,7 @@ class TopicChain(RenewableChain, Chain):
             self._pool = ThreadPoolExecutor(self.data.n_threads)
         return self._pool
 
-    def _tables(self, cells, rows, total):
+    def _tables(self, cells, rows, total, prior):
         from ..kernels.signals.lda import BLOCK, topic_tables
 
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
@@ -321,26 +314,29 @@ class TopicChain(RenewableChain, Chain):
 
         def work(_, start, stop):
             part = slice(start, stop)
-            topic_tables(cells, rows[part], total, self.doc_topic_prior, phi[part], prior_blocks[part])
+            topic_tables(cells, rows[part], total, prior, phi[part], prior_blocks[part])
 
         in_blocks(work, *phi.shape, self._threads())
         return phi, prior_blocks
 
-    def _assign(self, docs, phi, prior_blocks):
-        """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_batch, n_topics)."""
+    def _assign(self, docs, prior, group, phi, prior_blocks):
+        """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_draws, n_batch, n_topics)."""
         from ..kernels.signals.lda import draw_assignments
 
         data = self.data
         draw = draw_assignments.compiled
-        doc_counts = np.empty((docs.size, self.n_topics))
+        doc_counts = np.empty((self._n_draws, docs.size, self.n_topics))
         z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
         seed = np.uint64(self.sweep_seed + self.step)
 
         def work(start, stop):
             counts = np.zeros(phi.shape)
+            blocks, made_for = prior_blocks, np.full(len(phi) if len(prior) > 1 else 0, -1, dtype=np.int32)
+            if made_for.size:
+                blocks = np.empty_like(prior_blocks)
             draw(
-                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, prior_blocks,
-                self.doc_topic_prior, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
+                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, blocks, made_for, prior,
+                group, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
             )  # fmt: skip
             return counts
 
@@ -355,16 +351,6 @@ class TopicChain(RenewableChain, Chain):
         for part in parts[1:]:
             parts[0] += part
         return parts[0], doc_counts
-
-    def _learn_from_minibatch(self, docs, doc_counts):
-        """One damped fixed-point step of the documents' prior on the minibatch's document-topic counts."""
-        from ..kernels.dirichlet import fixed_point
-
-        lengths = doc_counts.sum(axis=1)
-        used = lengths > 0
-        new = fixed_point(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
-        share = docs.size / max(docs.size, self.data.total_samples)
-        self.doc_topic_prior = self.doc_topic_prior + max(share, 0.05) * (new - self.doc_topic_prior)
 
     # -- draws ---------------------------------------------------------------------------------------------------
 

@@ -55,21 +55,21 @@ class CollapsedSweeps:
         """Share the chain's arrays again, after both were unpickled."""
         self.z, self.topic_word_prior = z, topic_word_prior
 
-    def sweep(self, data, start, stop, doc_topic_prior, rng):
-        """Redraw the tokens of documents start:stop."""
+    def sweep(self, data, start, stop, doc_topic_prior, group, rng):
+        """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:
             from ..kernels.signals.lda_whole import sweep_whole_tokens
 
             sweep_whole_tokens(
                 start, stop, data.token_ptr, data.words, self.z, self.counts, self.topic_mass, doc_topic_prior,
-                self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
+                group, self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
             )  # fmt: skip
         else:
             from ..kernels.signals.lda_collapsed import sweep_collapsed
 
             sweep_collapsed(
                 start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.counts.sum(axis=0),
-                self.topic_word_prior, self.prior_mass, doc_topic_prior, rng,
+                self.topic_word_prior, self.prior_mass, doc_topic_prior, group, rng,
             )  # fmt: skip
 
     def stop_adapting(self):

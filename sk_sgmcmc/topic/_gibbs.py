@@ -21,12 +21,12 @@ class GibbsTopicChain(TopicChain):
         stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
         if self.step >= self.plan.n_burn:
             self.collapsed.stop_adapting()
-        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, self.doc_topic_prior, self.rng)
+        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self._prior_table(), self.rng)
         self.next_doc = (self.next_doc + stop) % data.n_docs
         if self.next_doc:
             return
         self.n_passes += 1
-        self._learn_from_stored()
+        self._end_pass()
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self._public(None))

@@ -222,9 +222,12 @@ class BayesianLDA(StreamingMixin, SamplersMixin, BaseTopicModel):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
+        return self._fit(X)
+
+    def _fit(self, X, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        corpus = self._check_X(X, reset=True)
+        corpus = self._check_X(X, reset=True, **given)
         doc_prior, word_prior = self._priors(corpus.n_words)
         n_sweeps = self._checked_sweeps()
         stored = self._stores(sampler, corpus)
@@ -240,27 +243,31 @@ class BayesianLDA(StreamingMixin, SamplersMixin, BaseTopicModel):
         data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
         chains = [
-            self._chain_class(sampler, pair)(
+            self._chain_of(sampler, pair)(
                 seed,
                 plan,
                 self.sampler_,
                 word_prior,
                 corpus.n_words,
                 doc_prior,
-                learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
                 stored=stored,
                 n_sweeps=(0, 1) if stored else n_sweeps,
                 n_warm=int(_WARM_SHARE * plan.n_burn),
                 init=self.init,
                 flat=self._flat_arguments(pair),
+                **self._prior_params(),
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
         self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
         return self._run(chains, n_iter)
 
-    def _bound_data(self, X, y=None):
-        corpus = self._check_X(X, reset=False)
+    def _prior_params(self):
+        """What chains are told of the documents' prior, beside its first value."""
+        return {"learn_doc_topic_prior": isinstance(self.doc_topic_prior, str)}
+
+    def _bound_data(self, X, y=None, **given):
+        corpus = self._check_X(X, reset=False, **given)
         data = self._token_data(corpus)
         if data.fingerprint() != self._fingerprint:
             raise ValueError(

@@ -4,21 +4,29 @@ import numpy as np
 
 from ..chains import Chain
 from ..metrics import align_topics
-from ._chain import TopicChain
 from ._flat import check_finite
 
 
 class ParticleTopicChain(Chain):
-    """Topics moved by a particle sampler; parameters as of `TopicChain`.
+    """Topics moved by a particle sampler.
 
-    Every particle is a `TopicChain` that keeps, or draws, its own assignments. All read the same minibatch, and begin
+    Parameters
+    ----------
+    make : subclass of TopicChain
+        Of one particle.
+    seed, plan, sampler, *args, **kwargs
+        As of ``make``.
+
+    Notes
+    -----
+    Every particle is a chain that keeps, or draws, its own assignments. All read the same minibatch, and begin
     at the same assignments, so that their topics are numbered alike. The draws are the particles as they are now: none
     is kept on the way.
     """
 
-    def __init__(self, seed, plan, sampler, *args, **kwargs):
+    def __init__(self, make, seed, plan, sampler, *args, **kwargs):
         super().__init__(seed, plan)
-        self.particles = [TopicChain(s, plan, sampler, *args, **kwargs) for s in seed.spawn(sampler.n_particles)]
+        self.particles = [make(s, plan, sampler, *args, **kwargs) for s in seed.spawn(sampler.n_particles)]
         self.aux = None
 
     def __getattr__(self, name):
@@ -37,6 +45,7 @@ class ParticleTopicChain(Chain):
     def bind(self, data):
         self.data = data
         for particle in self.particles:
+            particle.waits_for_start = True
             particle.bind(data)
         return self
 

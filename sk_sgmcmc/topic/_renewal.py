@@ -28,7 +28,7 @@ class RenewableChain:
         place[order] = np.arange(self.n_topics)
         self.z = place[self.z]
         self.counts = np.ascontiguousarray(self.counts[:, order])
-        self.doc_topic_prior = self.doc_topic_prior[order]
+        self._reorder(order)
         self.topics.renumber(order)
 
     def extend_vocabulary(self, word_prior, n_words):

@@ -1,5 +1,7 @@
 """Which samplers move the topics of a count topic model, by which chains, and in steps of what size."""
 
+from functools import partial
+
 from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ._chain import TopicChain
 from ._gibbs import GibbsTopicChain
@@ -24,10 +26,13 @@ class SamplersMixin:
     def _default_sampler(self):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
-    def _chain_class(self, sampler, pair):
+    _chain, _gibbs_chain = TopicChain, GibbsTopicChain
+
+    def _chain_of(self, sampler, pair):
+        """What makes a chain of a sampler."""
         if pair[1] == "conditionals":
-            return GibbsTopicChain
-        return ParticleTopicChain if sampler._runner == "particles" else TopicChain
+            return self._gibbs_chain
+        return partial(ParticleTopicChain, self._chain) if sampler._runner == "particles" else self._chain
 
     def _flat_arguments(self, pair):
         """What `FlatTopics` is made with; None for samplers on the simplex."""

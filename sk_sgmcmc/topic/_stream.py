@@ -20,7 +20,7 @@ _START_GROWTH = 1.25
 
 
 class StreamingMixin:
-    """`partial_fit` for topic models whose chain is a `TopicChain`."""
+    """`partial_fit` for topic models whose ``_chain`` is a `TopicChain`."""
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
@@ -45,6 +45,9 @@ class StreamingMixin:
         self : object
             Fitted.
         """
+        return self._partial_fit(X)
+
+    def _partial_fit(self, X, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
         if pair[1] == "conditionals":
@@ -58,7 +61,7 @@ class StreamingMixin:
             self._refuse_other_chains(sampler, pair)
             if self.new_features == "extend":
                 self._extend_vocabulary(X)
-        corpus = self._check_X(X, reset=first)
+        corpus = self._check_X(X, reset=first, **given)
         if self.batch_size == "auto":  # minibatches that share the block without a rest
             n_batch = corpus.n_docs // max(1, round(corpus.n_docs / FRESH_BATCH))
         else:  # the last block of a stream may be shorter than a minibatch
@@ -79,10 +82,9 @@ class StreamingMixin:
         if first:
             doc_prior, word_prior = self._priors(corpus.n_words)
             chains = [
-                self._chain_class(sampler, pair)(
+                self._chain_of(sampler, pair)(
                     seed, copy(plan), self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
-                    stored=False, init=self.init, learn_doc_topic_prior=isinstance(self.doc_topic_prior, str),
-                    flat=self._flat_arguments(pair),
+                    stored=False, init=self.init, flat=self._flat_arguments(pair), **self._prior_params(),
                 )
                 for seed in self._chain_seeds()[1:]
             ]  # fmt: skip
@@ -120,10 +122,17 @@ class StreamingMixin:
 
     def _token_data(self, corpus):
         """The documents as chains are bound to them, with those that they start from."""
-        start = getattr(self, "_start_counts", None)
+        start = self._start_corpus()
         if start is not None:
-            start = TokenData(Corpus.from_counts(start), *self._token_args)
-        return TokenData(corpus, *self._token_args, self._threads_per_chain(), start)
+            start = self._tokens(start, *self._token_args)
+        return self._tokens(corpus, *self._token_args, self._threads_per_chain(), start)
+
+    _tokens = TokenData
+
+    def _start_corpus(self):
+        """The documents of a young stream; None where there are none."""
+        start = getattr(self, "_start_counts", None)
+        return None if start is None else Corpus.from_counts(start)
 
     def _refuse_other_chains(self, sampler, pair):
         """Raise where the chains at hand cannot go on with the parameters as they are now."""

@@ -38,6 +38,7 @@ class TokenData:
         self.total_samples = total_samples
         self.n_threads = n_threads
         self.start = start
+        self.group = np.zeros(self.n_docs, dtype=np.int64)  # documents of one group share their prior
 
     @property
     def n_docs(self):

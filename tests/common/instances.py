@@ -7,6 +7,7 @@ A new estimator is added here, and nowhere else, to get the checks of `tests/tes
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
@@ -14,6 +15,7 @@ from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLDA,
     BayesianLogisticRegression,
+    DMRTopicModel,
     DPCategoricalMixture,
     SphericalAdmixtureModel,
     VonMisesFisherMixture,
@@ -79,12 +81,19 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        without = ("lda-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        without = ("lda-gibbs", "dmr-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
         return hasattr(self.estimator, "partial_fit") and self.id not in without
 
 
 def _counts():
     return (make_lda(n_samples=90, n_features=40, n_components=3, document_length=25, random_state=0).counts,)
+
+
+def _described():
+    """Counts, and behind them two columns of metadata."""
+    counts = _counts()[0]
+    year, party = 1900.0 + np.arange(90) // 10, np.arange(90) % 2
+    return (sparse.hstack([counts, sparse.csr_array(np.column_stack([year, party]))], format="csr"),)
 
 
 def classes(n_classes, n_samples=150):
@@ -116,6 +125,7 @@ def _rows():
 
 DATA = {
     "counts": _counts,
+    "described": _described,
     "two classes": lambda: classes(2, 90),
     "three classes": lambda: classes(3, 90),
     "rows": _rows,
@@ -140,6 +150,17 @@ ESTIMATORS = [
     Case("lda-flat", BayesianLDA(**_SMALL, batch_size=20, sampler=SGHMC(0.2), topic_prior="normal"), sampler="sghmc"),
     Case("lda-particles", BayesianLDA(**_SMALL, sampler=PSGHMC(n_particles=2)), sampler="psghmc-det"),
     Case("lda-gibbs", BayesianLDA(**_SMALL, sampler="gibbs")),
+    Case("dmr-plain", DMRTopicModel(**_SMALL)),
+    Case("dmr", DMRTopicModel(**_SMALL, metadata_columns=2), "described"),
+    Case(
+        "dmr-fresh",
+        DMRTopicModel(
+            **_SMALL, metadata_columns=2, batch_size=20, assignments="fresh", n_sweeps=(1, 2), coef_sampler="sgnht"
+        ),
+        "described",
+    ),
+    Case("dmr-minibatch", DMRTopicModel(**_SMALL, metadata_columns=2, batch_size=20), "described"),
+    Case("dmr-gibbs", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="gibbs"), "described"),
     Case("sam", SphericalAdmixtureModel(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
     Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
     Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
@@ -175,10 +196,10 @@ ESTIMATORS = [
     Case("dp-gibbs", DPCategoricalMixture(likelihood="categorical", sampler="gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
-DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "sam", "vmf", "logistic", "gaussian", "dp"}]
+DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr", "sam", "vmf", "logistic", "gaussian", "dp"}]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
-LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA)]
-COUNTS = [case for case in DEFAULTS if case.id == "lda"]
+LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA) and case.data == "counts"]
+COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain"}]
 # Those on which scikit-learn's own checks run, whose data may be smaller than a batch. Exact references that cannot
 # stream are left out, since they refuse `partial_fit`, which the checks call wherever it exists. Models of dense rows
 # make the steps that the checks' bounds on their accuracy ask for.
@@ -187,4 +208,4 @@ CHECKED = [
     for case in ESTIMATORS
     if case.data == "counts"
     and case.id not in ("lda-gibbs", "lda-minibatch", "lda-flat", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
-] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data != "counts"]
+] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data not in ("counts", "described")]

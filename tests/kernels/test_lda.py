@@ -37,7 +37,7 @@ class Setting:
         self.rows = active[:n].copy()
         self.phi = np.empty((n, N_TOPICS), np.float32)
         self.blocks = np.empty((n, -(-N_TOPICS // lda.BLOCK) + 1), np.float32)
-        lda.topic_tables(self.theta, self.rows, self.total, self.alpha, self.phi, self.blocks)
+        lda.topic_tables(self.theta, self.rows, self.total, self.alpha[None], self.phi, self.blocks)
 
     def tokens(self, d, by_slot=True):
         """(place, row, weight) of each token of a document."""
@@ -52,14 +52,15 @@ class Setting:
     def draw(self, stored, n_burn, n_keep, docs=None, cuts=None, seed=SEED):
         docs = self.docs if docs is None else docs
         z = self.z.copy()
-        counts, doc_counts = np.zeros(self.phi.shape), np.full((len(docs), N_TOPICS), np.nan)
+        counts, doc_counts = np.zeros(self.phi.shape), np.full((1, len(docs), N_TOPICS), np.nan)
         cuts = cuts or [0, len(docs)]
         for start, stop in itertools.pairwise(cuts):
             lda.draw_assignments(
                 start, stop, docs, self.token_ptr, self.words, self.weights, self.slot, self.phi, self.blocks,
-                self.alpha, np.uint64(seed), int(stored), n_burn, n_keep, z, counts, doc_counts,
+                np.empty(0, np.int32), self.alpha[None], np.zeros(len(docs), np.int64), np.uint64(seed), int(stored),
+                n_burn, n_keep, z, counts, doc_counts,
             )  # fmt: skip
-        return z, counts, doc_counts
+        return z, counts, doc_counts[0]
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "weighted"])
@@ -182,7 +183,7 @@ def test_collapsed_sweep_equals_its_twin(setting):
         for start, stop in ((0, 4), (4, 9)):  # the cut of a sweep changes nothing
             sweep_collapsed(
                 start, stop, setting.token_ptr, setting.words, setting.weights, z, counts, mass, beta,
-                beta.sum(axis=0), setting.alpha, rng,
+                beta.sum(axis=0), setting.alpha[None], np.zeros(len(every), np.int64), rng,
             )  # fmt: skip
         naive.sweep_collapsed(every, twin, twin_counts, beta, setting.alpha, rng_twin)
         np.testing.assert_array_equal(z, twin)

@@ -138,9 +138,13 @@ def all_assignments(n_tokens, n_topics):
 
 
 def log_joint(z, words, docs, n_words, n_topics, alpha, beta):
-    """log p(z, words) of each row of ``z`` up to a constant, topics and proportions integrated out."""
+    """log p(z, words) of each row of ``z`` up to a constant, topics and proportions integrated out.
+
+    ``alpha`` is one row for all documents, or one for each.
+    """
     from scipy.special import gammaln
 
+    alpha = np.broadcast_to(alpha, (docs.max() + 1, n_topics))
     log_p = np.zeros(len(z))
     for k in range(n_topics):
         mine = z == k
@@ -148,7 +152,7 @@ def log_joint(z, words, docs, n_words, n_topics, alpha, beta):
             log_p += gammaln(beta + mine[:, words == w].sum(axis=1))
         log_p -= gammaln(n_words * beta + mine.sum(axis=1))
         for d in np.unique(docs):
-            log_p += gammaln(alpha[k] + mine[:, docs == d].sum(axis=1))
+            log_p += gammaln(alpha[d, k] + mine[:, docs == d].sum(axis=1))
     return log_p
 
 

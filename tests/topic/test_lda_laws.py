@@ -126,14 +126,14 @@ class ScaledStoredCounts(TopicChain):
 class NotSubtracted(TopicChain):
     """Mistake: the old assignments of a minibatch are not taken from the counts when the new ones are added."""
 
-    def _assign(self, docs, phi, prior_cdf):
+    def _assign(self, docs, *tables):
         old = np.zeros((self.n_words, self.n_topics))
         for d in docs:
             lo, hi = self.data.token_ptr[d : d + 2]
             count_assignments(self.data.words[lo:hi], np.empty(0), self.z[lo:hi], old)
         # The active words, in the order in which the chain has them.
         rows = np.argsort(self._slot)[np.sum(self._slot < 0) :]
-        change, doc_counts = super()._assign(docs, phi, prior_cdf)
+        change, doc_counts = super()._assign(docs, *tables)
         return change + old[rows], doc_counts
 
 

@@ -158,7 +158,7 @@ def test_samplers_that_cannot_wait_get_every_row_and_the_true_sum(parameterizati
 class AllRows(TopicChain):
     """Twin of the lazy chain: every word is brought up to date at every step, so that the sum is the true one."""
 
-    def _tables(self, cells, rows, total):
+    def _tables(self, cells, rows, total, prior):
         true = self.topics.copy()
         hyper = self._hyper()
         asleep = np.setdiff1d(np.arange(self.n_words), rows)
@@ -166,25 +166,25 @@ class AllRows(TopicChain):
         self.topics.theta[asleep] = true.theta[asleep]
         self.topics.updated_at[asleep] = self.topics.now
         self.topics._asleep = true.theta[asleep].sum(axis=0)
-        return super()._tables(cells, rows, self.topics.theta.sum(axis=0))
+        return super()._tables(cells, rows, self.topics.theta.sum(axis=0), prior)
 
 
 class StaleSum(TopicChain):
     """Broken: divides by the sum of the words as they are, those that wait out of date."""
 
-    def _tables(self, cells, rows, total):
-        return super()._tables(cells, rows, cells.sum(axis=0))
+    def _tables(self, cells, rows, total, prior):
+        return super()._tables(cells, rows, cells.sum(axis=0), prior)
 
 
 class Recording(TopicChain):
     """Keeps, at every step, the normaliser in use and the stale one over the true sum."""
 
-    def _tables(self, cells, rows, total):
+    def _tables(self, cells, rows, total, prior):
         twin = self.topics.copy()
         twin.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), np.random.default_rng(0))
         self.ratios = [*getattr(self, "ratios", []), (total / twin.theta.sum(axis=0)).mean()]
         self.stale = [*getattr(self, "stale", []), (cells.sum(axis=0) / twin.theta.sum(axis=0)).mean()]
-        return super()._tables(cells, rows, total)
+        return super()._tables(cells, rows, total, prior)
 
 
 @pytest.fixture(scope="module")

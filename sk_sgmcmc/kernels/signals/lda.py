@@ -11,7 +11,7 @@ documents nor the number of threads changes a draw.
 import numpy as np
 from numba import types
 
-from .._jit import F1_IN, F2, F2_IN, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+from .._jit import F1_IN, F2, F2_IN, F3, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -67,14 +67,29 @@ def clear_active(rows, slot):
     return OK
 
 
-@kernel(I8(F2_IN, I1_IN, F1_IN, F1_IN, F4_2, F4_2))
+@helper(inline=True)
+def _prior_sums(prior, phi_row, blocks):
+    """Sums of prior times phi over `BLOCK` topics at a time, and last the sum of all; rounded as the caller asks."""
+    n_topics = prior.shape[0]
+    n_blocks = blocks.shape[0] - 1
+    whole = 0.0
+    for block in range(n_blocks):
+        part = 0.0
+        for k in range(block * BLOCK, min(block * BLOCK + BLOCK, n_topics)):
+            part += prior[k] * phi_row[k]
+        blocks[block] = part
+        whole += part
+    blocks[n_blocks] = whole
+
+
+@kernel(I8(F2_IN, I1_IN, F1_IN, F2_IN, F4_2, F4_2))
 def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
-    """Tables of the active words: ``phi`` = theta[rows] / total, and sums of doc_topic_prior times it.
+    """Tables of the active words: ``phi`` = theta[rows] / total, and sums of the documents' prior times it.
 
     ``prior_blocks`` (n_active, n_blocks + 1) holds the sums over `BLOCK` topics at a time, and last the sum of all.
+    Where ``doc_topic_prior`` (n_groups, n_topics) has several rows these are left to `draw_assignments`.
     """
     n_topics = theta.shape[1]
-    n_blocks = prior_blocks.shape[1] - 1
     inverse = np.empty(n_topics)
     for k in range(n_topics):
         inverse[k] = 1.0 / total[k]
@@ -82,14 +97,8 @@ def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
         r = rows[i]
         for k in range(n_topics):
             phi[i, k] = theta[r, k] * inverse[k] + 1e-30
-        whole = 0.0
-        for block in range(n_blocks):
-            part = 0.0
-            for k in range(block * BLOCK, min(block * BLOCK + BLOCK, n_topics)):
-                part += doc_topic_prior[k] * phi[i, k]
-            prior_blocks[i, block] = part
-            whole += part
-        prior_blocks[i, n_blocks] = whole
+        if doc_topic_prior.shape[0] == 1:
+            _prior_sums(doc_topic_prior[0], phi[i], prior_blocks[i])
     return OK
 
 
@@ -112,7 +121,8 @@ def _from_prior(target, phi_row, blocks, doc_topic_prior):
 
 
 @kernel(
-    I8(I8, I8, I1_IN, I1_IN, I4_IN, F1_IN, I4_IN, F4_2_IN, F4_2_IN, F1_IN, U8, I8, I8, I8, Z, F2, F2), fast_sums=True
+    I8(I8, I8, I1_IN, I1_IN, I4_IN, F1_IN, I4_IN, F4_2_IN, F4_2, I4, F2_IN, I1_IN, U8, I8, I8, I8, Z, F2, F3),
+    fast_sums=True,
 )
 def draw_assignments(
     start,
@@ -124,7 +134,9 @@ def draw_assignments(
     slot,
     phi,
     prior_blocks,
+    made_for,
     doc_topic_prior,
+    group,
     seed,
     stored,
     n_burn,
@@ -136,11 +148,18 @@ def draw_assignments(
     """Gibbs sweeps over documents docs[start:stop] given the topics.
 
     The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw: the first part is a sum over the
-    document's few topics, the second one over blocks of topics made once for each distinct word. The cost of a token
-    follows the topics in its document, not the number of topics.
+    document's few topics, the second one over blocks of topics made once for each distinct word and group of documents.
+    The cost of a token follows the topics in its document, not the number of topics.
 
     Parameters
     ----------
+    prior_blocks, made_for : (n_active, n_blocks + 1), (n_active,) or (0,)
+        Where the prior has one row: as `topic_tables` left them, ``made_for`` empty. Else the room to make them as
+        they are needed, and the group for which a row of it was made, -1 for none; no two threads may share it.
+        Documents of one group should stand side by side.
+    doc_topic_prior : (n_groups, n_topics)
+    group : (n_batch,)
+        Row of the prior for each document of the minibatch.
     stored : int
         1 if ``z`` holds the assignments of all tokens of the corpus: they are the start, are replaced by the last
         sweep's, and ``counts`` is changed by new less old. 0 if assignments are drawn afresh into ``z`` as scratch,
@@ -149,9 +168,9 @@ def draw_assignments(
         Sweeps thrown away, and sweeps counted; stored assignments count the last sweep only.
     counts : ndarray of shape (n_active, n_topics)
         Changed in place.
-    doc_counts : ndarray of shape (n_batch, n_topics)
-        Set to the documents' counts after the last sweep: one draw, since a mean of draws is spread over more topics
-        than any of them.
+    doc_counts : ndarray of shape (n_draws, n_batch, n_topics)
+        Set to the documents' counts after each of the last ``n_draws`` sweeps: draws, since a mean of them is spread
+        over more topics than any.
     """
     n_topics = phi.shape[1]
     n_blocks = prior_blocks.shape[1] - 1
@@ -160,13 +179,16 @@ def draw_assignments(
     place = np.full(n_topics, -1, np.int32)  # where a topic stands among them, -1 if it does not
     weighted = weights.shape[0] > 0
     sweeps = n_burn + n_keep
+    n_draws = doc_counts.shape[0]
+    grouped = made_for.shape[0] > 0
     for b in range(start, stop):
         d = docs[b]
         lo = token_ptr[d]
         hi = token_ptr[d + 1]
+        g = np.int32(group[b])
+        prior = doc_topic_prior[g]
         n = 0
-        for k in range(n_topics):
-            doc_counts[b, k] = 0.0
+        doc_counts[:, b] = 0.0
         counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
         if stored:
             for i in range(lo, hi):
@@ -184,6 +206,9 @@ def draw_assignments(
             for i in range(lo, hi):
                 r = slot[words[i]]
                 weight = weights[i] if weighted else 1.0
+                if grouped and made_for[r] != g:
+                    made_for[r] = g
+                    _prior_sums(prior, phi[r], prior_blocks[r])
                 mass = 0.0
                 for j in range(n):
                     mass += mass_of[j] * phi[r, topic[j]]
@@ -213,7 +238,7 @@ def draw_assignments(
                             new = np.intp(topic[j])
                             break
                 if new < 0:
-                    new = _from_prior(target, phi[r], prior_blocks[r], doc_topic_prior)
+                    new = _from_prior(target, phi[r], prior_blocks[r], prior)
                 if not stored and sweep >= n_burn:
                     counts[r, new] += weight
                 if drawn:
@@ -238,8 +263,10 @@ def draw_assignments(
                     n += 1
                 else:
                     mass_of[j] += weight
+            if sweep >= sweeps - n_draws:
+                for j in range(n):
+                    doc_counts[sweep - sweeps + n_draws, b, topic[j]] = mass_of[j]
         for j in range(n):
-            doc_counts[b, topic[j]] = mass_of[j]
             place[topic[j]] = -1
     return OK
 

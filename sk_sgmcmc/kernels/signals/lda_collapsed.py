@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from .._jit import F1, F1_IN, F2, F8, I1_IN, I8, OK, RNG, kernel, read_only
+from .._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, OK, RNG, kernel, read_only
 from .lda import I4_IN, Z
 
 
-@kernel(I8(I8, I8, I1_IN, I4_IN, F1_IN, Z, F2, F1, read_only(F8, 2, "A"), F1_IN, F1_IN, RNG), fast_sums=True)
+@kernel(I8(I8, I8, I1_IN, I4_IN, F1_IN, Z, F2, F1, read_only(F8, 2, "A"), F1_IN, F2_IN, I1_IN, RNG), fast_sums=True)
 def sweep_collapsed(
-    start, stop, token_ptr, words, weights, z, counts, topic_mass, word_prior, prior_mass, doc_prior, rng
+    start, stop, token_ptr, words, weights, z, counts, topic_mass, word_prior, prior_mass, doc_prior, group, rng
 ):
     """One sweep over documents start:stop, counts changed after every token.
 
@@ -19,6 +19,7 @@ def sweep_collapsed(
     counts : (n_words, n_topics), n_wk of all tokens
     topic_mass : (n_topics,), n_k
     word_prior, prior_mass : (n_words, n_topics) and its column sums
+    doc_prior, group : (n_groups, n_topics), and its row for each document, (n_docs,)
     """
     n_topics = counts.shape[1]
     n_doc = np.empty(n_topics)
@@ -29,6 +30,7 @@ def sweep_collapsed(
         inverse[k] = 1.0 / (topic_mass[k] + prior_mass[k])
     for d in range(start, stop):
         n_doc[:] = 0.0
+        prior = doc_prior[group[d]]
         for i in range(token_ptr[d], token_ptr[d + 1]):
             n_doc[z[i]] += weights[i] if weighted else 1.0
         for i in range(token_ptr[d], token_ptr[d + 1]):
@@ -41,7 +43,7 @@ def sweep_collapsed(
             inverse[k] = 1.0 / (topic_mass[k] + prior_mass[k])
             total = 0.0
             for j in range(n_topics):
-                running[j] = (n_doc[j] + doc_prior[j]) * (counts[w, j] + word_prior[w, j]) * inverse[j]
+                running[j] = (n_doc[j] + prior[j]) * (counts[w, j] + word_prior[w, j]) * inverse[j]
             for j in range(n_topics):
                 total += running[j]
                 running[j] = total

@@ -6,7 +6,7 @@ The general way, for weights and any prior, is in ``lda_collapsed``.
 import numpy as np
 from numba import types
 
-from .._jit import F1_IN, F8, I1, I1_IN, I8, OK, RNG, kernel, writable
+from .._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, kernel, writable
 from .lda import I4_IN, Z
 
 BLOCK = 16  # topics whose weights are kept summed for each word
@@ -15,8 +15,8 @@ F4_1 = writable(types.float32, 1)
 F4_2 = writable(types.float32, 2)
 
 
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F1_IN, F8, F4_1, I1, I1, F4_2, RNG), fast_sums=True)
-def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, beta, inv, clock, stamp, tails, rng):
+@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, F4_1, I1, I1, F4_2, RNG), fast_sums=True)
+def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, inv, clock, stamp, tails, rng):
     """Redraw the topic of every token of documents start:stop given all others.
 
     p(k) is (n_dk + alpha_k)(n_wk + beta) / (n_k + V beta). The part with n_dk is summed over the document's few topics.
@@ -30,10 +30,12 @@ def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, beta, i
     Parameters
     ----------
     nwk, nk : (n_words, n_topics) int32 and (n_topics,), the counts of all tokens, changed in place
+    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,); documents of one group should stand
+        side by side, since the sums for a word are made anew when another group comes
     inv : (n_topics,) float32, 1 / (n_k + V beta) when last frozen
     clock : (4,) number of the freeze, tokens since, tokens for which it holds, and whether ``inv`` is then taken
         anew (1) or stays (0) and only the sums are made again; ``clock[1] = clock[2]`` asks for that at once
-    stamp : (n_words,) the freeze for which a row of ``tails`` was made
+    stamp : (n_words,) the freeze and group for which a row of ``tails`` was made
     tails : (n_words, n_blocks + 1) float32, the alpha part of each word by blocks, and its sum
     """
     K = nk.size
@@ -48,20 +50,23 @@ def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, beta, i
     pos = np.full(K, -1, np.int32)
     ai = np.empty(nb * BLOCK, np.float32)
     ai[:] = 0
-    for k in range(K):
-        ai[k] = alpha[k] * inv[k]
+    g = -1
     for d in range(start, stop):
         lo = token_ptr[d]
         hi = token_ptr[d + 1]
         if clock[1] >= clock[2]:
             clock[0] += 1
             clock[1] = 0
-            for k in range(K):
-                if clock[3] != 0:
+            g = -1
+            if clock[3] != 0:
+                for k in range(K):
                     inv[k] = 1.0 / (nk[k] + vb)
-                ai[k] = alpha[k] * inv[k]
+        if group[d] != g:
+            g = group[d]
+            for k in range(K):
+                ai[k] = alpha[g, k] * inv[k]
         clock[1] += hi - lo
-        version = clock[0]
+        version = clock[0] * alpha.shape[0] + g
         n = 0
         for i in range(lo, hi):
             k = z[i]

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ..dense_chain import DenseData
+from .dense_chain import DenseData
 
 
 def moments(X, weight):
@@ -46,6 +46,16 @@ class DenseRows:
         """Z^T diag(c) Z."""
         return (self.Z.T * c) @ self.Z
 
+    def squares(self, C):
+        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        return C.T @ self.Z**2
+
+    def take(self, index):
+        """Some of the rows."""
+        twin = object.__new__(DenseRows)
+        twin.Z, twin.width = self.Z[index], self.width
+        return twin
+
 
 class SparseRows:
     """The same of sparse rows, whose standardised columns are never made."""
@@ -79,6 +89,16 @@ class SparseRows:
             return G
         last = (column - total * self.shift) / self.scale
         return np.block([[G, last[:, None]], [last[None], np.array([[total]])]])
+
+    def squares(self, C):
+        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        square, first, total = self.second_moments(C)
+        out = ((square.T - 2.0 * self.shift * first.T) + np.outer(total, self.shift**2)) / self.scale**2
+        return np.column_stack([out, total]) if self.intercept else out
+
+    def take(self, index):
+        """Some of the rows."""
+        return SparseRows(self.X[index], self.shift, self.scale, self.intercept)
 
     def second_moments(self, C):
         """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""

@@ -1,0 +1,165 @@
+"""What a fitted Dirichlet-multinomial regression says: coefficients, prevalence of topics, differences of groups."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..utils import as_table
+from ._base import scored_draws
+from ._coefficients import _HIGHEST, _LOWEST
+
+
+def doc_priors(encoded, coef):
+    """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` with the intercept first."""
+    eta = encoded @ np.ascontiguousarray(coef[:, 1:].T) + coef[:, 0]
+    return np.exp(np.clip(eta, _LOWEST, _HIGHEST))
+
+
+def _tails(interval):
+    if not 0 < interval < 1:
+        raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+    return [(1 - interval) / 2, (1 + interval) / 2]
+
+
+class PrevalenceMixin:
+    """Tables and predictions from kept draws of the coefficients."""
+
+    def coef_table(self, interval=0.9):
+        """Coefficients with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean``, ``low``,
+            ``high``, and ``positive``, the probability that it is above 0.
+        """
+        check_is_fitted(self)
+        draws = self._flat("coef")
+        low, high = np.quantile(draws, _tails(interval), axis=0)
+        n_topics, width = self.coef_.shape
+        terms = np.array(["intercept", *self.metadata_names_], dtype=object)
+        return as_table(
+            {
+                "topic": np.repeat(np.arange(n_topics), width),
+                "term": np.tile(terms, n_topics),
+                "mean": self.coef_.ravel(),
+                "low": low.ravel(),
+                "high": high.ravel(),
+                "positive": (draws > 0).mean(axis=0).ravel(),
+            }
+        )
+
+    def predict_prevalence(self, metadata, interval=None):
+        r"""Expected topic proportions of documents with given metadata, before a word of them is read.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row for each answer.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9.
+
+        Returns
+        -------
+        prevalence : ndarray of shape (n_rows, n_components)
+            Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
+            low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
+        """
+        check_is_fitted(self)
+        draws = self._prevalence_draws(metadata)
+        mean = draws.mean(axis=0)
+        mean /= mean.sum(axis=1, keepdims=True)
+        if interval is None:
+            return mean
+        return mean, *np.quantile(draws, _tails(interval), axis=0)
+
+    def doc_topic_priors(self, metadata):
+        r"""Dirichlet parameters of documents with given metadata, under each draw.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row for each document.
+
+        Returns
+        -------
+        priors : ndarray of shape (n_draws, n_rows, n_components)
+            :math:`\exp(x_d^\top \lambda_k)`, draws of all chains one after the other; what
+            `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
+        """
+        check_is_fitted(self)
+        if metadata is None or not self._encoder.levels:
+            raise ValueError(
+                "Priors by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+            )
+        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+
+    def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
+        """How much more prevalent topics are in one group of documents than in another.
+
+        Parameters
+        ----------
+        metadata_a, metadata_b : as for `fit`
+            Rows of the two groups, over which prevalence is averaged.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a topic: ``topic``, ``difference`` (posterior mean of a less b), ``low``, ``high``, and
+            ``positive``, the probability that it is above 0.
+        """
+        check_is_fitted(self)
+        a, b = (self._prevalence_draws(metadata).mean(axis=1) for metadata in (metadata_a, metadata_b))
+        difference = a - b
+        low, high = np.quantile(difference, _tails(interval), axis=0)
+        return as_table(
+            {
+                "topic": np.arange(difference.shape[1]),
+                "difference": difference.mean(axis=0),
+                "low": low,
+                "high": high,
+                "positive": (difference > 0).mean(axis=0),
+            }
+        )
+
+    def _prevalence_draws(self, metadata):
+        """Prevalence under each draw, (n_draws, n_rows, n_components)."""
+        draws = self.doc_topic_priors(metadata)
+        return draws / draws.sum(axis=2, keepdims=True)
+
+    # -- what the base class asks for ------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        self._collect(chains)
+        self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
+        self.coef_ = coef.mean(axis=(0, 1))
+        data = chains[0].data
+        coef = self._flat("coef")
+        priors = np.mean([doc_priors(data.given, coef[s]) for s in scored_draws(len(coef))], axis=0)
+        self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs
+
+    def _doc_prior(self, corpus, draws=None):
+        if corpus.described is None:
+            return self.doc_topic_prior_
+        coef = self._flat("coef")
+        if draws is not None:
+            return lambda s: doc_priors(corpus.described, coef[draws[s]])
+        return np.mean([doc_priors(corpus.described, coef[s]) for s in scored_draws(len(coef))], axis=0)
+
+    def _present_doc_prior(self, chain, corpus):
+        described = chain.data.given if corpus.described is None else corpus.described
+        priors = doc_priors(described, self._encoder.as_given(chain.coefficients.value))
+        return np.bincount(chain.data.group) @ priors / chain.data.n_docs if corpus.described is None else priors
+
+    def _word_names(self, n_features):
+        names = super()._word_names(n_features)
+        if self._metadata_in_X is None:
+            return names
+        return np.delete(names, self._metadata_in_X) if hasattr(self, "feature_names_in_") else names

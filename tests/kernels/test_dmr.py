@@ -1,0 +1,164 @@
+"""Kernels of Dirichlet-multinomial regression, and those of LDA where documents have priors of their own."""
+
+import numpy as np
+import pytest
+from scipy.special import digamma
+
+from sk_sgmcmc.kernels.signals import lda
+from sk_sgmcmc.kernels.signals.dmr import count_pairs, dirichlet_information, dirichlet_multinomial
+from sk_sgmcmc.kernels.signals.lda_collapsed import sweep_collapsed
+from tests.kernels.test_lda import N_TOPICS, N_WORDS, SEED, Setting
+from tests.naive import dmr as naive_dmr
+from tests.naive import lda as naive
+
+# Tiny, ordinary and large parameters; counts on both sides of the change from sums to digamma functions.
+ALPHA = np.array([[1e-9, 0.1, 3.0], [2.0, 1e-5, 500.0]])
+COUNTS = np.array([[3.0, 0.0, 1.0], [0.0, 19.0, 25.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 0.0, 40.0]])
+GROUP = np.array([0, 0, 1, 1, 1])
+
+
+def pairs(counts):
+    doc, topic = np.nonzero(counts)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=len(counts)))])
+    return ptr, topic.astype(np.uint16), counts[doc, topic]
+
+
+def of_groups(values):
+    return np.stack([values[g == GROUP].sum(axis=0) for g in (0, 1)])
+
+
+def test_likelihood_and_its_derivative_equal_their_twin():
+    residual = np.empty((2, 3))
+    value = dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, True, residual)
+    assert value == pytest.approx(naive_dmr.log_likelihood(COUNTS, ALPHA[GROUP]), rel=1e-12)
+    np.testing.assert_allclose(residual, of_groups(naive_dmr.gradient(COUNTS, ALPHA[GROUP])), rtol=1e-9)
+    assert dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual) == 0.0
+
+
+def test_derivative_equals_finite_differences():
+    residual, nowhere = np.empty((2, 3)), np.empty((2, 3))
+    dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual)
+    h = 1e-5
+    for g in range(2):
+        for k in range(3):
+            ends = []
+            for sign in (1.0, -1.0):
+                alpha = ALPHA.copy()
+                alpha[g, k] *= np.exp(sign * h)
+                ends.append(dirichlet_multinomial(*pairs(COUNTS), GROUP, alpha, True, nowhere))
+            assert residual[g, k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5, abs=1e-5)
+
+
+def test_small_parameters_keep_their_digits():
+    # One token in a topic of parameter a: a [psi(a + 1) - psi(a)] is 1, whatever a; a difference of digammas loses it.
+    alpha, residual = np.array([[1e-12, 1e-12]]), np.empty((1, 2))
+    dirichlet_multinomial(*pairs(np.array([[1.0, 0.0]])), np.array([0]), alpha, False, residual)
+    np.testing.assert_allclose(residual, [[0.5, -0.5]], rtol=1e-12)
+
+
+def parts(counts, group, alpha):
+    own, common, tables = np.empty_like(alpha), np.empty(len(alpha)), np.empty_like(alpha)
+    dirichlet_information(*pairs(counts), group, alpha, own, common, tables)
+    return own, common, tables
+
+
+def test_information_gives_the_second_derivatives():
+    # Own and common parts, less the first derivative, are minus the Hessian exactly.
+    own, common, tables = parts(COUNTS, GROUP, ALPHA)
+    residual, h = np.empty((2, 3)), 1e-4
+    dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual)
+    for k in range(3):
+        ends = []
+        for sign in (1.0, -1.0):
+            alpha, end = ALPHA.copy(), np.empty((2, 3))
+            alpha[:, k] *= np.exp(sign * h)
+            dirichlet_multinomial(*pairs(COUNTS), GROUP, alpha, False, end)
+            ends.append(end)
+        expected = -common[:, None] * ALPHA * ALPHA[:, [k]]
+        expected[:, k] += own[:, k] - residual[:, k]
+        np.testing.assert_allclose((ends[1] - ends[0]) / (2 * h), expected, rtol=1e-4, atol=1e-5)
+    whole = ALPHA[GROUP].sum(axis=1)
+    rise = digamma(whole + COUNTS.sum(axis=1)) - digamma(whole)
+    np.testing.assert_allclose(tables, of_groups(ALPHA[GROUP] * rise[:, None]), rtol=1e-9)
+    whole_counts = np.floor(COUNTS)
+    own, _, tables = parts(whole_counts, GROUP, ALPHA)
+    dirichlet_multinomial(*pairs(whole_counts), GROUP, ALPHA, False, residual)
+    assert np.all(own - residual <= tables + 1e-9)
+
+
+def test_the_expected_second_derivatives_are_those_of_the_information(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    alpha = np.array([[0.3, 2.0, 5.0]])
+    counts = np.array([rng.multinomial(15, p) for p in rng.dirichlet(alpha[0], 20_000)]).astype(float)
+    residual = np.empty((1, 3))
+    dirichlet_multinomial(*pairs(counts), np.zeros(len(counts), np.int64), alpha, False, residual)
+    own, common, _ = parts(counts, np.zeros(len(counts), np.int64), alpha)
+    information = np.diag(own[0]) - common[0] * np.outer(alpha, alpha)
+    # The score has mean 0 and the information as its covariance.
+    assert residual[0] @ np.linalg.solve(information, residual[0]) < 40
+    assert np.linalg.eigvalsh(information)[0] > 0
+
+
+def test_pairs_are_the_documents_topics():
+    setting = Setting(weighted=True)
+    ptr = np.empty(10, dtype=np.int64)
+    arguments = setting.token_ptr, setting.weights, setting.z, N_TOPICS, ptr
+    n = count_pairs(*arguments, np.empty(0, np.uint16), np.empty(0))
+    topic, count = np.empty(n, np.uint16), np.empty(n)
+    assert count_pairs(*arguments, topic, count) == n == ptr[-1]
+    for d in range(9):
+        expected, found = np.zeros(N_TOPICS), np.zeros(N_TOPICS)
+        for i, _, weight in setting.tokens(d):
+            expected[setting.z[i]] += weight
+        found[topic[ptr[d] : ptr[d + 1]]] = count[ptr[d] : ptr[d + 1]]
+        np.testing.assert_array_equal(found, expected)
+
+
+PRIORS = np.random.default_rng(1).gamma(0.5, 0.5, (3, N_TOPICS)) + 0.01
+GROUPS = np.array([2, 0, 0, 1, 0, 2, 0, 1, 2])  # of all documents
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("stored", [True, False])
+def test_assignments_under_priors_of_groups_equal_their_twin(weighted, stored):
+    setting = Setting(weighted)
+    docs = np.array([8, 0, 1, 5, 3, 7])
+    z, counts, doc_counts = setting.z.copy(), np.zeros(setting.phi.shape), np.full((2, 6, N_TOPICS), np.nan)
+    lda.draw_assignments(
+        0, 6, docs, setting.token_ptr, setting.words, setting.weights, setting.slot, setting.phi,
+        np.empty_like(setting.blocks), np.full(len(setting.phi), -1, np.int32), PRIORS, GROUPS[docs], np.uint64(SEED),
+        int(stored), 1, 2, z, counts, doc_counts,
+    )  # fmt: skip
+    twin = setting.z.astype(int) if stored else np.full(setting.words.size, -1)
+    summed, draws = np.zeros(setting.phi.shape), np.empty((2, 6, N_TOPICS))
+    for b, d in enumerate(docs):
+        alpha = PRIORS[GROUPS[d]]
+        _, blocks = naive.topic_tables(setting.theta[setting.rows], setting.total, alpha)
+        doc = [(d, setting.tokens(d))]
+        arguments = (doc, setting.phi, blocks, alpha, SEED)
+        draws[0, b] = naive.draw_assignments(*arguments, twin.copy(), 1, 1, fresh=not stored)[1][0]
+        change, of_doc = naive.draw_assignments(*arguments, twin, 1, 2, fresh=not stored)
+        summed, draws[1, b] = summed + change, of_doc[0]
+    if stored:
+        np.testing.assert_array_equal(z, twin)
+    np.testing.assert_array_equal(counts, summed)
+    np.testing.assert_array_equal(doc_counts, draws)
+
+
+def test_collapsed_sweeps_under_priors_of_groups_equal_their_twin():
+    setting = Setting(weighted=True)
+    z, twin = setting.z.copy(), setting.z.astype(int)
+    beta = np.random.default_rng(0).random((N_WORDS, N_TOPICS)) + 0.01
+    counts, twin_counts = np.zeros((N_WORDS, N_TOPICS)), np.zeros((N_WORDS, N_TOPICS))
+    for c in (counts, twin_counts):
+        lda.count_assignments(setting.words, setting.weights, z, c)
+    rng, rng_twin = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(3):
+        sweep_collapsed(
+            0, 9, setting.token_ptr, setting.words, setting.weights, z, counts, counts.sum(axis=0), beta,
+            beta.sum(axis=0), PRIORS, GROUPS, rng,
+        )  # fmt: skip
+        for d in range(9):
+            doc = [(d, setting.tokens(d, by_slot=False))]
+            naive.sweep_collapsed(doc, twin, twin_counts, beta, PRIORS[GROUPS[d]], rng_twin)
+        np.testing.assert_array_equal(z, twin)

@@ -1,0 +1,406 @@
+"""DMRTopicModel: metadata in every form, routing, bad metadata, answers, streams."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from sk_sgmcmc import DMRTopicModel
+from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.samplers import SGHMC
+from sk_sgmcmc.topic._metadata import MetadataEncoder
+from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
+from tests.conftest import importorskip
+
+DATA = make_dmr(120, 30, 3, 2, 25, random_state=0)
+X = DATA.counts
+YEAR = 1900.0 + 30 * DATA.metadata[:, 0]
+PARTY = np.where(DATA.metadata[:, 1] > 0, "whig", "tory")
+TABLE = {"year": YEAR, "party": PARTY}
+SMALL = {"n_components": 3, "n_iter": 16, "random_state": 0}
+
+
+def fitted(metadata=None, **params):
+    return DMRTopicModel(**{**SMALL, **params}).fit(X, metadata=TABLE if metadata is None else metadata)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+# ------------------------------------------------------------------------------------------------ forms of metadata
+
+
+def object_rows():
+    return [[float(year), party] for year, party in zip(YEAR, PARTY, strict=True)]
+
+
+def test_names_and_shapes(model):
+    assert model.metadata_names_ == ["year", "party=tory", "party=whig"]
+    assert model.coef_.shape == (3, 4) and model.samples_["coef"].shape == (1, 8, 3, 4)
+    np.testing.assert_allclose(model.coef_, model.samples_["coef"].mean(axis=(0, 1)))
+    assert model.doc_topic_prior_.shape == (3,)
+    assert list(model.get_feature_names_out()) == [f"dmrtopicmodel{k}" for k in range(3)]
+
+
+def test_the_form_of_metadata_changes_no_draw(model):
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame(TABLE)
+    for metadata in (
+        frame, frame.astype({"party": "category"}), frame.astype({"year": "Float64"}), object_rows(),
+        np.array(object_rows(), dtype=object),
+    ):  # fmt: skip
+        assert_same_draws(model, fitted(metadata))
+    numbers = np.column_stack([YEAR, PARTY == "whig"]).astype(float)
+    as_numbers = fitted(numbers)
+    frame = pandas.DataFrame({"year": YEAR, "whig": PARTY == "whig"})
+    forms = [numbers.tolist(), np.asfortranarray(numbers), sparse.csc_matrix(numbers), sparse.coo_array(numbers), frame]
+    for metadata in forms:
+        again = fitted(metadata)
+        for name, value in as_numbers.samples_.items():
+            np.testing.assert_allclose(again.samples_[name], value, rtol=1e-4, atol=1e-6)
+    assert_same_draws(fitted(YEAR), fitted(YEAR[:, None]))
+    assert_same_draws(fitted(PARTY), fitted(pandas.Series(PARTY, name="x0")))
+
+
+def test_coefficients_belong_to_the_metadata_as_given():
+    # Another unit and origin of the year: the same draws of topics, coefficients converted.
+    one, other = fitted(YEAR), fitted(10.0 * (YEAR - 1900.0))
+    np.testing.assert_allclose(one.components_, other.components_, rtol=1e-4)
+    np.testing.assert_allclose(one.coef_[:, 1], 10.0 * other.coef_[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(one.coef_[:, 0] + 1900.0 * one.coef_[:, 1], other.coef_[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(one.predict_prevalence([[1950.0]]), other.predict_prevalence([[500.0]]), rtol=1e-6)
+
+
+def test_order_of_documents_and_of_named_columns_does_not_count(model):
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame({"unused": 0, "party": PARTY, "year": YEAR})
+    order = np.random.default_rng(0).permutation(120)
+    np.testing.assert_array_equal(model.transform(X, metadata=frame), model.transform(X, metadata=TABLE))
+    np.testing.assert_array_equal(
+        model.transform(X[order], metadata=frame.iloc[order]), model.transform(X, metadata=TABLE)[order]
+    )
+    assert model.score(X[order], metadata=frame.iloc[order]) == pytest.approx(model.score(X, metadata=TABLE), abs=1e-12)
+
+
+def test_columns_of_X_are_the_same_as_metadata_beside_it(model):
+    pandas = importorskip("pandas")
+    words = [f"w{j}" for j in range(30)]
+    frame = pandas.DataFrame(X.toarray(), columns=words).assign(year=YEAR, party=PARTY)
+    for columns in (2, ["year", "party"], [30, 31], lambda X: ["year", "party"]):
+        inside = DMRTopicModel(**SMALL, metadata_columns=columns).fit(frame)
+        assert_same_draws(model, inside)
+        assert inside.n_features_in_ == 32 and inside.score(frame) == model.score(X, metadata=TABLE)
+        assert set(inside.top_words(3)["word"]) <= set(words)
+        np.testing.assert_array_equal(inside.transform(frame[words], metadata=frame[["year", "party"]]),
+                                      inside.transform(frame))  # fmt: skip
+    first = DMRTopicModel(**SMALL, metadata_columns="year").fit(frame[["year", *words]])
+    assert first.metadata_names_ == ["year"] and first.components_.shape == (3, 30)
+    stacked = sparse.hstack([X, sparse.csr_array(YEAR[:, None])], format="csc")
+    stacked = DMRTopicModel(**SMALL, metadata_columns=1).fit(stacked)
+    np.testing.assert_allclose(stacked.samples_["coef"], fitted(YEAR).samples_["coef"], rtol=1e-6)
+    # Where metadata are passed, X is all counts.
+    assert_same_draws(model, DMRTopicModel(**SMALL, metadata_columns=2).fit(X, metadata=TABLE))
+
+
+def test_without_metadata_it_is_a_topic_model_with_a_learnt_prior():
+    plain = DMRTopicModel(**SMALL).fit(X)
+    assert plain.coef_.shape == (3, 1)
+    np.testing.assert_allclose(np.exp(plain.coef_[:, 0]), plain.doc_topic_prior_, rtol=0.1)
+    with pytest.raises(ValueError, match="fitted without metadata"):
+        plain.transform(X, metadata=TABLE)
+    with pytest.raises(ValueError, match="need metadata"):
+        plain.predict_prevalence(TABLE)
+
+
+# ------------------------------------------------------------------------------------------------- bad metadata
+
+
+def test_unknown_levels_and_missing_values_have_no_effect_and_warn(model):
+    with pytest.warns(UserWarning, match="unknown levels in 'party': 'green'.*prior mean") as caught:
+        answer = model.predict_prevalence({"year": [1900.0], "party": ["green"]})
+    assert "sk_sgmcmc" not in caught[0].filename.split("/")[-2]
+    alpha = np.exp(model.samples_["coef"][0] @ [1.0, 1900.0, 0.0, 0.0])
+    np.testing.assert_allclose(answer[0], (alpha / alpha.sum(axis=1, keepdims=True)).mean(axis=0), rtol=1e-6)
+    with pytest.warns(UserWarning, match="1 missing values in 'year'; 1 missing values in 'party'"):
+        missing = model.predict_prevalence([[np.nan, None]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet = fitted(handle_unknown="ignore").predict_prevalence([[YEAR.mean(), "green"]])
+    np.testing.assert_allclose(missing, quiet, rtol=1e-6)
+    strict = fitted(handle_unknown="error")
+    before = pickle.dumps(strict)
+    for metadata in ({"year": YEAR, "party": np.full(120, "green")}, {"year": YEAR * np.nan, "party": PARTY}):
+        for method in ("fit", "partial_fit", "transform", "score", "perplexity"):
+            if method == "fit" and metadata["party"][0] == "green":
+                continue
+            with pytest.raises(ValueError, match=r"unknown levels|missing values"):
+                getattr(strict, method)(X, metadata=metadata)
+    assert pickle.dumps(strict) == before
+
+
+BAD = [
+    ({"year": YEAR[:5], "party": PARTY[:5]}, "5 rows and X has 120"),
+    ({"year": YEAR, "party": PARTY[:5]}, "different lengths"),
+    ({"year": np.full(120, np.inf), "party": PARTY}, "infinity"),
+    (np.zeros((120, 0)), "at least one column"),
+    (np.zeros((2, 3, 4)), "shape"),
+    (sparse.csr_array(np.full((120, 1), np.nan)), "finite"),
+    ({"year": np.full(120, np.datetime64("2000")), "party": PARTY}, "datetime64.*number"),
+    ({}, "no columns"),
+]
+
+
+@pytest.mark.parametrize("metadata, message", BAD)
+def test_bad_metadata_are_refused_and_nothing_is_changed(metadata, message):
+    model = fitted()
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, metadata=metadata)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "metadata, message",
+    [
+        (YEAR, "1 columns, but the model was fitted with 2"),
+        ({"year": YEAR}, r"lacks the columns \['party'\]"),
+        ({"year": PARTY, "party": PARTY}, "fitted as numbers"),
+    ],
+)
+def test_other_columns_than_those_fitted_are_refused(model, metadata, message):
+    for method in (model.transform, model.score, model.perplexity, model.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            method(X, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"metadata_columns": 30}, "at least one for counts"),
+        ({"metadata_columns": ["year"]}, "no column 'year'"),
+        ({"metadata_columns": [0, 0]}, "none twice"),
+        ({"metadata_columns": 0}, "metadata_columns"),
+        ({"metadata_columns": 1, "new_features": "extend"}, "metadata apart from X"),
+        ({"coef_sampler": "scir"}, "sgld"),
+        ({"coef_sampler": "hmc"}, "no log density"),
+        ({"metadata_prior_scale": 0.0}, "metadata_prior_scale"),
+        ({"handle_unknown": "guess"}, "handle_unknown"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        DMRTopicModel(**SMALL, **params).fit(X)
+
+
+def test_too_large_steps_of_the_coefficients_say_what_to_try():
+    with pytest.raises(FloatingPointError, match=r"coef_sampler=SGHMC.*try step_size"):
+        fitted(coef_sampler=SGHMC(1e200), n_iter=60)
+
+
+def test_many_levels_are_kept_sparse_and_encode_the_same():
+    rng = np.random.default_rng(0)
+    many = {"address": rng.integers(0, 80, 200).astype(str), "year": rng.normal(size=200)}
+    encoder = MetadataEncoder().fit(many)
+    encoded = encoder.encode(many, 200, "error")
+    assert sparse.issparse(encoded)
+    levels = sorted(set(many["address"]))
+    expected = np.column_stack([many["address"][:, None] == levels, many["year"]])
+    np.testing.assert_array_equal(encoded.toarray(), expected)
+    dense = encoder.rows(expected)
+    some = encoder.rows(encoded)
+    B, R = rng.normal(size=(3, encoder.n_metadata + 1)), rng.random((200, 3))
+    np.testing.assert_allclose(some.predict(B), dense.predict(B), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(some.pull(R), dense.pull(R), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(some.squares(R), dense.squares(R), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(some.take([3, 5]).predict(B), dense.predict(B)[[3, 5]], rtol=1e-9, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- pipelines and searches
+
+TEXTS = np.array(["river water bank fish", "bank money loan money", "fish water river boat", "loan bank money"] * 9)
+KIND = np.array(["nature", "economy", "nature", "economy"] * 9)
+
+
+def test_pipeline_with_routing_off():
+    pipeline = make_pipeline(CountVectorizer(), DMRTopicModel(2, n_iter=8, random_state=0))
+    pipeline.fit(TEXTS, dmrtopicmodel__metadata=KIND)
+    assert pipeline[-1].metadata_names_ == ["x0=economy", "x0=nature"]
+    assert pipeline.transform(TEXTS).shape == (36, 2)  # without metadata: the mean prior
+    # The way that carries them through every method: columns of X.
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "kind": KIND, "year": np.arange(36.0)})
+    both = ColumnTransformer(
+        [("words", CountVectorizer(), "text"), ("kind", OneHotEncoder(), ["kind"]),
+         ("year", FunctionTransformer(), ["year"])]
+    )  # fmt: skip
+    pipeline = make_pipeline(both, DMRTopicModel(2, n_iter=8, random_state=0, metadata_columns=3)).fit(frame)
+    assert pipeline[-1].coef_.shape == (2, 4) and pipeline[-1].components_.shape == (2, 7)
+    counts = CountVectorizer().fit_transform(TEXTS)
+    metadata = np.column_stack([KIND == "economy", KIND == "nature", np.arange(36.0)]).astype(float)
+    beside = DMRTopicModel(2, n_iter=8, random_state=0).fit(counts, metadata=metadata)
+    np.testing.assert_allclose(pipeline.transform(frame), beside.transform(counts, metadata=metadata), rtol=1e-5)
+    assert pipeline.score(frame) == pytest.approx(beside.score(counts, metadata=metadata), rel=1e-6)
+
+
+def test_grid_search_with_routing_off():
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "kind": KIND})
+    both = ColumnTransformer([("words", CountVectorizer(), "text"), ("kind", OneHotEncoder(), ["kind"])])
+    pipeline = make_pipeline(both, DMRTopicModel(2, n_iter=8, random_state=0, metadata_columns=2))
+    grid = {"dmrtopicmodel__sampler": ["scir", "gibbs"], "dmrtopicmodel__metadata_prior_scale": [0.1, 1.0]}
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(frame)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+    assert search.best_estimator_.transform(frame).shape == (36, 2)
+    # metadata= reaches fit, split by rows; scores are then those of documents without metadata.
+    counts = CountVectorizer().fit_transform(TEXTS)
+    search = GridSearchCV(DMRTopicModel(2, n_iter=8, random_state=0), {"coef_sampler": ["sgld", "sgnht"]}, cv=2)
+    search.set_params(error_score="raise").fit(counts, metadata=KIND)
+    assert search.best_estimator_.coef_.shape == (2, 3)
+    # Samplers' parameters are searched whether they are names, None or objects.
+    grid = {"coef_sampler__step_size": [0.1, 0.2], "sampler__step_size": [0.5]}
+    assert GridSearchCV(search.estimator, grid, cv=2, error_score="raise").fit(counts).best_score_ < 0
+
+
+def test_pipeline_with_routing_on():
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(CountVectorizer(), DMRTopicModel(2, n_iter=8, random_state=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            routed = pipeline.fit(TEXTS, metadata=KIND).transform(TEXTS, metadata=KIND)
+            again = pipeline.fit_transform(TEXTS, metadata=KIND)
+        counts = CountVectorizer().fit_transform(TEXTS)
+        alone = DMRTopicModel(2, n_iter=8, random_state=0).fit(counts, metadata=KIND)
+        np.testing.assert_array_equal(routed, alone.transform(counts, metadata=KIND))
+        np.testing.assert_array_equal(routed, again)
+        assert pipeline.score(TEXTS, metadata=KIND) == alone.score(counts, metadata=KIND)
+        # A user may ask for something else.
+        quiet = DMRTopicModel().set_fit_request(metadata=False)
+        assert quiet.get_metadata_routing().fit.requests == {"metadata": False}
+
+
+def test_grid_search_with_routing_on():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = DMRTopicModel(2, n_iter=8, random_state=0)
+        pipeline = make_pipeline(CountVectorizer(), model)
+        grid = {"dmrtopicmodel__metadata_prior_scale": [0.1, 1.0]}
+        search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(TEXTS, metadata=KIND)
+        assert search.score(TEXTS, metadata=KIND) < 0
+        assert search.best_estimator_[-1].coef_.shape == (2, 3)
+        # Scores are made with the metadata of the documents scored.
+        fold = cross_val_score(pipeline, TEXTS, params={"metadata": KIND}, cv=2, error_score="raise")
+        half = pipeline.fit(TEXTS[18:], metadata=KIND[18:]).score(TEXTS[:18], metadata=KIND[:18])
+        assert fold[0] == half
+
+
+# ------------------------------------------------------------------------------------------------------- answers
+
+
+def test_prevalence_is_that_of_the_draws(model):
+    mean, low, high = model.predict_prevalence(TABLE, interval=0.9)
+    assert mean.shape == (120, 3)
+    np.testing.assert_allclose(mean.sum(axis=1), 1)
+    assert np.all(low <= mean) and np.all(mean <= high)
+    np.testing.assert_array_equal(mean, model.predict_prevalence(TABLE))
+    priors = model.doc_topic_priors(TABLE)
+    assert priors.shape == (8, 120, 3)
+    eta = model.samples_["coef"][0, 3, 1] @ [1.0, YEAR[7], PARTY[7] == "tory", PARTY[7] == "whig"]
+    assert priors[3, 7, 1] == pytest.approx(np.exp(eta))
+    with pytest.raises(ValueError, match="interval"):
+        model.predict_prevalence(TABLE, interval=90)
+
+
+def test_tables(model):
+    importorskip("pandas")
+    table = model.coef_table(interval=0.8)
+    assert list(table.columns) == ["topic", "term", "mean", "low", "high", "positive"] and len(table) == 12
+    assert list(table["term"][:4]) == ["intercept", *model.metadata_names_]
+    np.testing.assert_allclose(table["mean"], model.coef_.ravel())
+    whig, tory = ({"year": YEAR, "party": np.full(120, name)} for name in ("whig", "tory"))
+    difference = model.prevalence_difference(whig, tory)
+    expected = model.predict_prevalence(whig).mean(axis=0) - model.predict_prevalence(tory).mean(axis=0)
+    np.testing.assert_allclose(difference["difference"], expected, atol=1e-12)
+    assert np.all(difference["low"] <= difference["high"])
+    same = model.prevalence_difference(whig, whig)
+    assert np.all(same["difference"] == 0)
+
+
+def test_documents_without_words_get_the_prior_of_their_metadata(model):
+    empty = sparse.csr_array((2, 30))
+    given = {"year": YEAR[:2], "party": PARTY[:2]}
+    priors = model.doc_topic_priors(given).mean(axis=0)
+    np.testing.assert_allclose(
+        model.transform(empty, metadata=given), priors / priors.sum(axis=1, keepdims=True), rtol=1e-9
+    )
+    plain = model.doc_topic_prior_ / model.doc_topic_prior_.sum()
+    np.testing.assert_allclose(model.transform(empty), [plain, plain], rtol=1e-9)
+
+
+def test_metadata_help_where_little_is_observed():
+    data = make_dmr(800, 60, 4, 2, 12, metadata_prior_scale=1.5, random_state=3)
+    dmr = DMRTopicModel(4, topic_word_prior=0.1, n_iter=60, random_state=0)
+    dmr.fit(data.counts[:600], metadata=data.metadata[:600])
+    with_metadata = dmr.perplexity(data.counts[600:], metadata=data.metadata[600:])
+    assert with_metadata < 0.97 * dmr.perplexity(data.counts[600:])
+
+
+# ------------------------------------------------------------------------------------------- chains and streams
+
+
+@pytest.mark.parametrize("params", [{}, {"assignments": "fresh", "batch_size": 30}, {"sampler": "gibbs"}], ids=str)
+def test_resume_gives_the_draws_of_an_uninterrupted_fit(params, tmp_path):
+    whole = fitted(**params)
+    stopped = DMRTopicModel(**SMALL, **params, callbacks=PressCtrlC(9))
+    with interrupted():
+        stopped.fit(X, metadata=TABLE)
+    again = pickle.loads(pickle.dumps(stopped))
+    assert_same_draws(whole, again.resume(X, metadata=TABLE))
+    with pytest.raises(ValueError, match="other counts"):
+        again.resume(X, metadata={"year": YEAR, "party": PARTY[::-1]})
+
+
+def test_held_out_scores_take_metadata():
+    follow = HeldOutScore(X, every=8, metadata=TABLE)
+    fitted(callbacks=follow)
+    plain = HeldOutScore(X, every=8)
+    fitted(callbacks=plain)
+    model = fitted(callbacks=follow)
+    assert len(model.trace_["score"]) == 2 and np.all(np.isfinite(model.trace_["score"]))
+
+
+@pytest.mark.parametrize("init", ["soft", "random"])
+def test_a_stream_learns_coefficients(init):
+    pandas = importorskip("pandas")
+    data = make_dmr(1500, 60, 3, 2, 40, random_state=1)
+    party = pandas.Categorical(np.where(data.metadata[:, 1] > 0, "whig", "tory"), categories=["tory", "whig", "green"])
+    frame = pandas.DataFrame({"number": data.metadata[:, 0], "party": party})
+    model = DMRTopicModel(3, topic_word_prior=0.1, init=init, batch_size=50, random_state=0)
+    for start in range(0, 1500, 250):
+        model.partial_fit(data.counts[start : start + 250], metadata=frame[start : start + 250])
+    assert model.metadata_names_ == ["number", "party=tory", "party=whig", "party=green"]
+    assert np.all(np.isfinite(model.coef_))
+    if init == "soft":
+        from sk_sgmcmc.metrics import align_topics
+
+        order = align_topics(data.components, model.components_)
+        assert np.corrcoef(model.coef_[order, 1], data.coef[:, 1])[0, 1] > 0.9
+    # A block of which nothing is known.
+    with pytest.warns(UserWarning, match="No metadata were passed"):
+        model.partial_fit(data.counts[:50])
+
+
+def test_a_stream_goes_on_from_fit():
+    model = fitted(n_iter=40)
+    before = model.coef_
+    model.partial_fit(X, metadata=TABLE)
+    assert np.all(np.isfinite(model.coef_)) and not np.array_equal(before, model.coef_)

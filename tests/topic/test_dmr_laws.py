@@ -1,0 +1,245 @@
+"""Laws of Dirichlet-multinomial regression: assignments under priors of groups, coefficients given assignments."""
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
+from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.design_rows import DenseRows
+from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
+from sk_sgmcmc.topic._chain import TopicChain
+from sk_sgmcmc.topic._coefficients import Coefficients, DiagonalWhitener
+from sk_sgmcmc.topic._dmr_chain import information, likelihood
+from sk_sgmcmc.topic._gibbs import GibbsTopicChain
+from tests.cases import THRESHOLD, z_scores
+from tests.kernels.test_dmr import pairs
+from tests.naive import dmr as naive
+from tests.tiny_lda import INFINITE, batch_means, exact_law, make_chain, statistics
+
+# ------------------------------------------------------------------------- assignments, every one of them enumerated
+
+PRIORS, GROUP = np.array([[0.2, 1.5], [2.0, 0.1]]), np.array([0, 0, 1])
+
+
+class Grouped:
+    """A chain whose documents have priors of their own, which stand still."""
+
+    def _prior_table(self):
+        return PRIORS, GROUP
+
+    def _prior_of(self, docs):
+        return PRIORS, GROUP[docs]
+
+
+class Stored(Grouped, TopicChain):
+    pass
+
+
+class Collapsed(Grouped, GibbsTopicChain):
+    pass
+
+
+class FirstPrior(Collapsed):
+    """Mistake: all documents get the first one's prior."""
+
+    def _prior_table(self):
+        return PRIORS, np.zeros(3, dtype=np.int64)
+
+
+def z_of(make, seed, step_size=INFINITE, n_steps=8000, **params):
+    chain = make_chain(seed, step_size, n_steps + 200, make=make, **params).run(n_steps + 200)
+    law = exact_law(alpha=PRIORS[GROUP], beta=0.4)
+    return np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max()
+
+
+CHAINS = {
+    "stored": (Stored, {}),
+    "stored, one document at a time": (Stored, {"n_batch": 1}),
+    "collapsed": (Collapsed, {"step_size": 1.0}),
+    "collapsed, weights": (Collapsed, {"step_size": 1.0, "beta": np.full((3, 1), 0.4)}),
+}
+
+
+def test_tiny_laws_of_one_prior_and_of_several_differ():
+    assert np.abs(exact_law(alpha=PRIORS[GROUP]) - exact_law(alpha=PRIORS[0])).max() > 0.01
+
+
+@pytest.mark.parametrize("key", CHAINS)
+def test_assignments_under_priors_of_groups_have_the_exact_law(key, global_random_seed):
+    make, params = CHAINS[key]
+    assert z_of(make, global_random_seed, **{"alpha": PRIORS[0], **params}) < THRESHOLD
+
+
+def test_a_prior_of_the_wrong_group_is_rejected(global_random_seed):
+    assert z_of(FirstPrior, global_random_seed, 1.0, alpha=PRIORS[0]) > 1.3 * THRESHOLD
+
+
+# ----------------------------------------------------------------------------------- coefficients given assignments
+
+DESIGN = np.array([[-1.0], [1.0]])  # two groups, one column beside the intercept
+TOPIC_COUNTS = np.array([[4.0, 1.0], [0.0, 6.0], [3.0, 0.0], [7.0, 2.0], [5.0, 0.0], [2.0, 1.0]])
+OF_GROUP = np.array([0, 0, 0, 1, 1, 1])
+SCALES, CENTRE = (0.8, 1.2), 0.5
+
+
+def exact_moments():
+    """Means and second moments of the four coefficients, on a grid."""
+    axis = np.linspace(-4.0, 4.0, 41)
+    grid = np.stack(np.meshgrid(axis, axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 2, 2)
+    grid = grid * [SCALES[0], SCALES[1]] + [0.0, np.log(CENTRE)]
+    rows = np.column_stack([DESIGN, np.ones(2)])
+    log_p = -0.5 * np.sum(((grid - [0.0, np.log(CENTRE)]) / SCALES) ** 2, axis=(1, 2))
+    from scipy.special import gammaln
+
+    for g in range(2):
+        alpha = np.exp(grid @ rows[g])
+        whole = alpha.sum(axis=1)
+        for n in TOPIC_COUNTS[g == OF_GROUP]:
+            log_p += gammaln(whole) - gammaln(whole + n.sum()) + np.sum(gammaln(alpha + n) - gammaln(alpha), axis=1)
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    flat = grid.reshape(-1, 4)
+    return np.concatenate([p @ flat, p @ flat**2])
+
+
+@pytest.fixture(scope="module")
+def law():
+    return exact_moments()
+
+
+def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", seed=0):
+    """Batch means of the coefficients and their squares under a sampler."""
+    rows = DenseRows(DESIGN, np.zeros(1), np.ones(1), True)
+    coefficients = Coefficients(sampler, True, np.full(2, CENTRE), 1, SCALES)
+    known, prior = pairs(TOPIC_COUNTS), coefficients.doc_priors(rows)
+    parts = information(known, OF_GROUP, prior)
+    coefficients.precondition(rows, prior, parts, jointly=coordinates == "joint")
+    if coordinates == "diagonal":
+        coefficients.whitener = DiagonalWhitener(rows, parts[0], coefficients.precision)
+    rng = np.random.default_rng(seed)
+
+    def usual(prior):
+        return likelihood(known, OF_GROUP, prior)[1]
+
+    values = np.empty((n_steps, 4))
+    for t in range(-200, n_steps):
+        coefficients.move(rows, residual_of or usual, rng)
+        values[t] = coefficients.value.ravel()
+    return batch_means(np.hstack([values, values**2]))
+
+
+SAMPLERS = {"sghmc": (SGHMC(0.25), 20_000), "sgnht": (SGNHT(0.15), 20_000), "sgld": (SGLD(0.01), 30_000)}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_coefficients_have_their_law_given_assignments(name, law, global_random_seed):
+    sampler, n_steps = SAMPLERS[name]
+    z = z_scores(drawn_moments(sampler, n_steps, seed=global_random_seed), law)
+    assert np.abs(z).max() < THRESHOLD
+
+
+@pytest.mark.parametrize("coordinates", ["by topic", "diagonal"])
+def test_other_coordinates_have_the_same_law(coordinates, law, global_random_seed):
+    z = z_scores(drawn_moments(SGHMC(0.25), 20_000, coordinates=coordinates, seed=global_random_seed), law)
+    assert np.abs(z).max() < THRESHOLD
+
+
+def a_quarter_of_the_likelihood(prior):
+    """Mistake: a factor N/n forgotten, here 4."""
+    return 0.25 * likelihood(pairs(TOPIC_COUNTS), OF_GROUP, prior)[1]
+
+
+def digamma_of_mean_counts(prior):
+    """Mistake: digamma of the mean of counts instead of the mean of digammas."""
+    mean = np.stack([TOPIC_COUNTS[g == OF_GROUP].mean(axis=0) for g in (0, 1)]).repeat(3, axis=0)
+    return likelihood(pairs(mean), OF_GROUP, prior)[1]
+
+
+@pytest.mark.parametrize("wrong", [a_quarter_of_the_likelihood, digamma_of_mean_counts])
+def test_wrong_gradients_are_rejected(wrong, law, global_random_seed):
+    z = z_scores(drawn_moments(SGHMC(0.25), 20_000, residual_of=wrong, seed=global_random_seed), law)
+    assert np.abs(z).max() > 1.3 * THRESHOLD
+
+
+def test_the_bias_of_sgld_is_of_order_h(law):
+    spread = law[4:] - law[:4] ** 2
+    excess = []
+    for h in (0.2, 0.5):
+        mean = drawn_moments(SGLD(h), 20_000).mean(axis=0)
+        excess.append(np.mean((mean[4:] - mean[:4] ** 2) / spread) - 1.0)
+    # Of a Gaussian, h / (2 - h): 0.11 and 0.33.
+    assert 0.04 < excess[0] < 0.2 and 2.0 < excess[1] / excess[0] < 5.0
+
+
+def test_gradient_of_the_log_posterior_equals_finite_differences():
+    rng = np.random.default_rng(0)
+    rows = DenseRows(rng.normal(size=(2, 3)), np.zeros(3), np.ones(3), True)
+    coefficients = Coefficients(SGLD(), True, np.full(2, CENTRE), 3, SCALES)
+    value = rng.normal(size=(2, 4))
+    known, scale = pairs(TOPIC_COUNTS), np.array([*[SCALES[0]] * 3, SCALES[1]])
+    found = coefficients.gradient(rows, likelihood(known, OF_GROUP, np.exp(rows.predict(value)))[1], value)
+    design = rows.Z[OF_GROUP]
+    for k in range(2):
+        for t in range(4):
+            step = np.zeros((2, 4))
+            step[k, t] = 1e-5
+            ends = [
+                naive.log_posterior(value + s * step, design, TOPIC_COUNTS, coefficients.mean, scale) for s in (1, -1)
+            ]
+            assert found[k, t] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------ the whole model
+
+
+@pytest.mark.parametrize("params", [{}, {"sampler": "gibbs"}, {"batch_size": 20}, {"assignments": "fresh"}], ids=str)
+def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda(params):
+    data = make_dmr(60, 30, 3, document_length=20, random_state=0)
+    shared = {"n_components": 3, "doc_topic_prior": 0.2, "n_iter": 12, "random_state": 0, **params}
+    lda = BayesianLDA(**shared).fit(data.counts)
+    dmr = DMRTopicModel(**shared, intercept_prior_scale=1e-8, metadata_prior_scale=1e-8)
+    dmr.fit(data.counts, metadata=np.full(60, 7.0))
+    np.testing.assert_allclose(dmr.samples_["components"], lda.samples_["components"], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(np.exp(dmr.coef_[:, 0] + 7.0 * dmr.coef_[:, 1]), 0.2, rtol=1e-4)
+
+
+def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30):
+    """Ranks of s_t = sum_k lambda_kt phi_k0, which has no labels, among draws given data of the model itself."""
+    out = []
+    for s in range(n_replicates):
+        truth = make_dmr(
+            12, 4, 2, 1, np.full(12, 10), doc_topic_prior=1.0, intercept_prior_scale=0.5, metadata_prior_scale=0.7,
+            topic_word_prior=0.5, random_state=np.random.SeedSequence([seed, s]),
+        )  # fmt: skip
+        model = DMRTopicModel(
+            2, doc_topic_prior=1.0, intercept_prior_scale=0.5, metadata_prior_scale=0.7, topic_word_prior=0.5,
+            n_iter=burn_in + n_draws * thin, burn_in=burn_in, thin=thin, random_state=s, init="random",
+        )  # fmt: skip
+        # 0 and 1 are not standardised, so that the prior is that of the truth.
+        metadata = (truth.metadata > 0).astype(float)
+        truth_alpha = np.exp(truth.coef[:, 0] + metadata @ truth.coef[:, 1:].T)
+        rng = np.random.default_rng([seed, s])
+        counts = [rng.multinomial(10, rng.dirichlet(alpha) @ truth.components) for alpha in truth_alpha]
+        model.fit(np.array(counts), metadata=metadata)
+        draws = np.einsum("skt,sk->st", model.samples_["coef"][0], model.samples_["components"][0, :, :, 0])
+        out.append((draws < truth.coef.T @ truth.components[:, 0]).sum(axis=0))
+    return np.array(out)
+
+
+def test_the_model_is_calibrated(global_random_seed):
+    from tests import calibration
+
+    assert calibration.p_values(ranks(120, global_random_seed)).min() > 1e-5
+
+
+def test_planted_coefficients_and_topics_are_recovered(global_random_seed):
+    from sk_sgmcmc.metrics import align_topics
+
+    data = make_dmr(600, 100, 3, 2, 60, random_state=global_random_seed)
+    model = DMRTopicModel(3, topic_word_prior=0.1, n_iter=150, random_state=0).fit(data.counts, metadata=data.metadata)
+    order = align_topics(data.components, model.components_)
+    assert np.abs(model.components_[order] - data.components).sum(axis=1).max() < 0.3
+    draws = model.samples_["coef"].reshape(-1, 3, 3)[:, order]
+    z = (draws.mean(axis=0) - data.coef) / draws.std(axis=0)
+    assert np.abs(z).max() < 5.5
+    assert np.abs(draws.mean(axis=0) - data.coef)[:, 1].max() < 0.5
