@@ -14,8 +14,8 @@ addresses in about a minute. The gallery, and who lacks the data, sees a small s
 # %%
 # The addresses
 # -------------
-# Era, president, party and whether the address was spoken or written are levels; each level has a coefficient for every
-# topic.
+# Era, year, president, party and whether the address was spoken or written are levels; each level has a coefficient for
+# every topic, and the prior lets a year differ from its era and its president as little as the words demand.
 
 import sys
 from time import perf_counter
@@ -54,18 +54,18 @@ if WHOLE:
         print(f"{error}\nA synthetic chronicle is fitted instead.\n")
 if real is not None:
     counts, words = real.counts.tocsr(), real.feature_names
-    metadata = {name: np.asarray(real.metadata[name]) for name in ("year", "president", "party", "type")}
+    metadata = {name: np.asarray(real.metadata[name]) for name in ("president", "party", "type", "year")}
     N_TOPICS, N_HELD_OUT = 40, 2000
 else:
     counts, metadata, words = synthetic_chronicle()
     N_TOPICS, N_HELD_OUT = 6, 300
 era = metadata["year"] // 20 * 20
-metadata = {"era": np.char.add("from ", era.astype(str)), **metadata}
+metadata = {"era": np.char.add("from ", era.astype(str)), **metadata, "year": metadata["year"].astype(str)}
 order = np.random.default_rng(0).permutation(counts.shape[0])
 test, train = np.sort(order[:N_HELD_OUT]), np.sort(order[N_HELD_OUT:])
 
 
-def rows(some, names=("era", "president", "party", "type")):
+def rows(some, names=("era", "year", "president", "party", "type")):
     """Metadata of some paragraphs."""
     return {name: metadata[name][some] for name in names if name in metadata}
 
@@ -159,7 +159,7 @@ for name in ("DMR, era", "DMR, all metadata"):
 import matplotlib.pyplot as plt
 
 model = models["DMR, all metadata"]
-years, first = np.unique(metadata["year"], return_index=True)
+years, first = np.unique(metadata["year"].astype(int), return_index=True)
 mean, low, high = model.predict_prevalence(rows(first), interval=0.9)
 smooth = np.stack([mean[era[first] == e].mean(axis=0) for e in np.unique(era)])
 changing = np.argsort(-np.ptp(smooth, axis=0))[:6]
@@ -188,5 +188,5 @@ for k in sure[np.argsort(-np.abs(np.array(difference["difference"])[sure]))][:8]
     print(f"  {values[0]:+.3f} ({values[1]:+.3f} to {values[2]:+.3f})  {', '.join(words[top[k]])}")
 
 # %%
-# **Knowing era and president is worth most where little of a paragraph is seen: nothing shown, it takes the perplexity
+# **Knowing year and president is worth most where little of a paragraph is seen: nothing shown, it takes the perplexity
 # below that of the frequencies of words in each era, and the gain over LDA fades as more of the paragraph is read.**

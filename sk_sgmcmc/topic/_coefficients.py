@@ -10,7 +10,10 @@ from ..samplers.schedules import ConstantStep, PolynomialDecay
 _LOWEST, _HIGHEST = -20.0, 10.0
 _MAX_CELLS = 4_000_000  # of all topics' whiteners; beyond, columns are scaled one by one
 _MAX_JOINT = 600  # coefficients whose coordinates are chosen together
-_LEAST = 0.05  # of a bound, that a curvature is taken to be
+_LEAST = 0.1  # of a bound, that a curvature is taken to be
+# In good coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: held inside
+# this, a rare step too far out is not followed by one much farther back.
+_STEEPEST = 4.0
 _MAX_LBFGS = 25
 STEPS_PER_PASS = 2  # of the coefficients' sampler, for each pass over stored assignments
 
@@ -47,7 +50,7 @@ class Coefficients:
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
         if stored:
-            auto = ConstantStep(0.2 if self._given._overdamped else 0.9)
+            auto = ConstantStep(0.2 if self._given._overdamped else 0.6)
         else:
             auto = PolynomialDecay(0.05, 50.0, 0.55)
         self.sampler = self._given._resolved(auto)
@@ -79,14 +82,16 @@ class Coefficients:
         prior : ndarray of shape (n_groups, n_topics)
             Their documents' Dirichlet parameters.
         information : tuple of ndarray
-            ``own``, ``common`` and ``tables``, see `dirichlet_information`.
+            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``.
         scale : float
             What it is to be multiplied by, N/n.
         jointly : bool
             Whether to look at all topics together, where there are not too many coefficients.
         """
-        own, common, tables = (scale * part for part in information)
-        curvature = np.maximum(own - common[:, None] * prior**2, _LEAST * tables)
+        own, common, tables, residual = (scale * part for part in information)
+        # Expected and observed curvature differ by the first derivative; the larger one, so that steps stay stable: a
+        # group without a topic has nothing of its own, but is steep towards it.
+        curvature = np.maximum(own + np.maximum(-residual, 0.0) - common[:, None] * prior**2, _LEAST * tables)
         full = self.value.size * self.value.shape[1] <= _MAX_CELLS
         self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, self.precision)
         if jointly and self.value.size <= _MAX_JOINT:
@@ -113,6 +118,7 @@ class Coefficients:
         advance(theta, self.aux, self.scalars, theta.copy(), np.zeros(n_topics), hyper, every, rng)
         value = self.whitener.back(theta)
         gradient = self.whitener.pull(self.gradient(rows, residual_of(self.doc_priors(rows, value)), value))
+        np.clip(gradient, -_STEEPEST, _STEEPEST, out=gradient)
         status = step(theta, self.aux, self.scalars, gradient, np.zeros(max(1, width)), hyper, every, rng)
         if status != 0:
             raise ChainDivergedError(

@@ -33,7 +33,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         and not drawn (stochastic EM). None is `SCIR`.
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
-        all of them. None is `SGLD`.
+        all of them. None is `SGHMC`, which from the same steps has more independent draws than `SGLD`.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, of the columns as they are standardised inside (see
         Notes).
@@ -118,16 +118,17 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
               - \psi(\alpha_{d\cdot} + n_d) + \psi(\alpha_{dk} + n_{dk}) - \psi(\alpha_{dk}) \bigr]
               - (\lambda_{kt} - \mu_{kt}) / \sigma_t^2,
 
-    the digamma functions averaged over draws of z. Its sampler works in coordinates whitened topic by topic by an upper
-    bound of the curvature, :math:`\sum_d x_d x_d^\top \alpha_{dk} [\psi(\alpha_{d\cdot} + n_d) -
-    \psi(\alpha_{d\cdot})]` plus the prior's, taken during burn-in. Documents with the same metadata share their tables.
+    the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
+    about a standard normal: whitened by the information about the coefficients during burn-in, all topics together up
+    to 600 coefficients, else topic by topic. Entries of the gradient in these coordinates are held within 4, since
+    exponentials are steep on one side. Documents with the same metadata share their tables.
 
     References
     ----------
     Mimno and McCallum (2008), Topic models conditioned on arbitrary features with Dirichlet-multinomial regression,
-    UAI.
-    Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3. Patterson and
-    Teh (2013), Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4.
+    UAI. Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3. Chen, Fox
+    and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML, section 3. Patterson and Teh (2013),
+    Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4.
 
     Examples
     --------

@@ -165,4 +165,4 @@ def information(pairs, group, prior):
 
     own, common, tables = np.empty_like(prior), np.empty(len(prior)), np.empty_like(prior)
     dirichlet_information(*pairs, group, prior, own, common, tables)
-    return own, common, tables
+    return own, common, tables, likelihood(pairs, group, prior)[1]

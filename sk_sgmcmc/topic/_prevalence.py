@@ -7,11 +7,19 @@ from ..utils import as_table
 from ._base import scored_draws
 from ._coefficients import _HIGHEST, _LOWEST
 
+_CELLS_AT_ONCE = 10_000_000
+
 
 def doc_priors(encoded, coef):
     """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` with the intercept first."""
     eta = encoded @ np.ascontiguousarray(coef[:, 1:].T) + coef[:, 0]
     return np.exp(np.clip(eta, _LOWEST, _HIGHEST))
+
+
+def prevalence(encoded, coef):
+    """Expected proportions of encoded rows, (n_rows, n_topics)."""
+    priors = doc_priors(encoded, coef)
+    return priors / priors.sum(axis=1, keepdims=True)
 
 
 def _tails(interval):
@@ -69,13 +77,16 @@ class PrevalenceMixin:
             Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
             low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
         """
-        check_is_fitted(self)
-        draws = self._prevalence_draws(metadata)
-        mean = draws.mean(axis=0)
+        encoded, coef = self._encoded(metadata), self._flat("coef")
+        tails = [] if interval is None else _tails(interval)
+        parts = []
+        n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1]))
+        for start in range(0, encoded.shape[0], n):
+            draws = np.stack([prevalence(encoded[start : start + n], each) for each in coef])
+            parts.append([draws.mean(axis=0), *np.quantile(draws, tails, axis=0)])
+        mean, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         mean /= mean.sum(axis=1, keepdims=True)
-        if interval is None:
-            return mean
-        return mean, *np.quantile(draws, _tails(interval), axis=0)
+        return mean if interval is None else (mean, *ends)
 
     def doc_topic_priors(self, metadata):
         r"""Dirichlet parameters of documents with given metadata, under each draw.
@@ -91,12 +102,7 @@ class PrevalenceMixin:
             :math:`\exp(x_d^\top \lambda_k)`, draws of all chains one after the other; what
             `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
         """
-        check_is_fitted(self)
-        if metadata is None or not self._encoder.levels:
-            raise ValueError(
-                "Priors by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
-            )
-        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        encoded = self._encoded(metadata)
         return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
 
     def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
@@ -115,8 +121,10 @@ class PrevalenceMixin:
             One row a topic: ``topic``, ``difference`` (posterior mean of a less b), ``low``, ``high``, and
             ``positive``, the probability that it is above 0.
         """
-        check_is_fitted(self)
-        a, b = (self._prevalence_draws(metadata).mean(axis=1) for metadata in (metadata_a, metadata_b))
+        a, b = (
+            np.stack([prevalence(encoded, coef).mean(axis=0) for coef in self._flat("coef")])
+            for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
+        )
         difference = a - b
         low, high = np.quantile(difference, _tails(interval), axis=0)
         return as_table(
@@ -129,10 +137,13 @@ class PrevalenceMixin:
             }
         )
 
-    def _prevalence_draws(self, metadata):
-        """Prevalence under each draw, (n_draws, n_rows, n_components)."""
-        draws = self.doc_topic_priors(metadata)
-        return draws / draws.sum(axis=2, keepdims=True)
+    def _encoded(self, metadata):
+        check_is_fitted(self)
+        if metadata is None or not self._encoder.levels:
+            raise ValueError(
+                "Answers by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+            )
+        return self._encoder.encode(metadata, None, self.handle_unknown)
 
     # -- what the base class asks for ------------------------------------------------------------------------------
 
