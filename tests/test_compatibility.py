@@ -110,6 +110,7 @@ def survey(estimator):
 
 WANTED = {
     "BayesianLDA": topics,
+    "DMRTopicModel": topics,
     "BayesianLogisticRegression": tumours,
     "BayesianGaussian": flowers,
     "SphericalAdmixtureModel": unit_topics,
