@@ -59,8 +59,23 @@ def pytest_generate_tests(metafunc):
 # -------------------------------------------------------------------------------------------------------- collection
 
 
+def _group(item):
+    """What is tested: the case or class of estimator, else the file."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if hasattr(params.get("case"), "id"):
+        return params["case"].id
+    return type(params["estimator"]).__name__ if "check" in params else item.path.name
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out, rather than skip, the tests on real data where there are none."""
+    """Keep tests of one thing in one process, and leave out, rather than skip, those on real data where there are none.
+
+    Kernels are compiled at their first use: two processes that share a case compile all of its kernels twice.
+    """
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
     folder = os.environ.get("SK_SGMCMC_DATA")
     if folder and Path(folder).is_dir():
         return
