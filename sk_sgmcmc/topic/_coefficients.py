@@ -54,13 +54,13 @@ class Coefficients:
         else:
             auto = PolynomialDecay(0.05, 50.0, 0.55)
         self.sampler = self._given._resolved(auto)
+        self.n_steps = 0
+        self.aux, self.scalars = self.sampler._state(self.mean, "euclidean", 0)
 
     def reset(self):
         """Begin anew, at the prior mean."""
         self.value = self.mean.copy()
         self.whitener = None
-        self.n_steps = 0
-        self.aux, self.scalars = self.sampler._state(self.value, "euclidean", np.inf)
 
     def reorder(self, order):
         """Topics are numbered anew."""

@@ -281,7 +281,10 @@ def _levels(column):
     """Levels of a column, in order; those that a categorical column declares, else those that occur."""
     if hasattr(column, "cat"):
         return list(column.cat.categories)
-    found = {value for value in column if not _is_missing(value)}
+    try:
+        found = {value for value in column if not _is_missing(value)}
+    except TypeError as error:
+        raise ValueError(f"metadata must be numbers, texts or other simple values in columns: {error}.") from None
     return sorted(found, key=lambda value: (type(value).__name__, value))
 
 

@@ -158,6 +158,7 @@ BAD = [
     (sparse.csr_array(np.full((120, 1), np.nan)), "finite"),
     ({"year": np.full(120, np.datetime64("2000")), "party": PARTY}, "datetime64.*number"),
     ({}, "no columns"),
+    ([{"year": 1}] * 120, "simple values"),
 ]
 
 
@@ -194,6 +195,7 @@ def test_other_columns_than_those_fitted_are_refused(model, metadata, message):
         ({"metadata_columns": 1, "new_features": "extend"}, "metadata apart from X"),
         ({"coef_sampler": "scir"}, "sgld"),
         ({"coef_sampler": "hmc"}, "no log density"),
+        ({"coef_sampler": "sghmc-em"}, "no mass to be learnt"),
         ({"metadata_prior_scale": 0.0}, "metadata_prior_scale"),
         ({"handle_unknown": "guess"}, "handle_unknown"),
     ],
