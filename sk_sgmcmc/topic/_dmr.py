@@ -30,8 +30,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: `SCIR`, `SGRLD`, or the reference `Gibbs`, under which the coefficients are optimised
-        and not drawn (stochastic EM). None is `SCIR`.
+        How topics are drawn, as in `BayesianLDA`. Under the reference `Gibbs` the coefficients are optimised and not
+        drawn (stochastic EM). None is `SCIR`, or `SGHMC` for a normal prior of the topics.
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
         all of them. None is `SGHMC`, which from the same steps has more independent draws than `SGLD`.
@@ -50,8 +50,12 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         Exponential of the intercepts' prior mean. "auto" is 0.1.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
         :math:`\beta`.
-    topic_prior : {"dirichlet"}, default="dirichlet"
-        The prior of the topics.
+    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
+        The prior of the topics, as in `BayesianLDA`.
+    topic_prior_scale : float, default=1
+        Standard deviation of the normal prior.
+    whiten : bool, default=True
+        For samplers of the topics on flat space, as in `BayesianLDA`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
         As in `BayesianLDA`. With "stored" ones, the coefficients are moved after each pass over the documents, by the
         gradient of all of them; with "fresh" ones at each minibatch, by its gradient scaled by N/n.
@@ -175,6 +179,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         doc_topic_prior="auto",
         topic_word_prior=0.01,
         topic_prior="dirichlet",
+        topic_prior_scale=1.0,
+        whiten=True,
         assignments="auto",
         n_sweeps=(5, 5),
         init="soft",
@@ -196,6 +202,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
             doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior,
             topic_prior=topic_prior,
+            topic_prior_scale=topic_prior_scale,
+            whiten=whiten,
             assignments=assignments,
             n_sweeps=n_sweeps,
             init=init,
