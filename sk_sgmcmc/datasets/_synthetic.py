@@ -135,8 +135,8 @@ def make_dmr(
     Parameters
     ----------
     n_samples, n_features, n_components, n_metadata : int
-        Numbers of documents, words, topics and columns of metadata. Columns are standard normal numbers and fair coins
-        (0 or 1) by turns.
+        Numbers of documents, words, topics and columns of metadata. Columns are normal numbers, standardised, and fair
+        coins (0 or 1) by turns.
     document_length : float or array-like of shape (n_samples,), default=60
         As in `make_lda`.
     doc_topic_prior, intercept_prior_scale : float
@@ -171,6 +171,9 @@ def make_dmr(
     coef = metadata_prior_scale * rng.standard_normal((n_components, n_metadata + 1))
     coef[:, 0] = np.log(doc_topic_prior) + intercept_prior_scale * rng.standard_normal(n_components)
     metadata = rng.standard_normal((n_samples, n_metadata))
+    if n_samples > 1:
+        metadata[:, ::2] -= metadata[:, ::2].mean(axis=0)
+        metadata[:, ::2] /= metadata[:, ::2].std(axis=0)
     metadata[:, 1::2] = metadata[:, 1::2] > 0
     alpha = np.exp(coef[:, 0] + metadata @ coef[:, 1:].T)
     components = _dirichlet(topic_seed, beta, (n_components, n_features))
