@@ -50,6 +50,11 @@ class DenseRows:
         """Per column of weights C: sums of squares, (n_columns of C, width)."""
         return C.T @ self.Z**2
 
+    def coupling(self, P, c):
+        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        weighted = [np.ascontiguousarray((P * (c * z)[:, None]).T) for z in self.Z.T]
+        return np.stack([np.stack([a @ (P * z[:, None]) for z in self.Z.T]) for a in weighted]).transpose(2, 0, 3, 1)
+
     def take(self, index):
         """Some of the rows."""
         twin = object.__new__(DenseRows)
@@ -99,6 +104,15 @@ class SparseRows:
     def take(self, index):
         """Some of the rows."""
         return SparseRows(self.X[index], self.shift, self.scale, self.intercept)
+
+    def coupling(self, P, c):
+        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        out = np.empty((P.shape[1], self.width, P.shape[1], self.width))
+        for k in range(P.shape[1]):
+            for j in range(k + 1):
+                out[k, :, j] = self.gram(c * P[:, k] * P[:, j])
+                out[j, :, k] = out[k, :, j].T
+        return out
 
     def second_moments(self, C):
         """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""

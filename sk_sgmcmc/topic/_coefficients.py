@@ -14,7 +14,7 @@ _LEAST = 0.1  # of a bound, that a curvature is taken to be
 # In good coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: held inside
 # this, a rare step too far out is not followed by one much farther back.
 _STEEPEST = 4.0
-_MAX_LBFGS = 25
+_MAX_LBFGS = 20
 STEPS_PER_PASS = 2  # of the coefficients' sampler, for each pass over stored assignments
 
 
@@ -69,8 +69,9 @@ class Coefficients:
 
     def doc_priors(self, rows, value=None):
         """The documents' Dirichlet parameters, one row for each of ``rows``."""
-        eta = rows.predict(self.value if value is None else value)
-        return np.ascontiguousarray(np.exp(np.clip(eta, _LOWEST, _HIGHEST)))
+        eta = np.ascontiguousarray(rows.predict(self.value if value is None else value))
+        np.clip(eta, _LOWEST, _HIGHEST, out=eta)
+        return np.exp(eta, out=eta)
 
     def precondition(self, rows, prior, information, scale=1.0, jointly=True):
         """Choose coordinates in which the posterior is about as wide in all directions.
@@ -197,11 +198,9 @@ class JointWhitener(Whitener):
 
     def __init__(self, rows, curvature, common, prior, precision, matrices):
         n_topics, width = len(matrices), precision.size
-        H = np.zeros((n_topics, width, n_topics, width))
-        for k in range(n_topics):
-            for j in range(k):
-                block = matrices[k].T @ rows.gram(-common * prior[:, k] * prior[:, j]) @ matrices[j]
-                H[k, :, j], H[j, :, k] = block, block.T
+        H = -rows.coupling(prior, common)
+        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # those are in the matrices
+        H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
         values, vectors = np.linalg.eigh(H)
         vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)

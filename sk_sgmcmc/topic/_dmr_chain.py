@@ -9,7 +9,7 @@ from ._prior import OneDocPrior
 
 # Passes of burn-in after which coefficients go to their mode given the assignments, and after which their coordinates
 # are chosen anew.
-_FIT_AT, _PRECONDITION_AT = (2, 5, 10), (20, 40, 80)
+_FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
 _GIBBS_FIT_EVERY = 5  # passes
 
 

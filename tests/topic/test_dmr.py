@@ -225,6 +225,9 @@ def test_many_levels_are_kept_sparse_and_encode_the_same():
     np.testing.assert_allclose(some.predict(B), dense.predict(B), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(some.pull(R), dense.pull(R), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(some.squares(R), dense.squares(R), rtol=1e-9, atol=1e-9)
+    coupling = dense.coupling(R[:, :2], R[:, 2])
+    np.testing.assert_allclose(some.coupling(R[:, :2], R[:, 2]), coupling, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(coupling[0, :, 1], dense.gram(R[:, 0] * R[:, 1] * R[:, 2]), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(some.take([3, 5]).predict(B), dense.predict(B)[[3, 5]], rtol=1e-9, atol=1e-9)
 
 
