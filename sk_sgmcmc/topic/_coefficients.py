@@ -4,7 +4,9 @@ import numpy as np
 from scipy import linalg, optimize
 
 from ..chains import ChainDivergedError
-from ..samplers.schedules import ConstantStep, PolynomialDecay
+from ..samplers._euclidean import SGHMC
+from ..samplers._thermostats import SGNHT
+from ..samplers.schedules import ConstantStep
 
 # The linear predictor is held inside these, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
@@ -23,8 +25,9 @@ class Coefficients:
 
     Parameters
     ----------
-    sampler : Sampler
-        On flat space, told gradients; not resolved.
+    sampler : Sampler or None
+        On flat space, told gradients; not resolved. None: `SGHMC`, or with the noisy gradients of minibatches `SGNHT`,
+        whose thermostat takes the noise out.
     stored : bool
         Whether gradients are those of all documents, or estimates of minibatches.
     doc_topic_prior : ndarray of shape (n_topics,)
@@ -49,11 +52,9 @@ class Coefficients:
 
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
-        if stored:
-            auto = ConstantStep(0.2 if self._given._overdamped else 0.6)
-        else:
-            auto = PolynomialDecay(0.05, 50.0, 0.55)
-        self.sampler = self._given._resolved(auto)
+        sampler = self._given or (SGHMC() if stored else SGNHT())
+        steps = (0.2, 0.6) if stored else (0.03, 0.1)
+        self.sampler = sampler._resolved(ConstantStep(steps[0 if sampler._overdamped else 1]))
         self.n_steps = 0
         self.aux, self.scalars = self.sampler._state(self.mean, "euclidean", 0)
 
@@ -102,7 +103,7 @@ class Coefficients:
         """Gradient of the log posterior, (n_topics, n_metadata + 1), given that by the linear predictors."""
         return rows.pull(residual) - self.precision * (value - self.mean)
 
-    def move(self, rows, residual_of, rng):
+    def move(self, rows, residual_of, rng, noise=0.0):
         """One step of the sampler.
 
         Parameters
@@ -111,6 +112,8 @@ class Coefficients:
         residual_of : callable
             Given the documents' priors, the derivatives of the log likelihood by the linear predictors.
         rng : Generator
+        noise : float
+            Variance of the gradient's estimate in these coordinates: about N/n.
         """
         advance, step = self.sampler._kernels("euclidean")
         hyper = self.sampler._hyper(self.n_steps, self.n_steps + 1)[0]
@@ -119,7 +122,8 @@ class Coefficients:
         advance(theta, self.aux, self.scalars, theta.copy(), np.zeros(n_topics), hyper, every, rng)
         value = self.whitener.back(theta)
         gradient = self.whitener.pull(self.gradient(rows, residual_of(self.doc_priors(rows, value)), value))
-        np.clip(gradient, -_STEEPEST, _STEEPEST, out=gradient)
+        steepest = _STEEPEST * np.sqrt(1.0 + noise)
+        np.clip(gradient, -steepest, steepest, out=gradient)
         status = step(theta, self.aux, self.scalars, gradient, np.zeros(max(1, width)), hyper, every, rng)
         if status != 0:
             raise ChainDivergedError(

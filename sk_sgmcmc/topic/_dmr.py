@@ -34,7 +34,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         drawn (stochastic EM). None is `SCIR`, or `SGHMC` for a normal prior of the topics.
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
-        all of them. None is `SGHMC`, which from the same steps has more independent draws than `SGLD`.
+        all of them. None is `SGHMC` with stored assignments and `SGNHT` with fresh ones, see `BayesianLDA`.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, of the columns as they are standardised inside (see
         Notes).
@@ -338,7 +338,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
 
     def _prior_params(self):
         return {
-            "coef_sampler": self._checked_coef_sampler(),
+            "coef_sampler": None if self.coef_sampler is None else self._checked_coef_sampler(),
             "n_metadata": self._encoder.n_metadata,
             "scales": (self.metadata_prior_scale, self.intercept_prior_scale),
         }

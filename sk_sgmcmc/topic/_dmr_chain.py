@@ -113,7 +113,9 @@ class MetadataPrior(OneDocPrior):
         # A stream grows, and so does what it knows; in a fit the start knew all documents.
         if self.coefficients.whitener is None or (np.isinf(self.plan.n_burn) and n >= 16 and n & (n - 1) == 0):
             self._precondition(rows, pairs, groups, scale, jointly=False)
-        self.coefficients.move(rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self._coef_rng())
+        self.coefficients.move(
+            rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self._coef_rng(), scale * n_draws
+        )
 
     def start_streaming(self, sampler, plan, n_sweeps):
         super().start_streaming(sampler, plan, n_sweeps)
