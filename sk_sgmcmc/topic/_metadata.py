@@ -220,6 +220,8 @@ def _columns_of(metadata, wanted=None):
     """
     if metadata is None:
         return None, []
+    if sparse.issparse(metadata) and metadata.shape[1] <= _DENSE_COLUMNS:
+        metadata = metadata.toarray()
     if sparse.issparse(metadata):
         encoded = sparse.csr_array(metadata, dtype=np.float64, copy=True)
         encoded.sum_duplicates()

@@ -155,7 +155,7 @@ BAD = [
     ({"year": np.full(120, np.inf), "party": PARTY}, "infinity"),
     (np.zeros((120, 0)), "at least one column"),
     (np.zeros((2, 3, 4)), "shape"),
-    (sparse.csr_array(np.full((120, 1), np.nan)), "finite"),
+    (sparse.csr_array(np.full((120, 70), np.nan)), "finite"),
     ({"year": np.full(120, np.datetime64("2000")), "party": PARTY}, "datetime64.*number"),
     ({}, "no columns"),
     ([{"year": 1}] * 120, "simple values"),
