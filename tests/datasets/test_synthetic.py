@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.datasets import make_dmr, make_lda
 
 
 def test_shapes_and_truth():
@@ -71,3 +71,18 @@ def test_tiny_priors_give_finite_rows():
 def test_bad_arguments_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         make_lda(**change)
+
+
+def test_proportions_follow_metadata(global_random_seed):
+    data = make_dmr(4000, 20, 3, 2, 10, random_state=global_random_seed)
+    assert data.metadata.shape == (4000, 2) and data.coef.shape == (3, 3)
+    np.testing.assert_allclose(data.metadata[:, 0].mean(), 0, atol=1e-12)
+    assert set(np.unique(data.metadata[:, 1])) == {0.0, 1.0}
+    alpha = np.exp(data.coef[:, 0] + data.metadata @ data.coef[:, 1:].T)
+    expected = alpha / alpha.sum(axis=1, keepdims=True)
+    spread = np.sqrt(expected * (1 - expected) / (alpha.sum(axis=1, keepdims=True) + 1))
+    for some in (data.metadata[:, 1] == 0, data.metadata[:, 0] > 1):
+        error = (data.doc_topics - expected)[some].sum(axis=0) / np.sqrt((spread[some] ** 2).sum(axis=0))
+        assert np.abs(error).max() < 5
+    again = make_dmr(4000, 20, 3, 2, 10, random_state=global_random_seed)
+    np.testing.assert_array_equal(data.counts.toarray(), again.counts.toarray())
