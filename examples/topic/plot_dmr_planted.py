@@ -28,7 +28,7 @@ MASS = 0.9
 PRIOR = {"metadata_prior_scale": 1.0, "intercept_prior_scale": 0.3, "doc_topic_prior": 0.3, "topic_word_prior": 0.1}
 
 
-def fit(data, seed, n_iter=500):
+def fit(data, seed, n_iter=600):
     """Draws of the coefficients (n_draws, n_components, n_metadata + 1) and mean topics, numbered like the truth."""
     model = DMRTopicModel(3, n_iter=n_iter, thin=1, random_state=seed, **PRIOR).fit(data.counts, metadata=data.metadata)
     order = align_topics(data.components, model.components_)

@@ -17,7 +17,7 @@ _LEAST = 0.1  # of a bound, that a curvature is taken to be
 # this, a rare step too far out is not followed by one much farther back.
 _STEEPEST = 4.0
 _MAX_LBFGS = 20
-STEPS_PER_PASS = 2  # of the coefficients' sampler, for each pass over stored assignments
+STEPS_PER_PASS = 4  # of the coefficients' sampler, for each pass over stored assignments
 
 
 class Coefficients:
@@ -53,7 +53,7 @@ class Coefficients:
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
         sampler = self._given or (SGHMC() if stored else SGNHT())
-        steps = (0.2, 0.6) if stored else (0.03, 0.1)
+        steps = (0.2, 0.7) if stored else (0.03, 0.1)
         self.sampler = sampler._resolved(ConstantStep(steps[0 if sampler._overdamped else 1]))
         self.n_steps = 0
         self.aux, self.scalars = self.sampler._state(self.mean, "euclidean", 0)
