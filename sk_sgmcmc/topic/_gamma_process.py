@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..chains import StreamPlan
 from ..samplers._registry import SAMPLERS, fitting_pair
 from ..utils import as_table
 from ..utils._sklearn import Interval
@@ -63,8 +64,8 @@ class GammaProcessTopicModel(BayesianLDA):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics; rows sum to 1. Topics are in the order of their weights; rows of topics that no
-        draw uses are near the prior.
+        Posterior mean of the topics; rows sum to 1. Topics are in the order of their weights, on a stream of those that
+        they had first; rows of topics that no draw uses are near the prior.
     weights_ : ndarray of shape (n_components,)
         Posterior mean of the weights.
     n_topics_ : int
@@ -238,7 +239,9 @@ class GammaProcessTopicModel(BayesianLDA):
     def _set_fitted(self, chains):
         self._collect(chains)
         weights = self._flat("weights").mean(axis=0)
-        order = np.argsort(-weights, kind="stable")
+        if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
+            self._order = np.argsort(-weights, kind="stable")
+        order = self._order  # on a stream topics keep their numbers
         for name in ("components", "weights"):
             self.samples_[name] = self.samples_[name][:, :, order]
         self.components_, self.weights_ = self.components_[order], weights[order]
@@ -274,7 +277,7 @@ class GammaProcessTopicModel(BayesianLDA):
         return as_table({"n_topics": values, "probability": often / often.sum()})
 
     def topic_weights(self, interval=0.9):
-        """Weights of the topics with their uncertainty, the largest first.
+        """Weights of the topics with their uncertainty.
 
         Parameters
         ----------
