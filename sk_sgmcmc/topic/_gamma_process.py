@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..chains import StreamPlan
-from ..samplers._registry import SAMPLERS, fitting_pair
 from ..utils import as_table
 from ..utils._sklearn import Interval
 from ._atoms import ProcessPrior
@@ -112,8 +111,8 @@ class GammaProcessTopicModel(BayesianLDA):
 
     _offers = (
         ("simplex", "counts"),
-        ("euclidean", "gradient"),
-        ("euclidean", "gradient-metric"),
+        ("euclidean", "block-gradient"),
+        ("euclidean", "block-gradient-metric"),
         ("any", "conditionals"),
     )
     _default_sampler = "scir"
@@ -186,12 +185,10 @@ class GammaProcessTopicModel(BayesianLDA):
 
     def _checked_sampler(self):
         sampler, pair = super()._checked_sampler()
-        if sampler._runner != "dense" or getattr(sampler, "drive", "kinetic") != "kinetic":
-            fitting = [name for name, make in SAMPLERS.items() if _fits(make())]
+        if getattr(sampler, "drive", "kinetic") != "kinetic":
             raise ValueError(
-                f"sampler={sampler!r} does not fit GammaProcessTopicModel, whose assignments change between two steps: "
-                "a sampler may not compare log densities, nor move particles. Samplers that fit: "
-                f"{', '.join(sorted(fitting))}."
+                f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments change "
+                'between two steps; use drive="kinetic".'
             )
         return sampler, pair
 
@@ -299,8 +296,3 @@ class GammaProcessTopicModel(BayesianLDA):
         return as_table(
             {"topic": np.arange(draws.shape[1]), "weight": self.weights_, "low": low, "high": high, "share": share}
         )
-
-
-def _fits(sampler):
-    pair = fitting_pair(sampler, GammaProcessTopicModel._offers)
-    return pair is not None and sampler._runner == "dense"

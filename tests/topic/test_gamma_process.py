@@ -304,7 +304,7 @@ def test_process_parameters_are_checked():
         ({"topic_word_prior": np.ones(3)}, "topic_word_prior"),
         ({"sampler": Blob()}, "Blob"),
         ({"sampler": "hmc"}, "HMC"),
-        ({"sampler": SGNPHMC(drive="likelihood")}, "SGNPHMC"),
+        ({"sampler": SGNPHMC(drive="likelihood")}, "drive"),
     ]:
         with pytest.raises(ValueError, match=message):
             GammaProcessTopicModel(5, n_iter=4, **params).fit(X)
