@@ -187,8 +187,8 @@ class GammaProcessTopicModel(BayesianLDA):
         sampler, pair = super()._checked_sampler()
         if getattr(sampler, "drive", "kinetic") != "kinetic":
             raise ValueError(
-                f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments change "
-                'between two steps; use drive="kinetic".'
+                f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments "
+                'change between two steps; use drive="kinetic".'
             )
         return sampler, pair
 

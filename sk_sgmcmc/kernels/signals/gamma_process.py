@@ -158,11 +158,17 @@ def draw_tables(cells, values, weights, tables, rng):
 
 @helper
 def erlang_tail(n_rounds, x):
-    """log Q(R, x) and its derivative's size, the hazard x^{R-1} e^{-x} / (Gamma(R) Q), by Erlang's recursion."""
+    """log Q(R, x) and its derivative's size, the hazard x^{R-1} e^{-x} / (Gamma(R) Q), by Erlang's recursion.
+
+    Its step j forgets all but the share j / x of an error, or x / j where j is above x, so that it may begin at
+    1 - j / x a few roots of x before.
+    """
     if x <= 0.0 or (x < n_rounds and n_rounds - x + n_rounds * math.log(x / n_rounds) < -40.0):
         return 0.0, 0.0  # 1 and 0 to rounding, by Chernoff's bound
-    loss = 1.0
-    for j in range(1, int(n_rounds)):
+    near = min(n_rounds, x)
+    begin = max(0, int(near - 10.0 * math.sqrt(near) - 10.0))
+    loss = 1.0 - begin / x
+    for j in range(begin + 1, int(n_rounds)):
         loss = x * loss / (j + x * loss)
     log_point = (n_rounds - 1.0) * math.log(x) - x - math.lgamma(n_rounds)
     if loss < 1e-250:
