@@ -189,7 +189,7 @@ class UnitMassTwice(MovingAtoms):
 
     def move(self, *args):
         for block in self.scalars[1:]:
-            block[32 + (block.size - 32) // 3 : 32 + 2 * (block.size - 32) // 3] = 2.0
+            block[32 + (block.size - 32) // 3 : 32 + 2 * (block.size - 32) // 3] = 5.0
         super().move(*args)
 
 
