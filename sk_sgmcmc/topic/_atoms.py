@@ -12,7 +12,7 @@ _STEP_SHARE = 0.4  # of the inverse of the stiffest frequency
 _METRIC_STEP = 0.1  # where a metric makes all directions about equally stiff
 _NOISE = 0.05
 _LONG = 10**9  # steps that a stream learns its masses for
-_MOST_HALVINGS = 10  # of an automatic step during burn-in, where the chain left the finite numbers
+_MOST_HALVINGS = 10  # of an automatic step, each time that the chain leaves the finite numbers with it
 _NOTHING = np.empty((0, 0))
 
 
@@ -180,21 +180,25 @@ class MovingAtoms(Atoms):
             )
         return clone(self.sampler).set_params(mass=mass[self.cuts[b] : self.cuts[b + 1]])
 
+    def inverse_masses(self):
+        """Of the three blocks, one number an entry (of a matrix, the sum of its row)."""
+        from ..kernels import mass as at
+
+        inverse = []
+        for (_, lo, hi), scalars in zip(self._blocks(), self.scalars, strict=True):
+            kind, n = (scalars[at.KIND] if scalars.size >= at.HEAD else at.IDENTITY), hi - lo
+            W = scalars[at.HEAD :]
+            inverse.append(
+                W[:n].copy() if kind == at.DIAGONAL else W[: n * n].reshape(n, n).sum(axis=1) if kind else np.ones(n)
+            )
+        return inverse
+
     def _auto_step(self, total_log):
         """A step that the stiffest atom allows, under the masses as they are."""
         if self.sampler._uses_metric:
             return _METRIC_STEP
-        from ..kernels import mass as at
-
         K = self.prior.n_atoms
-        info, T = self.weights * total_log, np.exp(self.theta[K : 2 * K, 0])
-        inverse = []
-        for b, lo, hi in self._blocks():
-            diagonal = self.scalars[b].size >= at.HEAD and self.scalars[b][at.KIND] == at.DIAGONAL
-            full = self.scalars[b].size >= at.HEAD and self.scalars[b][at.KIND] == at.FULL
-            W = self.scalars[b][at.HEAD :]
-            n = hi - lo
-            inverse.append(W[:n] if diagonal else W[: n * n].reshape(n, n).sum(axis=1) if full else np.ones(n))
+        info, T, inverse = self.weights * total_log, np.exp(self.theta[K : 2 * K, 0]), self.inverse_masses()
         end = (np.exp(self.theta[2 * K, 0]) * T) ** 2 / self.prior.n_rounds
         own = np.max(info * inverse[0] + (info * T * T + end) * inverse[1])
         stiffest = max(own, K * np.max(inverse[2]), 1.0)
@@ -214,10 +218,10 @@ class MovingAtoms(Atoms):
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
         """As `Atoms.move`; ``decay`` has no meaning here."""
         params = self._params(total_log, typical)
-        theta, calm = self.theta.copy(), isinstance(self.sampler.step_size, str) and not self.is_settled
+        theta, is_auto = self.theta.copy(), isinstance(self.sampler.step_size, str)
         hypers = self._hypers(total_log)
         status = self._run(hypers, cells, values, params, rng)
-        for _ in range(_MOST_HALVINGS if calm else 0):
+        for _ in range(_MOST_HALVINGS if is_auto else 0):
             if status == 0:
                 break
             self.step_size = self.longest = hypers[0, 0] / 2.0

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..chains import StreamPlan
+from ..samplers.schedules import ConstantStep
 from ..utils import as_table
 from ..utils._sklearn import Interval
 from ._atoms import ProcessPrior
@@ -75,7 +76,11 @@ class GammaProcessTopicModel(BayesianLDA):
         number of topics with at least 1 % of the total weight, (n_chains, n_kept).
     doc_topic_prior_ : ndarray of shape (n_components,)
         ``weights_``.
-    sampler_, n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
+    sampler_ : sampler object
+        The sampler in use. On flat space, ``step_size_`` is what the first chain found, and ``inverse_mass_``
+        (n_chains, 2 n_components + 2) holds masses that are not the identity: of log E (always 1 where masses are
+        learnt), log T, and the logarithms of concentration and rate.
+    n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
         As for `BayesianLDA`.
 
     Notes
@@ -246,6 +251,16 @@ class GammaProcessTopicModel(BayesianLDA):
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
         values, often = np.unique(self.samples_["n_topics"], return_counts=True)
         self.n_topics_ = int(values[np.argmax(often)])
+        self._report_sampler([chain.atoms for chain in chains])
+
+    def _report_sampler(self, atoms):
+        """Write onto the fitted sampler the step size that was found, and masses."""
+        if not is_flat(self.sampler_):
+            return
+        if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
+            self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
+        if getattr(self.sampler_, "mass", None) is not None:
+            self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
 
     def _doc_prior(self, corpus, draws=None):
         return self.weights_ if draws is None else self._flat("weights")[draws][:, None]

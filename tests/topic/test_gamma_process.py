@@ -268,7 +268,7 @@ def planted():
     return make_gamma_process(300, 60, weights=[0.5, 0.3, 0.2, 0.1], random_state=0)
 
 
-@pytest.mark.parametrize("sampler", ["scir", "gibbs", "sgnht-em", "sgr-nphmc"])
+@pytest.mark.parametrize("sampler", ["scir", "gibbs", SGNHT(mass=MonteCarloEM(n_momenta=30)), "sgr-nphmc"], ids=str)
 def test_planted_topics_and_their_number_are_recovered(sampler, planted):
     right = {"scale_prior": (400.0, 5.0), "topic_word_prior": 0.1}
     model = GammaProcessTopicModel(15, sampler=sampler, n_iter=80, random_state=0, **right).fit(planted.counts)
@@ -281,6 +281,10 @@ def test_planted_topics_and_their_number_are_recovered(sampler, planted):
     assert sum(table["share"]) == pytest.approx(1.0)
     posterior = model.n_topics_posterior()
     assert sum(posterior["probability"]) == pytest.approx(1.0)
+    if isinstance(sampler, SGNHT):
+        inverse = model.sampler_.inverse_mass_[0]
+        assert np.all(inverse[:15] == 1.0) and not np.any(inverse[15:] == 1.0)
+        assert model.sampler_._hyper(0, 1)[0, 0] < 0.1
     assert model.samples_["n_topics"].shape == model.samples_["rate"].shape == (1, 40)
 
 
