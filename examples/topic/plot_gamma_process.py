@@ -70,5 +70,5 @@ for number, probability in zip(posterior["n_topics"], posterior["probability"], 
     print(f"{number} topics: {probability:.2f}")
 
 # %%
-# **It hardly does: all six reach the same perplexity within a percent or two and agree on the number of topics to within a
+# **It hardly does: all six reach the same perplexity within two percent and agree on the number of topics to within a
 # few, because the weights follow the assignments, and these are drawn alike; what differs is the time.**
