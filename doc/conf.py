@@ -36,7 +36,8 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "py:obj"
-suppress_warnings = ["config.cache"]  # conf.py holds functions, which Sphinx cannot pickle
+# conf.py holds functions, which Sphinx cannot pickle; scripts that are no pages of the gallery may share a name
+suppress_warnings = ["config.cache", "sphinx_gallery.duplicate_filename"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sk_sgmcmc"

@@ -4,7 +4,7 @@ from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .sampling import sample
-from .topic import BayesianLDA, DMRTopicModel, SphericalAdmixtureModel
+from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"
 
@@ -14,6 +14,7 @@ __all__ = [
     "BayesianLogisticRegression",
     "DMRTopicModel",
     "DPCategoricalMixture",
+    "GammaProcessTopicModel",
     "SphericalAdmixtureModel",
     "VonMisesFisherMixture",
     "__version__",

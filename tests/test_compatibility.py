@@ -111,6 +111,7 @@ def survey(estimator):
 WANTED = {
     "BayesianLDA": topics,
     "DMRTopicModel": topics,
+    "GammaProcessTopicModel": topics,
     "BayesianLogisticRegression": tumours,
     "BayesianGaussian": flowers,
     "SphericalAdmixtureModel": unit_topics,

@@ -6,6 +6,7 @@ folder of yours (see `fetch_corpus`), or downloaded.
 ========================  ===============================================================================
 `make_lda`                documents drawn from latent Dirichlet allocation
 `make_dmr`                documents whose topics follow metadata, drawn from a Dirichlet-multinomial regression
+`make_gamma_process`      documents whose topics have the weights of a gamma process
 `load_docstrings`         docstrings of NumPy, SciPy, scikit-learn, numba, joblib
 `fetch_corpus`            any of the sets below, by name
 20newsgroups              posts to 20 Usenet groups (`fetch_20newsgroups_counts` downloads them)
@@ -38,7 +39,7 @@ from ._real import (
     fetch_table,
     fetch_wikipedia,
 )
-from ._synthetic import make_dmr, make_lda
+from ._synthetic import make_dmr, make_gamma_process, make_lda
 from ._text import make_count_vectorizer, normalize_text
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "load_docstrings",
     "make_count_vectorizer",
     "make_dmr",
+    "make_gamma_process",
     "make_lda",
     "normalize_text",
 ]

@@ -185,3 +185,96 @@ def make_dmr(
         coef=coef,
         DESCR=f"{n_samples} documents drawn from a Dirichlet-multinomial regression with {n_components} topics.",
     )
+
+
+def make_gamma_process(
+    n_samples=200,
+    n_features=300,
+    concentration=5.0,
+    rate=5.0,
+    weights=None,
+    scale_prior=(400.0, 5.0),
+    topic_word_prior=0.1,
+    random_state=None,
+):
+    r"""Documents drawn from Poisson factor analysis with the weights of a gamma process, and what they were drawn from.
+
+    .. math:: r_k = E_k e^{-T_k}, \quad \theta_{nk} \sim \mathrm{Gamma}\Bigl(r_k, \frac{p_n}{1 - p_n}\Bigr), \quad
+              x_{nv} \sim \mathrm{Poisson}\Bigl(\sum_k \theta_{nk} \phi_{kv}\Bigr),
+
+    with :math:`E_k \sim \mathrm{Exp}(c)`, in each round r = 1, 2, ... a Poisson(1) number of :math:`T_k \sim
+    \mathrm{Gamma}(r, \alpha)`, :math:`\phi_k \sim \mathrm{Dir}(\beta)` and :math:`p_n \sim \mathrm{Beta}(a_0,
+    b_0)`.
+    Rounds go on until those left out hold less than :math:`10^{-9}` of the mass.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Numbers of documents and words.
+    concentration : float, default=5
+        Mass alpha of the process.
+    rate : float, default=5
+        c.
+    weights : array-like of shape (n_components,) or None, default=None
+        The weights themselves, instead of a draw of the process.
+    scale_prior : tuple of two float, default=(400.0, 5.0)
+        a0 and b0. A document has a0 / (b0 - 1) times the sum of the weights tokens on average.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.1
+        beta.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_samples, n_features).
+        ``weights`` : ndarray (n_components,), the largest first. ``components`` : ndarray (n_components, n_features).
+        ``activities`` : ndarray (n_samples, n_components). ``DESCR`` : str.
+
+    References
+    ----------
+    A. Roychowdhury and B. Kulis (2015), Gamma processes, stick-breaking, and variational inference, AISTATS.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.datasets import make_gamma_process
+    >>> data = make_gamma_process(n_samples=10, n_features=30, random_state=0)
+    >>> data.counts.shape, bool(data.weights[0] >= data.weights[-1])
+    ((10, 30), True)
+    """
+    for name, value in (("n_samples", n_samples), ("n_features", n_features)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
+    a0, b0 = (float(_parameter(value, 1, "scale_prior")) for value in scale_prior)
+    process_seed, topic_seed, scale_seed, word_seed = seed_sequence(random_state).spawn(4)
+    if weights is None:
+        weights = _gamma_process(np.random.default_rng(process_seed), concentration, rate)
+    weights = -np.sort(-_parameter(weights, np.size(weights), "weights").ravel())
+    components = _dirichlet(topic_seed, beta, (weights.size, n_features))
+    scale_rng, word_rng = np.random.default_rng(scale_seed), np.random.default_rng(word_seed)
+    odds = scale_rng.standard_gamma(a0, n_samples) / scale_rng.standard_gamma(b0, n_samples)
+    activities = scale_rng.standard_gamma(weights, (n_samples, weights.size)) * odds[:, None]
+    rows = [sparse.csr_matrix(word_rng.poisson(activity @ components)) for activity in activities]
+    counts = sparse.vstack(rows, format="csr")
+    return Bunch(
+        data=counts,
+        counts=counts,
+        weights=weights,
+        components=components,
+        activities=activities,
+        DESCR=f"{n_samples} documents drawn from Poisson factor analysis with {weights.size} topics.",
+    )
+
+
+def _gamma_process(rng, concentration, rate):
+    """Atoms of a gamma process by rounds, at least one."""
+    for name, value in (("concentration", concentration), ("rate", rate)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name}={value} must be a positive number.")
+    n_rounds = int(np.ceil(np.log(1e-9) / np.log(concentration / (1.0 + concentration))))
+    while True:
+        of_round = np.repeat(np.arange(1, n_rounds + 1), rng.poisson(1.0, n_rounds))
+        atoms = rng.exponential(1.0 / rate, of_round.size) * np.exp(-rng.standard_gamma(of_round) / concentration)
+        atoms = atoms[atoms > 1e-12 * atoms.sum()]
+        if atoms.size:
+            return atoms

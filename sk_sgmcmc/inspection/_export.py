@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 # What the axes of a draw are called; others get ArviZ's own names.
-_DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"]}
+_DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
 
 
 def _names(estimator, feature_names):

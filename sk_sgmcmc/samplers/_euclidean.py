@@ -13,6 +13,8 @@ _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _MASS = ["array-like", MonteCarloEM, None]
 # Of samplers that need no log density, so that other parts of a model may be redrawn between two of their steps.
 _CONDITIONAL = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"))
+# Of those that have blocks of a state move side by side, each with a momentum and a thermostat of its own.
+_IN_BLOCKS = (*_CONDITIONAL, ("euclidean", "block-gradient"))
 
 
 class _Euclidean(Sampler):
@@ -70,7 +72,7 @@ class SGLD(_Euclidean):
     """
 
     _name = "sgld"
-    _fits = _CONDITIONAL
+    _fits = _IN_BLOCKS
     _overdamped = True
     _reads_log_density = False
     _n_aux = 0
@@ -148,7 +150,7 @@ class SGHMC(_Euclidean):
     """
 
     _name = "sghmc"
-    _fits = _CONDITIONAL
+    _fits = _IN_BLOCKS
     _reads_log_density = False
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,

@@ -119,7 +119,7 @@ class SGRNPHMC(SGNPHMC):
     """
 
     _name = "sgr-nphmc"
-    _fits = (("euclidean", "gradient-metric"),)
+    _fits = (("euclidean", "gradient-metric"), ("euclidean", "block-gradient-metric"))
     _n_aux = 1
     _parameter_constraints = {
         **{name: value for name, value in SGNPHMC._parameter_constraints.items() if name != "mass"},

@@ -2,7 +2,7 @@
 
 from ..utils._sklearn import StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
-from ._euclidean import _CONDITIONAL, _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
+from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
 
 _SGNHT = {
     ("aboba", "mass"): ("hamiltonian.sgnht_half", "hamiltonian.sgnht_aboba"),
@@ -57,7 +57,7 @@ class SGNHT(_Euclidean):
     """
 
     _name = "sgnht"
-    _fits = _CONDITIONAL
+    _fits = _IN_BLOCKS
     _reads_log_density = False
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
@@ -143,6 +143,7 @@ class SGNPHMC(_Euclidean):
     """
 
     _name = "sg-nphmc"
+    _fits = (("euclidean", "gradient"), ("euclidean", "block-gradient"))
     _order = 2
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,

@@ -1,7 +1,8 @@
 """Topic models."""
 
 from ._dmr import DMRTopicModel
+from ._gamma_process import GammaProcessTopicModel
 from ._lda import BayesianLDA
 from ._sam import SphericalAdmixtureModel
 
-__all__ = ["BayesianLDA", "DMRTopicModel", "SphericalAdmixtureModel"]
+__all__ = ["BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel"]

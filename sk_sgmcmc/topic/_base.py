@@ -63,7 +63,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             for s in range(order.shape[1]):
                 if not np.array_equal(order[c, s], np.arange(order.shape[2])):
                     for value in samples.values():
-                        value[c, s] = value[c, s][order[c, s]]
+                        if value.ndim > 2:  # one number a draw has no topics to put in order
+                            value[c, s] = value[c, s][order[c, s]]
         self.samples_ = samples
         mean = components.mean(axis=(0, 1), dtype=np.float64)
         self.components_ = mean / mean.sum(axis=1, keepdims=True)

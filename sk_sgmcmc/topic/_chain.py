@@ -49,6 +49,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     _unpickled = ("data", "_slot", "_active", "_pool")
     _pool = None
+    _sweeps = CollapsedSweeps
     flat = None  # also of chains saved before there were others
     waits_for_start = False  # whether assignments to start from come from outside
     begins_anew = False  # whether the next step is to be made from another start
@@ -95,6 +96,11 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         return self.doc_topic_prior.size
 
     @property
+    def given_sampler(self):
+        """The sampler that a user asked for."""
+        return self.sampler
+
+    @property
     def topic_word_prior(self):
         """The topics' prior, (n_words, n_topics); a view that costs no memory where it is one number."""
         return np.broadcast_to(self.word_prior, (self.n_words, self.n_topics))
@@ -136,14 +142,14 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
     def _start_from(self, data, z, doc_prior):
         if self.stored:
             self.z = z
-            self.collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
+            self.collapsed = self._sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self._start_topics()
             return
         from ..kernels.signals.lda import count_assignments
 
         if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
-            collapsed = CollapsedSweeps(data, z, self.topic_word_prior)
+            collapsed = self._sweeps(data, z, self.topic_word_prior)
             no_groups = np.zeros(data.n_docs, dtype=np.int64)
             for _ in range(_START_SWEEPS):
                 collapsed.sweep(data, 0, data.n_docs, doc_prior[None], no_groups, self.rng)

@@ -31,9 +31,8 @@ class ParticleTopicChain(Chain):
 
     def __getattr__(self, name):
         # What all particles share is read from the first.
-        if name in ("sampler", "n_topics", "stored", "n_warm", "word_prior", "is_started") and "particles" in vars(
-            self
-        ):
+        shared = ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "word_prior", "is_started")
+        if name in shared and "particles" in vars(self):
             return getattr(self.particles[0], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -76,7 +76,7 @@ class StreamingMixin:
         total = self._checked_total(new)
         self._token_args = (n_batch, total)
         if turns or pair[0] == "euclidean":  # on flat space the noise of minibatches, N/n, limits the step
-            in_use = sampler if turns else self._chains[0].sampler
+            in_use = sampler if turns else self._chains[0].given_sampler
             self.sampler_ = self._resolved_sampler(in_use, pair, corpus, False, total / n_batch)
         plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
         if first:
@@ -142,7 +142,7 @@ class StreamingMixin:
                 f"n_components={self.n_components}, but the chains that partial_fit goes on with have {n_topics} "
                 "topics; set it back, or call fit, or partial_fit on a clone, to begin anew."
             )
-        present = self._chains[0].sampler
+        present = self._chains[0].given_sampler
         sizes = (getattr(s, "n_particles", None) for s in (present, sampler))
         alike = (
             fitting_pair(present, self._offers) == pair

@@ -17,6 +17,7 @@ from sk_sgmcmc import (
     BayesianLogisticRegression,
     DMRTopicModel,
     DPCategoricalMixture,
+    GammaProcessTopicModel,
     SphericalAdmixtureModel,
     VonMisesFisherMixture,
 )
@@ -81,7 +82,7 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        without = ("lda-gibbs", "dmr-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        without = ("lda-gibbs", "dmr-gibbs", "gamma-process-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
         return hasattr(self.estimator, "partial_fit") and self.id not in without
 
 
@@ -161,6 +162,13 @@ ESTIMATORS = [
     ),
     Case("dmr-minibatch", DMRTopicModel(**_SMALL, metadata_columns=2, batch_size=20), "described"),
     Case("dmr-gibbs", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="gibbs"), "described"),
+    Case("gamma-process", GammaProcessTopicModel(**_SMALL)),
+    Case("gamma-process-gibbs", GammaProcessTopicModel(**_SMALL, sampler="gibbs")),
+    Case("gamma-process-fresh", GammaProcessTopicModel(**_SMALL, batch_size=20, assignments="fresh")),
+    Case(
+        "gamma-process-flat", GammaProcessTopicModel(**_SMALL, batch_size=20, sampler="sghmc-em", n_inner=3),
+        sampler="sghmc",
+    ),
     Case("sam", SphericalAdmixtureModel(**_SMALL), sampler="sggmc", wrong_sampler="scir"),
     Case("sam-minibatch", SphericalAdmixtureModel(**_SMALL, sampler="gsgnht", batch_size=20), sampler="gsgnht"),
     Case("sam-gibbs", SphericalAdmixtureModel(**_SMALL, sampler="gmc-b-gibbs"), sampler="gmc-b-gibbs"),
@@ -196,10 +204,14 @@ ESTIMATORS = [
     Case("dp-gibbs", DPCategoricalMixture(likelihood="categorical", sampler="gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
-DEFAULTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr", "sam", "vmf", "logistic", "gaussian", "dp"}]
+DEFAULTS = [
+    case
+    for case in ESTIMATORS
+    if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "gaussian", "dp"}
+]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
 LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA) and case.data == "counts"]
-COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain"}]
+COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain", "gamma-process"}]
 # Those on which scikit-learn's own checks run, whose data may be smaller than a batch. Exact references that cannot
 # stream are left out, since they refuse `partial_fit`, which the checks call wherever it exists. Models of dense rows
 # make the steps that the checks' bounds on their accuracy ask for.
@@ -207,5 +219,6 @@ CHECKED = [
     clone(case.estimator).set_params(batch_size="auto")
     for case in ESTIMATORS
     if case.data == "counts"
+    and not case.id.startswith("gamma-process-")
     and case.id not in ("lda-gibbs", "lda-minibatch", "lda-flat", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
 ] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data not in ("counts", "described")]

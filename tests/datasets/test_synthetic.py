@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.datasets import make_dmr, make_lda
+from sk_sgmcmc.datasets import make_dmr, make_gamma_process, make_lda
 
 
 def test_shapes_and_truth():
@@ -86,3 +86,18 @@ def test_proportions_follow_metadata(global_random_seed):
         assert np.abs(error).max() < 5
     again = make_dmr(4000, 20, 3, 2, 10, random_state=global_random_seed)
     np.testing.assert_array_equal(data.counts.toarray(), again.counts.toarray())
+
+
+def test_gamma_process_counts_have_the_moments_of_the_model(global_random_seed):
+    data = make_gamma_process(4000, 20, weights=[0.2, 0.7], scale_prior=(30.0, 9.0), random_state=global_random_seed)
+    assert list(data.weights) == [0.7, 0.2] and data.components.shape == (2, 20)
+    mean = 30.0 / 8.0  # of p / (1 - p)
+    lengths = np.asarray(data.counts.sum(axis=1)).ravel()
+    assert abs(lengths.mean() - 0.9 * mean) < 5 * lengths.std() / np.sqrt(4000)
+    assert abs(data.activities.mean(axis=0) - mean * data.weights).max() < 0.5
+    again = make_gamma_process(4000, 20, weights=[0.2, 0.7], scale_prior=(30.0, 9.0), random_state=global_random_seed)
+    assert (again.counts != data.counts).nnz == 0
+    assert make_gamma_process(5, 10, random_state=0).weights.size > 3
+    for wrong in ({"n_samples": 0}, {"concentration": 0.0}, {"rate": -1.0}, {"weights": [1.0, 0.0]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            make_gamma_process(**wrong)

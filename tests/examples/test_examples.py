@@ -36,6 +36,10 @@ SMALLER = {
     "plot_dmr_planted.py": [("N_SETS = 100", "N_SETS = 2"), ("n_iter=600", "n_iter=20")],
     "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 20")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
+    "plot_gamma_process.py": [
+        ("STRIDE, N_ITER = 3, 60", "STRIDE, N_ITER = 20, 6"),
+        ('["scir", "gibbs", "sghmc", "sgnht-em", "sg-nphmc-em", "sgr-nphmc"]', '["scir", "sghmc"]'),
+    ],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
     "plot_msweb.py": [
         ('"sphinx_gallery" not in sys.modules', "False"),

@@ -16,6 +16,7 @@ from .._jit import F1_IN, F2, F2_IN, F3, I1, I1_IN, I8, OK, helper, kernel, read
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
 Z = writable(types.uint16, 1)  # assignments: up to 65,535 topics
+Z_IN = read_only(types.uint16, 1)
 F4_2 = writable(types.float32, 2)
 F4_2_IN = read_only(types.float32, 2)
 U8 = types.uint64

@@ -1,0 +1,313 @@
+"""Poisson factor analysis whose topics have the weights of a gamma process."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..chains import StreamPlan
+from ..samplers.schedules import ConstantStep
+from ..utils import as_table
+from ..utils._sklearn import Interval
+from ._atoms import ProcessPrior
+from ._gamma_chain import (
+    _START_MASS,
+    _START_WEIGHT,
+    GammaProcessChain,
+    GammaProcessGibbsChain,
+    is_flat,
+    topic_step_size,
+)
+from ._lda import BayesianLDA
+
+_PAIR = [tuple, list]
+
+
+class GammaProcessTopicModel(BayesianLDA):
+    r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
+
+    Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
+    :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, activities :math:`\theta_{nk} \sim \mathrm{Gamma}(r_k, p_n / (1 -
+    p_n))` (shape and scale), :math:`p_n \sim \mathrm{Beta}(a_0, b_0)`, and weights :math:`r_k` that are the atoms of a
+    gamma process. Given the lengths of documents this is latent Dirichlet allocation with :math:`\alpha = r`.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Most topics that there can be. Topics beyond those in use cost little.
+    sampler : str, sampler object or None, default=None
+        How the weights are drawn: from their conditionals (`SCIR`, `SGRLD`, and the exact reference `Gibbs`), or by a
+        sampler on flat space such as `SGHMC` or `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or under
+        a metric (`SGRNPHMC`). `SCIR`, `SGRLD` and `Gibbs` move the topics too; elsewhere topics go by `SCIR`. None is
+        `SCIR`. Pass an object, or set ``sampler__step_size``, to tune it.
+    concentration_prior : tuple of two float, default=(1.0, 0.1)
+        Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
+        atoms with weights between x and e x, for x well below 1/c.
+    rate_prior : tuple of two float, default=(1.0, 1.0)
+        Shape and rate of the Gamma prior of the rate c.
+    scale_prior : tuple of two float, default=(0.01, 0.01)
+        :math:`a_0, b_0`. Small ones let the lengths of documents say nothing about the weights.
+    atoms_per_round : float, default=1.0
+        :math:`\gamma`. Only its product with :math:`\alpha` is identified, so it is fixed.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.05
+        :math:`\beta`.
+    n_inner : int, default=50
+        Steps of a sampler on flat space for each step of the chain.
+    assignments, n_sweeps, init, total_samples, new_features
+        As for `BayesianLDA`. With fresh assignments, what the weights need to know of the documents is averaged over
+        minibatches and forgotten as fast as topics are.
+    n_iter : int or None, default=None
+        Steps: minibatches, or sweeps of `Gibbs`. None lets the sampler choose.
+    burn_in, thin, batch_size, n_chains, n_jobs, random_state, verbose, callbacks
+        As for `BayesianLDA`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics; rows sum to 1. Topics are in the order of their weights, on a stream of those that
+        they had first; rows of topics that no draw uses are near the prior.
+    weights_ : ndarray of shape (n_components,)
+        Posterior mean of the weights.
+    n_topics_ : int
+        Posterior mode of the number of topics with at least 1 % of the total weight.
+    samples_ : dict of ndarray
+        ``"components"`` (n_chains, n_kept, n_components, n_features), float32; ``"weights"`` (n_chains, n_kept,
+        n_components); ``"concentration"`` and ``"rate"``, the mass and the rate of the process, and ``"n_topics"``, the
+        number of topics with at least 1 % of the total weight, (n_chains, n_kept).
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        ``weights_``.
+    sampler_ : sampler object
+        The sampler in use. On flat space, ``step_size_`` is what the first chain found, and ``inverse_mass_``
+        (n_chains, 2 n_components + 2) holds masses that are not the identity: of log E (always 1 where masses are
+        learnt), log T, and the logarithms of concentration and rate.
+    n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
+        As for `BayesianLDA`.
+
+    Notes
+    -----
+    Weights are :math:`r_k = E_k e^{-T_k}` with :math:`E_k \sim \mathrm{Exp}(c)` and :math:`T_k \sim
+    \mathrm{Gamma}(d_k, \alpha)`, where :math:`\mathrm{Poisson}(\gamma)` atoms have :math:`d_k = 1`, as many
+    :math:`d_k = 2`, and so on. The points :math:`T_k` are then a Poisson process of constant rate :math:`\gamma
+    \alpha`, and the weights one of intensity :math:`\gamma \alpha x^{-1} e^{-cx}`. ``n_components`` atoms stand for
+    the first ``n_components / atoms_per_round`` rounds, :math:`d_k` is summed over, and what is left out has the
+    share :math:`(\alpha / (1 + \alpha))^R` of the mass.
+
+    Given the assignments of tokens to topics, :math:`\theta` and (for samplers on flat space as for the others)
+    everything that depends on documents reduces to the numbers of documents with more than m tokens of a topic, so the
+    weights move at a cost that does not grow with the documents.
+
+    References
+    ----------
+    Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS, section 4.3.
+    Roychowdhury and Kulis (2015), Gamma processes, stick-breaking, and variational inference, AISTATS. Zhou and Carin
+    (2015), Negative binomial process count and mixture modeling, IEEE PAMI 37.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import GammaProcessTopicModel
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> model = GammaProcessTopicModel(n_components=20, n_iter=100, random_state=0).fit(X)
+    >>> model.samples_["weights"].shape
+    (1, 50, 20)
+    >>> model.n_topics_
+    3
+    """
+
+    _offers = (
+        ("simplex", "counts"),
+        ("euclidean", "block-gradient"),
+        ("euclidean", "block-gradient-metric"),
+        ("any", "conditionals"),
+    )
+    _default_sampler = "scir"
+    # What `BayesianLDA` asks of parameters that are not here.
+    doc_topic_prior, topic_prior = None, "dirichlet"
+
+    _parameter_constraints = {
+        **{
+            name: value
+            for name, value in BayesianLDA._parameter_constraints.items()
+            if name not in ("doc_topic_prior", "topic_prior", "topic_prior_scale", "whiten")
+        },
+        "concentration_prior": _PAIR,
+        "rate_prior": _PAIR,
+        "scale_prior": _PAIR,
+        "atoms_per_round": [Interval(Real, 0, None, closed="neither")],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components=100,
+        *,
+        sampler=None,
+        concentration_prior=(1.0, 0.1),
+        rate_prior=(1.0, 1.0),
+        scale_prior=(0.01, 0.01),
+        atoms_per_round=1.0,
+        topic_word_prior=0.05,
+        n_inner=50,
+        assignments="auto",
+        n_sweeps=(5, 5),
+        init="soft",
+        total_samples=None,
+        new_features="error",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.concentration_prior = concentration_prior
+        self.rate_prior = rate_prior
+        self.scale_prior = scale_prior
+        self.atoms_per_round = atoms_per_round
+        self.topic_word_prior = topic_word_prior
+        self.n_inner = n_inner
+        self.assignments = assignments
+        self.n_sweeps = n_sweeps
+        self.init = init
+        self.total_samples = total_samples
+        self.new_features = new_features
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # -- choices ---------------------------------------------------------------------------------------------------
+
+    def _checked_sampler(self):
+        sampler, pair = super()._checked_sampler()
+        if getattr(sampler, "drive", "kinetic") != "kinetic":
+            raise ValueError(
+                f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments "
+                'change between two steps; use drive="kinetic".'
+            )
+        return sampler, pair
+
+    def _process(self):
+        """The process with its priors, checked."""
+        for name in ("concentration_prior", "rate_prior", "scale_prior"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or not all(isinstance(x, Real) and 0 < x < np.inf for x in pair):
+                raise ValueError(f"{name}={pair!r} must be two positive numbers, for example (1.0, 1.0).")
+        K = self.n_components
+        n_rounds = max(1, round(K / self.atoms_per_round))
+        pairs = (tuple(map(float, pair)) for pair in (self.concentration_prior, self.rate_prior, self.scale_prior))
+        return ProcessPrior(K, n_rounds, *pairs)
+
+    def _priors(self, n_words):
+        self._process()
+        beta = np.asarray(self.topic_word_prior, dtype=np.float64)
+        if beta.shape not in ((), (n_words,)):
+            raise ValueError(
+                f"topic_word_prior has shape {beta.shape}; give a number or an array of shape ({n_words},)."
+            )
+        if not (np.all(beta > 0) and np.all(np.isfinite(beta))):
+            raise ValueError(f"topic_word_prior must be positive and finite, its smallest entry is {beta.min():g}.")
+        K = self.n_components
+        return np.full(K, min(_START_WEIGHT, _START_MASS / K)), beta[:, None] if beta.ndim else float(beta)
+
+    _chain, _gibbs_chain = GammaProcessChain, GammaProcessGibbsChain
+
+    def _prior_params(self):
+        return {"process": self._process(), "n_inner": self.n_inner}
+
+    def _offered(self):
+        return self._offers
+
+    def _flat_arguments(self, pair):
+        return None
+
+    def _resolved_sampler(self, sampler, pair, corpus, stored, scale):
+        if is_flat(sampler):
+            return sampler._resolved(topic_step_size(True))  # a place holder: chains find their own
+        return super()._resolved_sampler(sampler, pair, corpus, stored, scale)
+
+    # -- fitted ----------------------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        self._collect(chains)
+        weights = self._flat("weights").mean(axis=0)
+        if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
+            self._order = np.argsort(-weights, kind="stable")
+        order = self._order  # on a stream topics keep their numbers
+        for name in ("components", "weights"):
+            self.samples_[name] = self.samples_[name][:, :, order]
+        self.components_, self.weights_ = self.components_[order], weights[order]
+        self.doc_topic_prior_ = self.weights_
+        self.samples_["n_topics"] = self._numbers_of_topics(0.01)
+        values, often = np.unique(self.samples_["n_topics"], return_counts=True)
+        self.n_topics_ = int(values[np.argmax(often)])
+        self._report_sampler([chain.atoms for chain in chains])
+
+    def _report_sampler(self, atoms):
+        """Write onto the fitted sampler the step size that was found, and masses."""
+        if not is_flat(self.sampler_):
+            return
+        if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
+            self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
+        if getattr(self.sampler_, "mass", None) is not None:
+            self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
+
+    def _doc_prior(self, corpus, draws=None):
+        return self.weights_ if draws is None else self._flat("weights")[draws][:, None]
+
+    def _numbers_of_topics(self, min_share):
+        weights = self.samples_["weights"]
+        return (weights >= min_share * weights.sum(axis=2, keepdims=True)).sum(axis=2)
+
+    def n_topics_posterior(self, min_share=0.01):
+        """Posterior of the number of topics.
+
+        Parameters
+        ----------
+        min_share : float, default=0.01
+            Share of the total weight from which on a topic counts.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row for each number that occurs: ``n_topics``, ``probability``.
+        """
+        check_is_fitted(self)
+        if not 0 <= min_share <= 1:
+            raise ValueError(f"min_share={min_share} must lie between 0 and 1; 0.01 is a common choice.")
+        values, often = np.unique(self._numbers_of_topics(min_share), return_counts=True)
+        return as_table({"n_topics": values, "probability": often / often.sum()})
+
+    def topic_weights(self, interval=0.9):
+        """Weights of the topics with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible intervals.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a topic: ``topic``, ``weight`` (posterior mean), ``low``, ``high``, and ``share`` of the total
+            weight (posterior mean).
+        """
+        check_is_fitted(self)
+        if not 0 < interval < 1:
+            raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+        draws = self._flat("weights")
+        low, high = np.quantile(draws, [(1 - interval) / 2, (1 + interval) / 2], axis=0)
+        share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)
+        return as_table(
+            {"topic": np.arange(draws.shape[1]), "weight": self.weights_, "low": low, "high": high, "share": share}
+        )

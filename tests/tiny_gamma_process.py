@@ -1,0 +1,77 @@
+"""A small gamma process topic model: data drawn from it, and chains on them."""
+
+import numpy as np
+from scipy import sparse
+
+from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.samplers._registry import make_sampler
+from sk_sgmcmc.samplers.schedules import ConstantStep
+from sk_sgmcmc.topic._atoms import ProcessPrior
+from sk_sgmcmc.topic._gamma_chain import GammaProcessChain, GammaProcessGibbsChain
+from sk_sgmcmc.topic._tokens import TokenData
+from sk_sgmcmc.topic._waiting import MAX_STEP
+from sk_sgmcmc.utils.corpus import Corpus
+
+K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7
+PRIOR = ProcessPrior(K, K, (4.0, 2.0), (6.0, 3.0), (8.0, 3.0))
+
+
+def draw_process(rng, prior=PRIOR, size=()):
+    """Weights (*size, K), concentration and rate (*size) from the prior."""
+    shape, rate = prior.concentration
+    concentration, c = rng.gamma(shape, 1.0 / rate, size), rng.gamma(prior.rate[0], 1.0 / prior.rate[1], size)
+    a = concentration * prior.n_rounds / prior.n_atoms
+    of_round = rng.integers(1, prior.n_rounds + 1, (*size, prior.n_atoms))
+    T = rng.gamma(of_round) / np.asarray(a)[..., None]
+    return rng.exponential(1.0, T.shape) / np.asarray(c)[..., None] * np.exp(-T), concentration, c
+
+
+def draw_model(rng, prior=PRIOR):
+    """Weights, concentration, rate, topics and counts from the model."""
+    weights, concentration, c = draw_process(rng, prior)
+    topics = rng.dirichlet(np.full(N_WORDS, BETA), K)
+    p = rng.beta(*prior.scale, N_DOCS)
+    activity = rng.gamma(np.maximum(weights, 1e-300), (p / (1.0 - p))[:, None], (N_DOCS, K))
+    return weights, concentration, c, topics, rng.poisson(activity @ topics)
+
+
+def statistics(weights, concentration, rate, topics):
+    """Numbers that do not depend on the order of topics, (..., 6)."""
+    words = np.einsum("...k,...kv->...v", weights, topics)
+    return np.stack(
+        [
+            weights.sum(axis=-1),
+            (weights**2).sum(axis=-1),
+            concentration,
+            rate,
+            words[..., 0],
+            (weights[..., None] * topics**2).sum(axis=(-1, -2)),
+        ],
+        axis=-1,
+    )
+
+
+def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n_batch=None, n_inner=10, n_warm=0):
+    """A chain bound to the counts; not run yet."""
+    data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
+    sampler = make_sampler(sampler)
+    if make is None:
+        make = GammaProcessGibbsChain if sampler._name == "gibbs" else GammaProcessChain
+    return make(
+        np.random.SeedSequence(seed), DrawPlan(n_iter, burn_in, thin), sampler._resolved(ConstantStep(MAX_STEP)), BETA,
+        counts.shape[1], np.full(K, 0.1), process=PRIOR, n_inner=n_inner, stored=True, init="random", n_warm=n_warm,
+    ).bind(data)  # fmt: skip
+
+
+def ranks(seed, n_replicates, sampler, *, burn_in=40, thin=6, n_draws=7, **kwargs):
+    """Ranks of true statistics among draws given their data, (n_replicates, n_statistics)."""
+    out = []
+    for s in range(n_replicates):
+        weights, concentration, rate, topics, counts = draw_model(np.random.default_rng([seed, s]))
+        chain = make_chain(
+            [seed, s], sampler, counts, burn_in + n_draws * thin, burn_in=burn_in, thin=thin, **kwargs
+        ).run(burn_in + n_draws * thin)
+        draws = chain.draws()
+        drawn = statistics(draws["weights"], draws["concentration"], draws["rate"], draws["components"].astype(float))
+        out.append((drawn < statistics(weights, concentration, rate, topics)).sum(axis=0))
+    return np.array(out)
