@@ -36,7 +36,7 @@ def rows(some):
 # The model takes metadata beside X; documents kept aside are scored with theirs. Of short texts little is known but
 # where they come from, so they gain most.
 
-N_TOPICS, N_ITER = 20, 60
+N_TOPICS, N_ITER = 20, 150
 start = perf_counter()
 X = docstrings.counts
 dmr = DMRTopicModel(N_TOPICS, n_iter=N_ITER, random_state=0).fit(X[train], metadata=rows(train))

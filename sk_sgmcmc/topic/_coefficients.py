@@ -168,11 +168,13 @@ class Whitener:
     def __init__(self, rows, curvature, precision):
         eye = np.eye(precision.size)
         self.matrices = np.empty((curvature.shape[1], precision.size, precision.size))
+        self.inverses = np.empty_like(self.matrices)
         for k, each in enumerate(np.ascontiguousarray(curvature.T)):
             P = rows.gram(each) + np.diag(precision)
             d = 1.0 / np.sqrt(np.diag(P))
             root = linalg.cholesky(P * d[:, None] * d, lower=True)
             self.matrices[k] = d[:, None] * linalg.solve_triangular(root, eye, lower=True).T
+            self.inverses[k] = root.T / d
 
     def back(self, theta):
         """Coefficients of coordinates; (n_topics, width) both."""
@@ -180,7 +182,7 @@ class Whitener:
 
     def forward(self, value):
         """Coordinates of coefficients."""
-        return np.ascontiguousarray(np.linalg.solve(self.matrices, value[..., None])[..., 0])
+        return np.ascontiguousarray((self.inverses @ value[..., None])[..., 0])
 
     def pull(self, gradient):
         """Gradient by coordinates of that by coefficients."""
