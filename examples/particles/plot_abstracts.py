@@ -1,6 +1,6 @@
 """
-Topics by chains and by particles
-=================================
+What do particles do for topics?
+================================
 
 Abstracts of a conference (ACL 2020, see `sk_sgmcmc.datasets.fetch_corpus`; the bundled docstrings where they are not at
 hand), latent Dirichlet allocation with 20 topics: what does a held-out token cost after how many passes, if topics move
@@ -58,7 +58,11 @@ for name, sampler in SAMPLERS.items():
 
 figure, axis = plt.subplots(figsize=(6, 3.8), constrained_layout=True)
 for name, values in curves.items():
-    axis.plot(5 * np.arange(1, len(values) + 1), values, label=name)
+    axis.plot(trace.every * np.arange(1, len(values) + 1), values, label=name)
 axis.set(xlabel="passes", ylabel="held-out perplexity of the present state", yscale="log")
 axis.legend()
 plt.show()
+
+# %%
+# **Ten particles lower the held-out perplexity by a few per cent, because each has found assignments of its own, at ten
+# times the cost of a chain; which flow moves them hardly matters.**

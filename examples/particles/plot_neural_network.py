@@ -1,9 +1,9 @@
 """
-A small Bayesian neural network, by particles and by chains
-===========================================================
+What does a Bayesian neural network gain over its best single one?
+==================================================================
 
 Images of digits, 8 x 8 pixels, a hidden layer of 20 sigmoid units and a softmax over ten classes, with standard normal
-weights: a density of one's own for `sk_sgmcmc.sample`. What do averages over draws gain over the best single network?
+weights: a density of one's own for `sk_sgmcmc.sample`, drawn from by particles and by chains.
 """
 
 # %%
@@ -118,7 +118,14 @@ for name, sampler in SAMPLERS.items():
 # layer, for comparison.
 
 one = sample(
-    target, SGHMC(step_size=0.02, friction=3.0), n_iter=6000, burn_in=1000, thin=50, batch_size=100, init=start[0]
+    target,
+    SGHMC(step_size=0.02, friction=3.0),
+    n_iter=6000,
+    burn_in=1000,
+    thin=50,
+    batch_size=100,
+    init=start[0],
+    random_state=0,
 )
 averaged = predictive(one.samples_["theta"][0])
 single = predictive(one.samples_["theta"][0][-1:])
@@ -141,3 +148,9 @@ for axis, title in zip(axes, ("test error", "log loss"), strict=True):
     axis.set(xlabel="steps", ylabel=title, xscale="log", yscale="log")
 axes[0].legend()
 plt.show()
+
+# %%
+# **Networks averaged over the posterior do much better than the one at its mode, whose log loss is more than twice as
+# large. Ten particles of pSGHMC are there after a hundred steps, since they carry no noise; ten chains of SGHMC come
+# close, and Blob, which has no momentum, needs ten times the steps. On so easy a problem a model without a hidden layer
+# does as well.**
