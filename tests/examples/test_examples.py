@@ -27,7 +27,11 @@ SMALLER = {
     "plot_credible_ellipses.py": [("N_SETS = 200", "N_SETS = 5")],
     "plot_banana.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_abstracts.py": [("n_iter=60", "n_iter=6"), ("every=5", "every=2")],
-    "plot_neural_network.py": [("(100, 300, 1000)", "(2, 4)"), ("n_iter=6000, burn_in=1000", "n_iter=200, burn_in=10")],
+    "plot_neural_network.py": [
+        ("(100, 300, 1000)", "(2, 4)"),
+        ("n_iter=6000", "n_iter=200"),
+        ("burn_in=1000", "burn_in=10"),
+    ],
     "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
