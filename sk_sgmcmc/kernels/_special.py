@@ -1,8 +1,12 @@
 """Special functions that numba does not have."""
 
+from math import lgamma
+
 import numpy as np
 
 from ._jit import helper
+
+MANY = 8.0  # whole numbers up to this are multiplied out, others go through lgamma
 
 
 @helper
@@ -26,6 +30,17 @@ def digamma_difference(a, n):
             total += 1.0 / (a + i)
         return total
     return digamma(a + n) - digamma(a)
+
+
+@helper
+def log_rise(a, x):
+    """log Gamma(a + x) - log Gamma(a), by a product for small whole x."""
+    if x <= MANY and x == np.floor(x):
+        product = 1.0
+        for t in range(int(x)):
+            product *= a + t
+        return np.log(product)
+    return lgamma(a + x) - lgamma(a)
 
 
 @helper

@@ -57,7 +57,7 @@ class _Recipe:
             raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers, 0 and all up to the largest.")
         return stages
 
-    def _check(self, z, n_theta):
+    def _check(self, z):
         """Raise where the matrices are none of a recipe at ``z``, or their divergences not those of differences."""
 
         def at(z):
@@ -83,13 +83,13 @@ class _Recipe:
     def _auxiliaries(self):
         return np.broadcast_to(np.asarray(self.auxiliary_start, dtype=float), (self.n_auxiliary,))
 
-    def _begun(self, theta, one):
-        """The numbers of a state whose ``one`` chain or particle begins at theta; checks the function there."""
+    def _begun(self, theta):
+        """The numbers of a state that begins at theta, of a chain or one particle; checks the function there."""
         from ..kernels.particles import N_SCALARS
 
-        z = np.concatenate([one.ravel(), self._auxiliaries()])
+        z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
-        self._check(z, one.size)
+        self._check(z)
         return np.concatenate([np.zeros(N_SCALARS), self._stages(z.size)])
 
     def _last_stage(self):
@@ -160,7 +160,7 @@ class Recipe(_Recipe, _Euclidean):
         return [self.n_auxiliary, self._last_stage()]
 
     def _state(self, theta, geometry, n_burn):
-        scalars = self._begun(theta, theta)
+        scalars = self._begun(theta)
         aux = np.zeros((-(-self.n_auxiliary // theta.size), *theta.shape))
         aux.reshape(-1)[: self.n_auxiliary] = self._auxiliaries()
         return aux, scalars
@@ -239,7 +239,7 @@ class ParticleRecipe(_Recipe, _Particles):
         return [*numbers, _RULES[self.bandwidth], self.start_scale]
 
     def _state(self, theta, geometry, n_burn):
-        scalars = self._begun(theta, theta[0])
+        scalars = self._begun(theta[0])
         return np.tile(self._auxiliaries(), (1, len(theta), 1)), scalars
 
     def _kernels(self, geometry):

@@ -5,6 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
+from ..chains import stacked_draws
 from ..metrics import align_draws, doc_topic_proportions, document_completion, split_tokens
 from ..utils import Corpus, as_table, check_counts
 from ..utils._sklearn import validate_data
@@ -54,9 +55,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     def _collect(self, chains):
         """Stack the chains' kept draws into ``samples_``, topics in one order; returns the order."""
-        drawn = [chain.draws() for chain in chains]
-        n_kept = min(len(draws["components"]) for draws in drawn)
-        samples = {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
+        samples = stacked_draws(chains)
         components = samples["components"]
         order = align_draws(components)
         for c in range(order.shape[0]):

@@ -4,14 +4,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..samplers import SCIR
-from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ._atoms import Atoms, MovingAtoms
 from ._chain import TopicChain
 from ._collapsed import CollapsedSweeps
 from ._gibbs import GibbsTopicChain
 from ._seen import AveragedStatistics, StoredStatistics, lengths_of
 from ._start import pieces
-from ._waiting import MAX_STEP
+from ._waiting import MAX_STEP, waiting_step_size
 
 _START_MASS = 5.0  # sum of the documents' prior at the start
 _START_WEIGHT = 0.1  # most of one topic's
@@ -19,11 +18,6 @@ _JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # of burn-in after which topics 
 _ALIKE = 0.3  # Bhattacharyya coefficient of topics that are compared
 _START_SWEEPS = 12  # over the documents that a chain starts from
 _START_UPDATES = 10  # of the weights by conditionals, from where they begin
-
-
-def topic_step_size(stored):
-    """Step sizes of SCIR: an exact shape is best forgotten at once, a noisy one is averaged over time."""
-    return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
 
 def is_flat(sampler):
@@ -146,7 +140,7 @@ class GammaProcessChain(TopicChain):
     def _of_topics(sampler, stored):
         """The sampler that moves the topics themselves."""
         if is_flat(sampler):
-            return SCIR()._resolved(topic_step_size(stored))
+            return SCIR()._resolved(waiting_step_size(stored))
         return sampler
 
     @property

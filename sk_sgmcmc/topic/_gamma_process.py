@@ -16,9 +16,9 @@ from ._gamma_chain import (
     GammaProcessChain,
     GammaProcessGibbsChain,
     is_flat,
-    topic_step_size,
 )
 from ._lda import BayesianLDA
+from ._waiting import waiting_step_size
 
 _PAIR = [tuple, list]
 
@@ -233,7 +233,7 @@ class GammaProcessTopicModel(BayesianLDA):
 
     def _resolved_sampler(self, sampler, pair, corpus, stored, scale):
         if is_flat(sampler):
-            return sampler._resolved(topic_step_size(True))  # a place holder: chains find their own
+            return sampler._resolved(waiting_step_size(True))  # a place holder: chains find their own
         return super()._resolved_sampler(sampler, pair, corpus, stored, scale)
 
     # -- fitted ----------------------------------------------------------------------------------------------------

@@ -237,7 +237,6 @@ class BayesianLDA(StreamingMixin, SamplersMixin, BaseTopicModel):
         total = self._checked_total(corpus.n_docs)
         self.sampler_ = self._resolved_sampler(sampler, pair, corpus, stored, total / n_batch)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
-        self._warned_total = False
         self._token_args = (n_batch, total)
         self._start_counts = None
         data = self._token_data(corpus)
@@ -310,16 +309,9 @@ class BayesianLDA(StreamingMixin, SamplersMixin, BaseTopicModel):
             return self.assignments == "stored" or sampler._full_batch
         return sampler._full_batch or self.total_samples in (None, corpus.n_docs)
 
-    def _batch_too_large(self, corpus):
-        return (
-            f"batch_size={self.batch_size} is larger than the {corpus.n_docs} documents of X; "
-            'use batch_size="auto" or a smaller number.'
-        )
-
     def _n_batch(self, sampler, corpus, stored):
         if isinstance(self.batch_size, Integral):
-            if self.batch_size > corpus.n_docs:
-                raise ValueError(self._batch_too_large(corpus))
+            self._refuse_large_batch(corpus.n_docs, "documents")
             return corpus.n_docs if sampler._full_batch else int(self.batch_size)
         if sampler._full_batch:
             return corpus.n_docs

@@ -7,6 +7,10 @@ from ..metrics import align_topics
 from ._flat import check_finite
 
 
+def _of_first(name):
+    return property(lambda self: getattr(self.particles[0], name), doc=f"``{name}``, which all particles share.")
+
+
 class ParticleTopicChain(Chain):
     """Topics moved by a particle sampler.
 
@@ -24,17 +28,15 @@ class ParticleTopicChain(Chain):
     is kept on the way.
     """
 
+    sampler, given_sampler, n_topics, stored, n_warm, is_started = map(
+        _of_first, ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started")
+    )
+    begins_anew = False
+
     def __init__(self, make, seed, plan, sampler, *args, **kwargs):
         super().__init__(seed, plan)
         self.particles = [make(s, plan, sampler, *args, **kwargs) for s in seed.spawn(sampler.n_particles)]
         self.aux = None
-
-    def __getattr__(self, name):
-        # What all particles share is read from the first.
-        shared = ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "word_prior", "is_started")
-        if name in shared and "particles" in vars(self):
-            return getattr(self.particles[0], name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def doc_topic_prior(self):
@@ -72,15 +74,13 @@ class ParticleTopicChain(Chain):
             self._move_together()
         self.step += 1
 
-    begins_anew = False
-
     def _number_alike(self):
         """Number the topics of all particles as those of the first, from which collapsed sweeps may have led away."""
         first = self.particles[0]
         for particle in self.particles[1:]:
             if particle._has_like_topics():
-                topics = (p.topics.all_up_to_date(None, None, None).T for p in (first, particle))
-                particle.renumber(align_topics(*topics))
+                shares = ((p.topics.cells / p.topics.total).T for p in (first, particle))
+                particle.renumber(align_topics(*shares))
 
     def _begin_to_move(self):
         """Common units, the particles spread about where they are, and the sampler's own state."""

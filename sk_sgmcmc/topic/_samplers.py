@@ -6,7 +6,7 @@ from ..samplers.schedules import ConstantStep, PolynomialDecay
 from ._chain import TopicChain
 from ._gibbs import GibbsTopicChain
 from ._particles import ParticleTopicChain
-from ._waiting import MAX_STEP
+from ._waiting import waiting_step_size
 
 # Share of a variance that a step of a sampler on flat space may add; minibatches with fresh assignments, which start
 # near the mode, may add more.
@@ -49,8 +49,8 @@ class SamplersMixin:
             # The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again.
             # Small enough for the error at the boundary: a cell that should be 0 is left at about the step size.
             auto = PolynomialDecay(0.01, 1000.0, 0.55)
-        else:  # an exact shape is best forgotten at once; a noisy one is averaged over time
-            auto = ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
+        else:
+            auto = waiting_step_size(stored)
         return sampler._resolved(auto)
 
     def _flat_step_size(self, sampler, corpus, scale):

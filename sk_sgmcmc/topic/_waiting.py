@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..chains import TINY, ChainDivergedError
+from ..samplers.schedules import ConstantStep, PolynomialDecay
 
 # exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
 MAX_STEP = 750.0
@@ -13,6 +14,11 @@ FLOOR = 1e-12
 
 # Rows are drawn in blocks of about so many cells, each block with a stream of its own, so that threads can share them.
 _CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
+
+
+def waiting_step_size(stored):
+    """Step sizes of a sampler that waits: an exact shape is best forgotten at once, a noisy one averaged over time."""
+    return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
 
 def in_blocks(work, n_rows, width, pool=None):

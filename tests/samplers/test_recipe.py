@@ -163,7 +163,7 @@ def without_correction(z, slope, D, Q, div_D, div_Q):
 
 
 class Unchecked(Recipe):
-    def _check(self, z, n_theta):
+    def _check(self, z):
         pass
 
 

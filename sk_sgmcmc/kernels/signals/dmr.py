@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
-from .._special import digamma, digamma_difference, trigamma
+from .._special import digamma, digamma_difference, log_rise, trigamma
 
 Z_IN = read_only(types.uint16, 1)
 Z = writable(types.uint16, 1)
@@ -41,17 +41,6 @@ def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
         m += n
         ptr[d + 1] = m
     return m
-
-
-@helper
-def _log_rising(a, n):
-    """lgamma(a + n) - lgamma(a), by a product for small whole n."""
-    if n < _FEW and n == math.floor(n) and a < 1e6:
-        product = 1.0
-        for i in range(int(n)):
-            product *= a + i
-        return math.log(product)
-    return math.lgamma(a + n) - math.lgamma(a)
 
 
 @kernel(F8(I1_IN, Z_IN, F1_IN, I1_IN, F2_IN, BOOL, F2))
@@ -93,14 +82,14 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
             length += count[j]
             residual[g, k] += digamma_difference(alpha[g, k], count[j])
             if with_value:
-                value += _log_rising(alpha[g, k], count[j])
+                value += log_rise(alpha[g, k], count[j])
         if length > 0.0:
             if whole[g] > 1e-3:
                 below[g] += digamma(whole[g] + length) - at_whole[g]
             else:
                 below[g] += digamma_difference(whole[g], length)
             if with_value:
-                value -= _log_rising(whole[g], length)
+                value -= log_rise(whole[g], length)
     for g in range(n_groups):
         for k in range(n_topics):
             residual[g, k] = alpha[g, k] * (residual[g, k] - below[g])

@@ -21,6 +21,7 @@ import numpy as np
 from numba import types
 
 from .._jit import F1, F1_IN, F2, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
+from .._special import MANY, log_rise
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -28,19 +29,7 @@ I4 = writable(types.int32, 1)
 MULTINOMIAL, CATEGORICAL, BERNOULLI = 0, 1, 2
 
 FREE = -1  # label of a row that stands in no cluster
-_MANY = 8.0  # whole numbers up to this are multiplied out, others go through lgamma
 _SMALLEST = 1e-150
-
-
-@helper
-def log_rise(a, x):
-    """log Gamma(a + x) - log Gamma(a)."""
-    if x <= _MANY and x == np.floor(x):
-        product = 1.0
-        for t in range(int(x)):
-            product *= a + t
-        return np.log(product)
-    return lgamma(a + x) - lgamma(a)
 
 
 @helper
@@ -167,7 +156,7 @@ def slot_weights(
     for e in range(indptr[i], indptr[i + 1]):
         w = cells[e]
         x = values[e]
-        whole = x <= _MANY and x == np.floor(x)
+        whole = x <= MANY and x == np.floor(x)
         if kind == BERNOULLI:
             d = w if w < D else w - D
             a, b = prior[d], prior[D + d]
