@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.cluster import kmeans_plusplus
 
 from ..chains import Chain, ChainDivergedError
 from ..samplers import SGGMC
@@ -213,6 +212,8 @@ def log_densities(X, means, log_weights, kappas):
 
 def em_start(X, n_components, rng, kappas=None):
     """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
+    from sklearn.cluster import kmeans_plusplus  # half of what importing the package would cost
+
     n, V = X.shape
     _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
     chosen = np.resize(chosen, n_components)  # repeated where there are fewer rows; noise tells them apart

@@ -9,6 +9,7 @@ from ..chains import StreamPlan
 from ..samplers.schedules import ConstantStep
 from ..utils import as_table
 from ..utils._sklearn import Interval
+from ._assigned import AssignedTopicModel
 from ._atoms import ProcessPrior
 from ._gamma_chain import (
     _START_MASS,
@@ -17,13 +18,12 @@ from ._gamma_chain import (
     GammaProcessGibbsChain,
     is_flat,
 )
-from ._lda import BayesianLDA
 from ._waiting import waiting_step_size
 
 _PAIR = [tuple, list]
 
 
-class GammaProcessTopicModel(BayesianLDA):
+class GammaProcessTopicModel(AssignedTopicModel):
     r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
 
     Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
@@ -120,16 +120,9 @@ class GammaProcessTopicModel(BayesianLDA):
         ("euclidean", "block-gradient-metric"),
         ("any", "conditionals"),
     )
-    _default_sampler = "scir"
-    # What `BayesianLDA` asks of parameters that are not here.
-    doc_topic_prior, topic_prior = None, "dirichlet"
 
     _parameter_constraints = {
-        **{
-            name: value
-            for name, value in BayesianLDA._parameter_constraints.items()
-            if name not in ("doc_topic_prior", "topic_prior", "topic_prior_scale", "whiten")
-        },
+        **AssignedTopicModel._parameter_constraints,
         "concentration_prior": _PAIR,
         "rate_prior": _PAIR,
         "scale_prior": _PAIR,
@@ -225,11 +218,8 @@ class GammaProcessTopicModel(BayesianLDA):
     def _prior_params(self):
         return {"process": self._process(), "n_inner": self.n_inner}
 
-    def _offered(self):
-        return self._offers
-
     def _flat_arguments(self, pair):
-        return None
+        return None  # its topics are always on the simplex
 
     def _resolved_sampler(self, sampler, pair, corpus, stored, scale):
         if is_flat(sampler):

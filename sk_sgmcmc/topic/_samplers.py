@@ -19,6 +19,8 @@ class SamplersMixin:
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
 
+    topic_prior = "dirichlet"  # of models that have no such parameter
+
     def _offered(self):
         return self._offers[1:2] if self.topic_prior == "normal" else self._offers
 

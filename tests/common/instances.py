@@ -24,6 +24,7 @@ from sk_sgmcmc import (
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
 from sk_sgmcmc.samplers._registry import make_sampler
+from sk_sgmcmc.topic._assigned import AssignedTopicModel
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ DEFAULTS = [
     if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "gaussian", "dp"}
 ]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
-LDA = [case for case in ESTIMATORS if isinstance(case.estimator, BayesianLDA) and case.data == "counts"]
+LDA = [case for case in ESTIMATORS if isinstance(case.estimator, AssignedTopicModel) and case.data == "counts"]
 COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain", "gamma-process"}]
 # Those on which scikit-learn's own checks run, whose data may be smaller than a batch. Exact references that cannot
 # stream are left out, since they refuse `partial_fit`, which the checks call wherever it exists. Models of dense rows
