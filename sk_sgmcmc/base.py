@@ -78,9 +78,10 @@ class BaseSGMCMC(BaseEstimator):
         self : object
         """
         if any(key.startswith("sampler__") for key in params):
-            sampler = params.get("sampler", self.sampler)
-            if sampler is None or isinstance(sampler, str):
-                params = {**params, "sampler": make_sampler(sampler or self._default_sampler)}
+            # The estimator's own first: the default sampler may depend on them.
+            super().set_params(**{key: params.pop(key) for key in list(params) if not key.startswith("sampler__")})
+            if self.sampler is None or isinstance(self.sampler, str):
+                self.sampler = make_sampler(self.sampler or self._default_sampler)
         return super().set_params(**params)
 
     def _checked_sampler(self):

@@ -12,6 +12,7 @@ from .metrics import split_r_hat
 from .particle_chain import make_chains
 from .samplers.schedules import ConstantStep
 from .tuning import DenseGradient, minibatch_variance, stiffness
+from .utils._fingerprint import fingerprint
 from .utils._warnings import warn_user
 
 # With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
@@ -98,6 +99,15 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if sampler._runner == "particles":
             return int(np.ceil(_FLOW_TIME / h))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
+
+    def _refuse_other_rows(self, *data):
+        """Raise where `resume` is given other data than those being fitted."""
+        known = getattr(self, "_fingerprint", None)  # None: of a model saved by an earlier version
+        if known is not None and fingerprint(*data) != known:
+            raise ValueError(
+                "resume goes on with the rows that were being fitted, and X (or y, or sample_weight) holds others; "
+                "pass the same again."
+            )
 
     def _make_chains(self, sampler, dense, n_iter, starts):
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))

@@ -1,19 +1,32 @@
 """`sample`: run a sampler on a bare target."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import Bunch
 
+from .base import BaseSGMCMC
 from .chains import DrawPlan, run_chains, stacked_draws
 from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
 from .samplers._registry import check_fits, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
+from .utils._sklearn import Interval, StrOptions, validate_params
 
 # Share of the rows in a minibatch up to which drawing with and without replacement is as noisy.
 _SMALL_SHARE = 0.01
 
+_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "random_state", "verbose")
+_CONSTRAINTS = {
+    **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
+    "n_iter": [Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Integral, StrOptions({"auto"})],
+    "with_replacement": ["boolean"],
+}
 
+
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
 def sample(
     target,
     sampler="scir",
@@ -91,6 +104,7 @@ def sample(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
         )
     sampler = make_sampler(sampler)
+    sampler._validate_params()
     offers = [pair for pair in target._offers if geometry in (None, pair[0])]
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
@@ -142,8 +156,12 @@ def _given_start(init, shape, sampler):
     """A user's start, of one state or of all particles."""
     init = np.asarray(init, dtype=float)
     size = int(np.prod(shape))
-    if sampler._runner != "particles" or init.size == size:
+    if not np.all(np.isfinite(init)):
+        raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
+    if init.size == size:
         return init.reshape(shape)
+    if sampler._runner != "particles":
+        raise ValueError(f"init has shape {init.shape}; this target needs {shape}.")
     if init.size != sampler.n_particles * size or init.shape[0] != sampler.n_particles:
         raise ValueError(
             f"init has shape {init.shape}; give {shape}, about which particles begin, or "

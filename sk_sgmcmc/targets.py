@@ -38,6 +38,12 @@ class Target(BaseEstimator):
         return None
 
 
+def _check_positive(**parameters):
+    for name, value in parameters.items():
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name}={value!r} must be a positive number.")
+
+
 class _CountTarget(Target):
     """Targets whose cells are independent gammas given the counts."""
 
@@ -142,6 +148,7 @@ class GammaPoisson(_CountTarget):
         X = check_array(self.counts, dtype=np.float64, input_name="counts")
         if X.min() < 0:
             raise ValueError(f"counts must not be negative, the smallest is {X.min():g}.")
+        _check_positive(shape=self.shape, rate=self.rate)
         return X, np.array([float(self.shape)]), (X.shape[1], 1)
 
     def _start(self, sampler, rng):
@@ -184,6 +191,7 @@ class LogNormalMedian(Target):
         X = check_array(self.values, dtype=np.float64, input_name="values")
         if X.min() <= 0:
             raise ValueError(f"values must be positive, the smallest is {X.min():g}.")
+        _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
         prior, each = self.prior_scale**-2, self.log_scale**-2
         posterior = prior + X.shape[0] * each
         return np.log(X), np.array([self.prior_location, prior, each, posterior, posterior**-0.5]), (X.shape[1], 1)
@@ -227,7 +235,12 @@ class GaussianMean(Target):
     def _rows(self):
         X = check_array(self.rows, dtype=np.float64, input_name="rows")
         each = np.eye(X.shape[1]) if self.precision is None else np.asarray(self.precision, dtype=float)
-        return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (X.shape[1], 1)
+        d = X.shape[1]
+        if each.shape != (d, d) or not np.allclose(each, each.T) or not np.linalg.eigvalsh(each).min() > 0:
+            raise ValueError(f"precision must be a symmetric positive definite matrix ({d}, {d}), got {each.tolist()}.")
+        if not 0 <= self.prior_precision < np.inf:
+            raise ValueError(f"prior_precision={self.prior_precision!r} must be a number from 0 on.")
+        return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (d, 1)
 
     def _start(self, sampler, rng):
         X, _, shape = self._rows()

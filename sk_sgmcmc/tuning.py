@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .samplers._mass import mass_root
 from .samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30
@@ -111,6 +112,7 @@ def auto_step_size(sampler, dense, theta, n_batch):
     mass = getattr(sampler, "mass", None)
     if mass is not None and not hasattr(mass, "get_params"):
         mass = np.asarray(mass, dtype=float) * (np.ones(D) if np.ndim(mass) == 0 else 1.0)
+        mass_root(mass, D)
         W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
     if dense.metric is not None:
         W = np.linalg.inv(metric_at(dense, theta)[0])

@@ -7,8 +7,9 @@ from scipy import stats
 from sk_sgmcmc import sample
 from sk_sgmcmc.manifold_targets import RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
-from sk_sgmcmc.samplers import SCIR, SGGMC, SGRLD, ExponentialOU
-from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, LogNormalMedian
+from sk_sgmcmc.samplers import SCIR, SGGMC, SGHMC, SGRLD, CyclicalStep, ExponentialOU, PolynomialDecay
+from sk_sgmcmc.samplers.schedules import Schedule
+from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
 CODES = np.repeat([0, 1, 2], [12, 6, 2])
@@ -125,6 +126,13 @@ def test_a_sampler_that_does_not_fit_names_those_that_do():
         sample(GammaPoisson(np.ones((3, 1))), "gibbs")
 
 
+class Falling(Schedule):
+    """A user's schedule that ends below 0."""
+
+    def __call__(self, step):
+        return 0.1 - 0.01 * np.asarray(step)
+
+
 BAD = [
     ({"sampler": "metropolis"}, ValueError, "known names"),
     ({"sampler": 3}, TypeError, "sampler must be"),
@@ -134,6 +142,14 @@ BAD = [
     ({"burn_in": 100, "n_iter": 50}, ValueError, "burn_in"),
     ({"thin": 100, "n_iter": 50}, ValueError, "thin"),
     ({"sampler": SCIR(step_size=-1.0)}, ValueError, "step_size"),
+    ({"sampler": SCIR(step_size=PolynomialDecay(-0.1))}, ValueError, "initial"),
+    ({"sampler": SCIR(step_size=CyclicalStep(cycle_length=0))}, ValueError, "cycle_length"),
+    ({"sampler": SCIR(step_size=Falling())}, ValueError, "a schedule must give a positive number"),
+    ({"burn_in": -0.5}, ValueError, "burn_in"),
+    ({"thin": 0}, ValueError, "thin"),
+    ({"n_chains": 0}, ValueError, "n_chains"),
+    ({"init": [1.0, 2.0]}, ValueError, r"init has shape \(2,\)"),
+    ({"init": [1.0, np.nan, 1.0]}, ValueError, "finite"),
     ({"random_state": "a"}, TypeError, "random_state"),
 ]
 
@@ -165,6 +181,14 @@ def test_bad_values_and_targets_are_refused():
         sample(GammaPoisson([[1, -1]]), n_iter=10)
     with pytest.raises(ValueError, match="positive"):
         sample(LogNormalMedian([[1.0, 0.0]]), "exponential-ou", n_iter=10)
+    with pytest.raises(ValueError, match="log_scale=0"):
+        sample(LogNormalMedian([[1.0, 2.0]], log_scale=0), "exponential-ou", n_iter=10)
+    with pytest.raises(ValueError, match="rate=-50"):
+        sample(GammaPoisson([[1, 1]], rate=-50), n_iter=10)
+    with pytest.raises(ValueError, match="precision must be"):
+        sample(GaussianMean(np.ones((4, 2)), precision=-np.eye(2)), "sgld", n_iter=10)
+    with pytest.raises(ValueError, match=r"mass has shape \(3,\)"):
+        sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
 

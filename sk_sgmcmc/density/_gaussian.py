@@ -10,7 +10,9 @@ from sklearn.utils import Bunch
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
+from ..design_rows import moments
 from ..samplers._base import load_kernel
+from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 
 _CELLS = 5_000_000
@@ -157,7 +159,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         sampler, _ = self._checked_sampler()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         d = X.shape[1]
-        self._prior = self._checked_prior(X)
+        self._prior, self._fingerprint = self._checked_prior(X), fingerprint(X)
         # Standardised by the root of a covariance that no constant column can make singular.
         covariance = np.atleast_2d(np.cov(X.T, bias=True)) + self._prior.inverse_scale / len(X)
         self._root = linalg.cholesky(covariance, lower=True)
@@ -178,9 +180,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
         mean = X.mean(axis=0) if self.mean_prior is None else np.asarray(self.mean_prior, dtype=float)
         if self.covariance_prior is None:
-            variance = X.var(axis=0)
-            # A constant column says nothing about its scale.
-            covariance = np.diag(np.where(variance > 1e-12 * (1.0 + X.mean(axis=0) ** 2), variance, 1.0))
+            # A constant column says nothing about its scale; whether one varies does not depend on its units.
+            varies = moments(X, np.ones(len(X)))[2]
+            covariance = np.diag(np.where(varies, X.var(axis=0), 1.0))
         else:
             covariance = np.asarray(self.covariance_prior, dtype=float)
         if mean.shape != (d,) or covariance.shape != (d, d):
@@ -208,6 +210,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _bound_data(self, X, y=None):
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_min_samples=2)
+        self._refuse_other_rows(X)
         return self._dense(self._standardised(X), self.batch_size_), None
 
     def _set_fitted(self, chains):

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._export import check_count_model
+
 _INK, _BAR, _WHISKER = "#333333", "#8fb8d8", "#1f4e79"
 
 
@@ -96,7 +98,7 @@ class TopicWordsDisplay:
         -------
         display : TopicWordsDisplay
         """
-        check_is_fitted(estimator)
+        check_count_model(estimator, "TopicWordsDisplay")
         n_topics = len(estimator.components_)
         topics = np.arange(n_topics) if topics is None else np.atleast_1d(np.asarray(topics))
         if topics.ndim != 1 or not topics.size or topics.dtype.kind not in "iu" or not np.all(

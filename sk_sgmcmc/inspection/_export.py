@@ -3,18 +3,34 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..topic._base import BaseTopicModel
+
 # What the axes of a draw are called; others get ArviZ's own names.
 _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
 
 
 def _names(estimator, feature_names):
-    n_features = estimator.components_.shape[1]
-    if feature_names is None:
-        feature_names = getattr(estimator, "feature_names_in_", np.arange(n_features).astype(str))
+    n_features = estimator.samples_["components"].shape[-1]
+    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are no words
+        feature_names = estimator._word_names(n_features).astype(str)
+    elif feature_names is None:
+        feature_names = getattr(estimator, "feature_names_in_", np.empty(0))
+        # The cells of categories are more than the columns that they come from.
+        feature_names = feature_names if len(feature_names) == n_features else np.arange(n_features).astype(str)
     names = np.asarray(feature_names, dtype=object)
     if names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {names.shape}, needed are {n_features} names.")
     return names.astype(str)
+
+
+def check_count_model(estimator, who):
+    """Raise where an estimator is no fitted topic model whose topics are probabilities of words."""
+    if not isinstance(estimator, BaseTopicModel):
+        raise TypeError(
+            f"{who} shows topics that are probabilities of words, which {type(estimator).__name__} does not have; "
+            "give a topic model of counts, such as BayesianLDA."
+        )
+    check_is_fitted(estimator)
 
 
 def _columns(estimator, words, names):
@@ -24,6 +40,11 @@ def _columns(estimator, words, names):
     if isinstance(words, (int, np.integer)) and not isinstance(words, bool):
         if words < 1:
             raise ValueError(f"words={words} must be at least 1 top word of each topic.")
+        if not hasattr(estimator, "components_"):
+            raise ValueError(
+                f"words={words}: {type(estimator).__name__} has no average of components, whose labels change from "
+                "draw to draw; give names or numbers of columns."
+            )
         top = np.argsort(-estimator.components_, axis=1, kind="stable")[:, :words]
         return np.unique(top)
     words = np.atleast_1d(np.asarray(words))
@@ -120,7 +141,7 @@ def to_pyldavis(estimator, X, *, feature_names=None):
     >>> to_pyldavis(lda, X)["doc_topic_dists"].shape
     (100, 3)
     """
-    check_is_fitted(estimator)
+    check_count_model(estimator, "to_pyldavis")
     names = _names(estimator, feature_names)
     counts = estimator._check_X(X, reset=False).to_csr()
     lengths = np.asarray(counts.sum(axis=1)).ravel()

@@ -63,7 +63,7 @@ def sghmc_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
         for k in range(theta.shape[1]):
             p[r, k] += h * (signal[r, k] - C * velocity[r, k]) + noise * rng.standard_normal()
     status, _ = drift(theta, aux, scalars, h)
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
 
@@ -80,7 +80,7 @@ def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
     drift(theta, aux, scalars, 0.5 * h)
     rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
 
@@ -100,7 +100,7 @@ def sghmc_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
     rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     kick(aux[0], signal, 0.5 * h)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
 
@@ -121,7 +121,7 @@ def sgnht_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
             p[r, k] += h * (signal[r, k] - scalars[XI] * p[r, k]) + spread * noise[r, k]
     status, energy = drift(theta, aux, scalars, h)
     scalars[XI] += h * (energy / theta.size - T) / mu
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
 
@@ -146,7 +146,7 @@ def sgnht_euler_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for i in range(D):
         trace += 1.0 if kind == 0 else scalars[HEAD + i] if kind == 1 else scalars[HEAD + i * D + i]
     scalars[XI] += h * (kinetic(velocity, velocity) / trace - T) / mu
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
 
@@ -177,5 +177,5 @@ def sgnht_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
         for k in range(theta.shape[1]):
             p[r, k] = damp * (damp * p[r, k] + h * signal[r, k] + spread * noise[r, k])
     status = thermostat(theta, aux, scalars, 0.5 * h, T, mu)
-    learn_mass(scalars, aux[0], aux[1], rng)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
     return status

@@ -2,8 +2,8 @@
 
 The state vector ``scalars`` of such a sampler is a head of `HEAD` numbers, named below, then with m = 0, D or D^2
 numbers for a mass that is the identity, diagonal or full: the inverse mass W (m), a root R of the mass, R R^T = M (m),
-and the sum of p p^T over the momenta of the present E-step (m). D is the number of entries of the state. What a mass
-that is learnt has behind these is a record of the sizes of its E-steps.
+and the sum of p p^T / T over the momenta of the present E-step (m). D is the number of entries of the state. What a
+mass that is learnt has behind these is a record of the sizes of its E-steps.
 """
 
 import numpy as np
@@ -143,12 +143,12 @@ def maximise(scalars, D):
 
 
 @helper
-def learn_mass(scalars, p, velocity, rng):
+def learn_mass(scalars, p, velocity, temperature, rng):
     """Store one momentum of `EVERY`; when the E-step is full, make the M-step and choose the size of the next E-step.
 
     The test function p^T W p / D is averaged over Poisson-spaced moments. If its value under the new mass lies inside
     mean +- z sqrt(v / n), the M-step cannot be told from noise, and the E-step grows by the share 1 / growth.
-    ``velocity`` is scratch.
+    Momenta of temperature T are N(0, T M), so their squares count by 1 / T. ``velocity`` is scratch.
     """
     if scalars.shape[0] < HEAD or scalars[LEARNING] == 0.0:
         return
@@ -165,14 +165,14 @@ def learn_mass(scalars, p, velocity, rng):
     for i in range(D):
         x = p[i // width, i % width]
         if kind == 1:
-            scalars[lo + i] += x * x
+            scalars[lo + i] += x * x / temperature
         else:
             for j in range(D):
-                scalars[lo + i * D + j] += x * p[j // width, j % width]
+                scalars[lo + i * D + j] += x * p[j // width, j % width] / temperature
     scalars[COUNT] += 1.0
     if scalars[COUNT] >= scalars[NEXT_TEST]:
         times_inverse_mass(scalars, p, velocity)
-        value = kinetic(p, velocity) / D
+        value = kinetic(p, velocity) / (D * temperature)
         scalars[N_TESTS] += 1.0
         scalars[TEST_SUM] += value
         scalars[TEST_SQUARES] += value * value

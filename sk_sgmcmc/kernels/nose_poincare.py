@@ -114,7 +114,7 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
         scalars[Q] = c * scalars[Q] + np.sqrt(T * Q_m * (1.0 - c * c)) * rng.standard_normal()
         scalars[S] = s = 1.0
         updates = scalars[N_UPDATES]
-        learn_mass(scalars, p, velocity, rng)
+        learn_mass(scalars, p, velocity, T, rng)
         _learn_q(scalars, updates, T, D)
         Q_m = scalars[Q_MASS]
         times_inverse_mass(scalars, p, velocity)

@@ -184,7 +184,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
         # The momentum at the end, or after a rejection the one at the start: else the test would select momenta.
         times_inverse_mass(scalars, p, velocity)
-        learn_mass(scalars, p, velocity, rng)
+        learn_mass(scalars, p, velocity, 1.0, rng)
         if slots[t] >= 0:
             kept[slots[t]] = theta
     return OK, slots.shape[0]

@@ -14,6 +14,7 @@ from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
 from ..design_rows import packed
 from ..samplers._base import load_kernel
+from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._predict import INPUT, DrawsPredictMixin
@@ -237,15 +238,20 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             if classes is not None and not np.array_equal(known, np.unique(classes)):
                 raise ValueError(f"classes={classes!r} differ from those of the first call, {known!r}.")
         self._check_classes(known)
-        if unknown := sorted(set(np.unique(y).tolist()) - set(known.tolist())):
-            raise ValueError(f"y holds the labels {unknown}, which are not among the classes {known.tolist()}.")
-        data = self._weighted(X, np.searchsorted(known, y), known, y, sample_weight)
+        data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
         return self._start(sampler, data, known, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
 
     @staticmethod
     def _check_classes(classes):
         if len(classes) < 2:
             raise ValueError(f"y holds one class only, {classes.tolist()}; a classifier needs at least two classes.")
+
+    @staticmethod
+    def _codes(y, known):
+        """Codes of labels that must be known."""
+        if unknown := sorted(set(np.unique(y).tolist()) - set(known.tolist())):
+            raise ValueError(f"y holds the labels {unknown}, which are not among the classes {known.tolist()}.")
+        return np.searchsorted(known, y)
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
@@ -273,6 +279,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             wide = self.intercept_prior_scale if self.fit_intercept else None
             prior = independent_prior(n_rows, X.shape[1], self.prior_scale, wide)
         else:
+            if self.fit_intercept != self._design.fit_intercept:
+                raise ValueError(
+                    f"fit_intercept={self.fit_intercept} differs from that of the rows seen before; partial_fit goes "
+                    "on with the same coefficients. Call fit to begin anew."
+                )
             prior = self._design.summary
         wide = n_rows * (X.shape[1] + 1) > MAX_ENTRIES
         design = (DiagonalDesign if wide else Design)(
@@ -281,15 +292,24 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         make_dense, width = self._reader(design, sampler, X, codes, weight)
         dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size)
         starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
-        if before is not None and len(before) == self.n_chains:
+        goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
+        if goes_on:
             starts = [self._carried(chain.theta, design) for chain in before]
         chains = self._make_chains(fitted, dense, n_iter, starts)
-        if before is not None and len(before) == self.n_chains:
+        if goes_on:
             for chain, old in zip(chains, before, strict=True):
                 chain.rng = old.rng
+        self._fingerprint = fingerprint(X, codes, weight)
         self.classes_, self._design, self.sampler_ = classes, design, fitted
         self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
         return self._run(chains, n_iter)
+
+    @staticmethod
+    def _is_alike(chain, sampler):
+        """Whether a sampler can go on from the state of a chain: both have one, or as many particles."""
+        if sampler._runner != "particles":
+            return chain.theta.ndim == 2
+        return chain.theta.ndim == 3 and len(chain.theta) == sampler.n_particles
 
     def _carried(self, theta, design):
         """A state in the coordinates of another design; of particles each."""
@@ -343,8 +363,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         """
         check_is_fitted(self, "_chains")
         X, y = validate_data(self, X, y, reset=False, **INPUT)
-        codes = np.searchsorted(self.classes_, y)
-        X, codes, weight = self._weighted(X, codes, self.classes_, y, sample_weight)
+        X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
+        self._refuse_other_rows(X, codes, weight)
         dense = self._reader(self._design, self.sampler_, X, codes, weight)[0](self.batch_size_)
         for chain in self._chains:
             chain.bind((dense, None))

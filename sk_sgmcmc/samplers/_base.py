@@ -68,6 +68,8 @@ class Sampler(BaseEstimator):
         fitted._validate_params()
         if "step_size" in fitted.get_params(deep=False):
             step_size = auto_step_size if isinstance(fitted.step_size, str) else fitted.step_size
+            if isinstance(step_size, Schedule):
+                step_size._validate_params()
             fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
         return fitted
 
@@ -80,7 +82,17 @@ class Sampler(BaseEstimator):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
         if not hasattr(self, "step_size_"):
             return np.zeros((stop - start, 1))
-        return np.ascontiguousarray(self.step_size_(np.arange(start, stop))[:, None])
+        return np.ascontiguousarray(self._step_sizes(start, stop)[:, None])
+
+    def _step_sizes(self, start, stop):
+        """The schedule's step sizes, which one of a user's own may get wrong."""
+        steps = np.asarray(self.step_size_(np.arange(start, stop)), dtype=float)
+        if steps.shape != (stop - start,) or not (np.all(steps > 0) and np.all(np.isfinite(steps))):
+            raise ValueError(
+                f"step_size={self.step_size_!r} gives {steps} at the steps {start} to {stop - 1}; a schedule must give "
+                "a positive number for each."
+            )
+        return steps
 
 
 def load_kernel(name):

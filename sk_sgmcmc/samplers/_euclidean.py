@@ -29,7 +29,7 @@ class _Euclidean(Sampler):
         return []
 
     def _hyper(self, start, stop):
-        steps = self.step_size_(np.arange(start, stop))
+        steps = self._step_sizes(start, stop)
         return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
 
     def _state(self, theta, geometry, n_burn):

@@ -34,7 +34,7 @@ class _Geodesic(Sampler):
         return friction, np.zeros_like(friction)
 
     def _hyper(self, start, stop):
-        h = self.step_size_(np.arange(start, stop))
+        h = self._step_sizes(start, stop)
         friction = _AUTO_DECAY / h if isinstance(self.friction, str) else np.full_like(h, self.friction)
         noise = np.full_like(h, -1.0 if isinstance(self.gradient_noise, str) else self.gradient_noise)
         return np.ascontiguousarray(np.column_stack([h, friction, noise, *self._thermostat(friction)]))
@@ -222,6 +222,6 @@ class GMC(Sampler):
         return np.zeros((self._n_aux, *theta.shape)), mass_state(None, theta.size, n_burn)
 
     def _hyper(self, start, stop):
-        h = self.step_size_(np.arange(start, stop))
+        h = self._step_sizes(start, stop)
         target = self.target_accept if isinstance(self.step_size, str) else 0.0
         return np.column_stack([h, *(np.full_like(h, number) for number in (self.n_leapfrog, self.jitter, target))])

@@ -48,9 +48,9 @@ class MonteCarloEM(BaseEstimator):
     The fitted sampler reports ``inverse_mass_``, of each chain, ``n_momenta_``, the size that the E-step has grown to,
     and ``e_step_sizes_``, a list of the sizes of all E-steps for each chain.
 
-    At stationarity :math:`p \sim N(0, M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
-    from is discretisation error, gradient noise and the approach to stationarity, and without shrinkage, bounds and
-    freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
+    At stationarity :math:`p \sim N(0, T M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
+    from, :math:`p p^\top / T`, is discretisation error, gradient noise and the approach to stationarity, and without
+    shrinkage, bounds and freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
     :math:`S / (S - D - 1)`; that factor is taken out. The paper's interval has the variance where the standard error
     belongs.
 
@@ -126,6 +126,21 @@ class MonteCarloEM(BaseEstimator):
         scalars[at.WIDTH], scalars[at.NEXT_TEST] = self.width, 1.0
 
 
+def mass_root(M, n_entries):
+    """Root of a mass, a vector or a matrix of its shape; raises where M is no mass of ``n_entries``."""
+    D = n_entries
+    if M.shape not in ((D,), (D, D)):
+        raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
+    if M.ndim == 1:
+        if not (np.all(M > 0) and np.all(np.isfinite(M))):
+            raise ValueError(f"mass must be positive and finite, its smallest entry is {M.min():g}.")
+        return np.sqrt(M)
+    try:
+        return np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise ValueError("mass must be a positive definite matrix.") from None
+
+
 def mass_state(mass, n_entries, n_burn):
     """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
     from ..kernels import mass as at
@@ -140,18 +155,8 @@ def mass_state(mass, n_entries, n_burn):
         return scalars
     else:
         M = np.asarray(mass, dtype=float)
-        if M.shape not in ((D,), (D, D)):
-            raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
-    if M.ndim == 1:
-        if not (np.all(M > 0) and np.all(np.isfinite(M))):
-            raise ValueError(f"mass must be positive and finite, its smallest entry is {M.min():g}.")
-        W, root, kind = 1.0 / M, np.sqrt(M), at.DIAGONAL
-    else:
-        try:
-            root = np.linalg.cholesky(M)
-        except np.linalg.LinAlgError:
-            raise ValueError("mass must be a positive definite matrix.") from None
-        W, kind = np.linalg.inv(M), at.FULL
+    root = mass_root(M, D)
+    W, kind = (1.0 / M, at.DIAGONAL) if M.ndim == 1 else (np.linalg.inv(M), at.FULL)
     n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # a stream burns in for ever
     scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size + n_recorded)])
     scalars[at.KIND] = kind

@@ -53,7 +53,7 @@ class _Recipe:
 
     def _stages(self, m):
         stages = np.zeros(m) if self.stages is None else np.asarray(self.stages, dtype=float)
-        if stages.shape != (m,) or set(stages) != set(range(int(stages.max()) + 1)):
+        if stages.shape != (m,) or not np.all(np.isfinite(stages)) or set(stages) != set(range(int(stages.max()) + 1)):
             raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers, 0 and all up to the largest.")
         return stages
 
@@ -81,7 +81,13 @@ class _Recipe:
                 raise ValueError(f"{name} at the start is {told.tolist()}, but differences say {seen.tolist()}. {_HOW}")
 
     def _auxiliaries(self):
-        return np.broadcast_to(np.asarray(self.auxiliary_start, dtype=float), (self.n_auxiliary,))
+        start = np.asarray(self.auxiliary_start, dtype=float)
+        if start.shape not in ((), (self.n_auxiliary,)) or not np.all(np.isfinite(start)):
+            raise ValueError(
+                f"auxiliary_start={self.auxiliary_start!r} must be a finite number, or n_auxiliary={self.n_auxiliary} "
+                "of them."
+            )
+        return np.broadcast_to(start, (self.n_auxiliary,))
 
     def _begun(self, theta):
         """The numbers of a state that begins at theta, of a chain or one particle; checks the function there."""

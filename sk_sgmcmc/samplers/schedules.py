@@ -1,11 +1,19 @@
 """Step sizes that change with the step."""
 
+from numbers import Integral, Real
+
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from ..utils._sklearn import Interval
+
+_POSITIVE = [Interval(Real, 0, None, closed="neither")]
 
 
 class Schedule(BaseEstimator):
     """Base of all schedules: call one with step indices (from 0) to get step sizes of the same shape."""
+
+    _parameter_constraints = {}
 
     def __call__(self, step):
         """Step sizes at the step indices ``step``, an int or array; same shape."""
@@ -20,6 +28,8 @@ class ConstantStep(Schedule):
     step_size : float
         The step size, in units of the diffusion's time.
     """
+
+    _parameter_constraints = {"step_size": _POSITIVE}
 
     def __init__(self, step_size):
         self.step_size = step_size
@@ -46,6 +56,12 @@ class PolynomialDecay(Schedule):
     ----------
     Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
     """
+
+    _parameter_constraints = {
+        "initial": _POSITIVE,
+        "offset": _POSITIVE,
+        "exponent": [Interval(Real, 0, None, closed="left")],
+    }
 
     def __init__(self, initial=0.1, offset=1000.0, exponent=0.55):
         self.initial = initial
@@ -76,6 +92,12 @@ class CyclicalStep(Schedule):
     Zhang, Li, Zhang, Chen and Wilson (2020), Cyclical stochastic gradient MCMC for Bayesian deep learning, ICLR,
     section 3.
     """
+
+    _parameter_constraints = {
+        "initial": _POSITIVE,
+        "cycle_length": [Interval(Integral, 1, None, closed="left")],
+        "floor": [Interval(Real, 0, 1, closed="both")],
+    }
 
     def __init__(self, initial=0.1, cycle_length=1000, floor=0.01):
         self.initial = initial

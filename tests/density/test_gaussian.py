@@ -89,6 +89,20 @@ def test_scores_are_log_predictive_densities():
     assert model.score(X) == pytest.approx(model.score_samples(X).mean())
 
 
+def test_the_units_of_the_columns_change_nothing():
+    X = rows(50)
+    one, small = (BayesianGaussian(n_iter=50, random_state=0).fit(unit * X) for unit in (1.0, 1e-7))
+    np.testing.assert_allclose(small.precision_ * 1e-14, one.precision_, rtol=1e-6)
+    np.testing.assert_allclose(small.exact_posterior(1e-7 * X).precision * 1e-14, one.exact_posterior(X).precision)
+
+
+def test_resume_refuses_other_rows():
+    X = rows(50)
+    model = BayesianGaussian(n_iter=50, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="pass the same again"):
+        model.resume(X[:20])
+
+
 def test_bad_priors_are_refused():
     for bad in (
         {"degrees_of_freedom_prior": 1.5},

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, DPCategoricalMixture, SphericalAdmixtureModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.inspection import TopicWordsDisplay, TraceDisplay, to_arviz, to_pyldavis
@@ -118,6 +118,29 @@ def test_arviz_gets_the_words_asked_for(lda, data):
             to_arviz(lda, words=bad, feature_names=data.feature_names)
     with pytest.raises(ValueError, match="feature_names"):
         to_arviz(lda, feature_names=["a"])
+
+
+def test_words_of_a_model_with_metadata_columns_are_named_without_them():
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(40).reshape(10, 4) % 3, columns=["age", "b", "c", "d"])
+    dmr = DMRTopicModel(2, metadata_columns=["age"], n_iter=4, random_state=0).fit(frame)
+    assert to_pyldavis(dmr, frame)["vocab"] == ["b", "c", "d"]
+
+
+def test_what_has_no_probabilities_of_words_is_named():
+    X = np.eye(6)[np.arange(12) % 6] + np.eye(6)[np.arange(12) // 2]
+    sam = SphericalAdmixtureModel(2, n_iter=4, random_state=0).fit(X)
+    for show in (TopicWordsDisplay.from_estimator, lambda model: to_pyldavis(model, X)):
+        with pytest.raises(TypeError, match="SphericalAdmixtureModel does not have"):
+            show(sam)
+
+
+def test_arviz_takes_clusters_of_categories():
+    importorskip("arviz")
+    dp = DPCategoricalMixture(n_iter=6, random_state=0).fit(np.eye(6)[np.arange(12) % 6])
+    assert set(to_arviz(dp).posterior.data_vars) == set(dp.samples_)
+    with pytest.raises(ValueError, match="labels change"):
+        to_arviz(dp, words=2)
 
 
 @pytest.mark.parametrize("version", ["0.20.0", "0.23.4", "1.0.0", "1.3.0"])

@@ -174,6 +174,28 @@ def test_partial_fit_refuses_other_classes_and_balancing():
         BayesianLogisticRegression().fit(X, np.zeros(len(X)))
 
 
+def test_partial_fit_with_another_sampler_begins_at_the_mode_and_another_intercept_is_refused():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(sampler="blob", n_iter=20, random_state=0).partial_fit(X, y)
+    model.set_params(sampler__n_particles=3).partial_fit(X, y)
+    assert model.samples_["coef"].shape[1] == 3
+    model.set_params(sampler="sghmc").partial_fit(X, y)
+    assert np.all(np.isfinite(model.coef_))
+    with pytest.raises(ValueError, match="fit_intercept=False differs"):
+        model.set_params(fit_intercept=False).partial_fit(X, y)
+
+
+def test_resume_refuses_other_rows_labels_and_weights():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(n_iter=20, random_state=0).fit(X, y)
+    for data in ((X[:20], y[:20]), (X, 1 - y), (X, y, np.full(len(X), 2.0))):
+        with pytest.raises(ValueError, match="pass the same again"):
+            model.resume(*data)
+    with pytest.raises(ValueError, match="labels"):
+        model.resume(X, y + 7)
+    model.resume(X, y)
+
+
 def test_predictions_average_probabilities_over_draws():
     X, y = classes(3)
     model = BayesianLogisticRegression(random_state=0, n_chains=2, n_iter=400, thin=20).fit(X, y)

@@ -114,6 +114,14 @@ def test_learnt_masses_keep_the_target(cls, structure, global_random_seed):
     assert np.all(eigenvalues >= 0.01 - 1e-12) and np.all(eigenvalues <= 100.0 + 1e-9)
 
 
+def test_a_mass_learnt_at_another_temperature_does_not_run_away(global_random_seed):
+    target = GaussianMean(np.random.default_rng(0).standard_normal((20, 2)))
+    sampler = SGHMC(mass=MonteCarloEM(n_momenta=200, every=2), temperature=0.1)
+    draws = sample(target, sampler, n_iter=10_000, n_chains=4, random_state=global_random_seed)
+    assert np.abs(np.log(draws.sampler_.inverse_mass_)).max() < 2.5  # the bounds are at 4.6
+    np.testing.assert_allclose(20 * draws.samples_["theta"].var(axis=(0, 1)), 0.1, rtol=0.3)
+
+
 def test_names_with_em_are_samplers_with_a_learnt_mass():
     for name, make in LEARNT_MASS.items():
         assert make()._name + "-em" == name
