@@ -71,7 +71,11 @@ def compare_laws(X, y, n_trajectories):
         return model
     began = time.perf_counter()
     exact = BayesianLogisticRegression(
-        sampler=HMC(step_size=0.4, n_leapfrog=4), n_iter=n_trajectories, burn_in=0.1, thin=1, random_state=1
+        sampler=HMC(step_size=0.4, n_leapfrog=4, vary_length=False),
+        n_iter=n_trajectories,
+        burn_in=0.1,
+        thin=1,
+        random_state=1,
     ).fit(X, y)
     theirs = np.column_stack([exact.samples_["coef"][0, :, 0], exact.samples_["intercept"][0, :, 0]])
     sd = theirs.std(axis=0)

@@ -183,7 +183,7 @@ def make(name, table):
     mass = MonteCarloEM(n_momenta=200 if plain == "SG-NPHMC" else 300) if name.endswith("-EM") else None
     n_fixed_point = 1 if table == "gaussian" else 3
     if plain == "HMC":
-        return HMC(step_size=0.01, n_leapfrog=10, mass=mass)
+        return HMC(step_size=0.01, n_leapfrog=10, mass=mass, vary_length=False)
     if plain == "RHMC":
         return RHMC(step_size=0.3, n_leapfrog=10, n_fixed_point=n_fixed_point, tolerance=0.0)
     if plain == "SGHMC":

@@ -123,8 +123,9 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
     theta, aux, scalars : state, changed in place
         ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space takes no mass.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
-    hypers : (n_steps, 4) step size, steps of a trajectory, relative jitter of the step size, and the acceptance rate
-        that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0: no)
+    hypers : (n_steps, 4 or 5) step size, steps of a trajectory, relative jitter of the step size, the acceptance rate
+        that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0:
+        no), and whether the steps are a uniform number from 1 to those
     slots, kept : as in `run_dense`
     flow, project : the geometry, `FLOW` and `PROJECT`
     signal_of : the model's gradient, its log density in ``extra[0]``
@@ -147,6 +148,9 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             W = np.ones((1, 1))
         h = hypers[t, 0] * np.exp(scalars[LOG_FACTOR])
         h *= 1.0 + hypers[t, 2] * (2.0 * rng.random() - 1.0)
+        length = int(hypers[t, 1])
+        if hypers.shape[1] > 4 and hypers[t, 4] != 0.0:
+            length = min(length, 1 + int(rng.random() * length))
         draw_momentum(scalars, p, rng)
         project(theta, p)
         times_inverse_mass(scalars, p, velocity)
@@ -155,7 +159,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         end[:] = p
         new_gradient[:] = gradient
         status = OK
-        for _ in range(int(hypers[t, 1])):
+        for _ in range(length):
             for r in range(end.shape[0]):
                 for k in range(end.shape[1]):
                     end[r, k] += 0.5 * h * new_gradient[r, k]

@@ -186,7 +186,7 @@ class HMC(_Euclidean):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
     n_leapfrog : int, default=10
-        Steps of a trajectory.
+        Steps of a trajectory, at most or always: see ``vary_length``.
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no direction
         is met at its own period.
@@ -194,6 +194,10 @@ class HMC(_Euclidean):
         See ``step_size``.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`; None is the identity.
+    vary_length : bool, default=True
+        Whether a trajectory has 1 to ``n_leapfrog`` steps, all as likely, whatever the state. Trajectories of one
+        length that is near a half or a whole period come back: the first kind to the other side of the mode, so that
+        means are exact and spreads hardly move, the second to where they began.
 
     Attributes
     ----------
@@ -215,18 +219,20 @@ class HMC(_Euclidean):
         "jitter": [Interval(Real, 0, 1, closed="left")],
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
         "mass": _MASS,
+        "vary_length": ["boolean"],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass=None):
+    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass=None, vary_length=True):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter
         self.target_accept = target_accept
         self.mass = mass
+        self.vary_length = vary_length
 
     def _numbers(self):
         adapted = isinstance(self.step_size, str)
-        return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0]
+        return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0, self.vary_length]
 
     def _write(self, scalars, n_entries):
         from ..kernels.mass import EVERY

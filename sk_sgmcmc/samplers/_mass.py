@@ -50,8 +50,8 @@ class MonteCarloEM(BaseEstimator):
 
     At stationarity :math:`p \sim N(0, T M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
     from, :math:`p p^\top / T`, is discretisation error, gradient noise and the approach to stationarity, and without
-    shrinkage, bounds and freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
-    :math:`S / (S - D - 1)`; that factor is taken out. The paper's interval has the variance where the standard error
+    shrinkage, bounds and freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large
+    by :math:`S / (S - D - 1)`; that factor is taken out. The paper's interval has the variance where the standard error
     belongs.
 
     References
