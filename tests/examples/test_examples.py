@@ -38,6 +38,7 @@ SMALLER = {
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.15")],
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
+    "plot_dmr_acl.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 10")],
     "plot_dmr_docstrings.py": [("N_TOPICS, N_ITER = 20, 150", "N_TOPICS, N_ITER = 20, 4")],
     "plot_dmr_planted.py": [("N_SETS = 100", "N_SETS = 2"), ("n_iter=600", "n_iter=20")],
     "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 20")],
