@@ -1,6 +1,6 @@
 """What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
 
-from copy import copy
+from copy import copy, deepcopy
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
@@ -18,12 +18,17 @@ from .utils._sklearn import Interval, StrOptions
 
 
 def all_or_nothing(fit):
-    """Make a method of an estimator leave it as it was where it refuses its input."""
+    """Make a method of an estimator leave it as it was where it refuses its input or fails on the way.
+
+    ``fit`` makes its chains; other methods go on with those at hand, which they change, and are given copies.
+    """
 
     @wraps(fit)
     def refusing(self, *args, **kwargs):
         before = self.__dict__.copy()
         try:
+            if fit.__name__ != "fit":
+                self.__dict__.update(self._copied_state())
             return fit(self, *args, **kwargs)
         except (ValueError, TypeError):
             self.__dict__.clear()
@@ -127,6 +132,14 @@ class BaseSGMCMC(BaseEstimator):
         if interrupted:
             raise KeyboardInterrupt(f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far.")
         return self
+
+    def _copied_state(self):
+        """What moves in a run, copied: the chains at their data, and what shares objects with them."""
+        memo, state = {}, self.__dict__
+        copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
+        if "_chains" in state:
+            copied["_chains"] = [chain.twin(memo) for chain in state["_chains"]]
+        return copied
 
     def _look(self, chains):
         """What callbacks are shown: this estimator, with its chains as they are now."""

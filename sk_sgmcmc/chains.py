@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -163,8 +164,9 @@ class Chain:
         if self.n_kept == self.plan.n_draws:
             self.plan.stride *= 2
             staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
-            for value in self.kept.values():
-                value[: len(staying)] = value[staying]
+            for name, value in self.kept.items():  # into a new array: a `twin` may share the old one
+                self.kept[name] = np.empty_like(value)
+                self.kept[name][: len(staying)] = value[staying]
             self.kept_steps = [self.kept_steps[i] for i in staying]
             self.n_kept = len(staying)
             if not self.plan.wants(self.step):
@@ -196,6 +198,21 @@ class Chain:
         bits = np.random.PCG64()
         bits.state = state["rng"]
         self.rng = np.random.Generator(bits)
+
+    def twin(self, memo=None):
+        """A copy at the same data that moves, and draws, on its own; the two share the draws kept so far.
+
+        Only one of them may go on: draws are added behind those that both count.
+
+        Parameters
+        ----------
+        memo : dict, optional
+            As for `copy.deepcopy`, for several copies that share objects.
+        """
+        memo = {} if memo is None else memo
+        memo |= {id(value): value for value in self.kept.values()}
+        twin = deepcopy(self, memo)
+        return twin if self.data is None else twin.bind(self.data)
 
     def copy_for_looking(self):
         """A copy with a stream of its own, to look at the chain without changing it."""

@@ -20,6 +20,7 @@ from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
 each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
+each_stream = pytest.mark.parametrize("case", [c for c in ESTIMATORS if c.streams], ids=lambda case: case.id)
 each_count_model = pytest.mark.parametrize("case", COUNTS, ids=lambda case: case.id)
 
 
@@ -99,6 +100,22 @@ def test_resume_refuses_other_data(case):
     with pytest.raises(ValueError, match="features"):
         model.resume(X[:, :-1])
     assert pickle.dumps(model) == before
+
+
+@each_stream
+def test_a_partial_fit_that_fails_on_the_way_moves_nothing(case):
+    parts = [[value[i::3] for value in case.data_of()] for i in range(3)]
+    models = [case.new(n_chains=2).partial_fit(*parts[0]).partial_fit(*parts[1]) for _ in range(2)]
+
+    def fail(estimator, step):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        models[0].set_params(callbacks=[HeldOutScore(*case.data_of(), every=1), fail]).partial_fit(*parts[2])
+    assert models[0].n_iter_ == models[1].n_iter_ and not hasattr(models[0], "trace_")
+    assert_same_draws(*models)
+    models[0].set_params(callbacks=None)
+    assert_same_draws(*(model.partial_fit(*parts[2]) for model in models))
 
 
 # --------------------------------------------------------------------------------------------------------- Ctrl-C

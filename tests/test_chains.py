@@ -68,6 +68,16 @@ def test_a_stream_keeps_evenly_spaced_draws_of_all_its_length(monkeypatch):
     assert chain.plan.stride == 64
 
 
+def test_a_twin_that_runs_changes_nothing_of_the_chain(monkeypatch):
+    monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 4)
+    chain = Counter(0, StreamPlan(0.0)).run(3)
+    before = {name: value.copy() for name, value in chain.draws().items()}
+    chain.twin().run(9)  # keeps a fourth draw behind those shared, then drops every second
+    for name, value in chain.draws().items():
+        np.testing.assert_array_equal(value, before[name])
+    np.testing.assert_array_equal(chain.twin().run(9).draws()["step"], chain.run(9).draws()["step"])
+
+
 def test_a_chain_without_draws_gives_its_present_state():
     chain = Counter(0, DrawPlan(10, 0.5, 1)).run(3)
     np.testing.assert_array_equal(chain.draws()["step"], [[3.0, 0.0]])

@@ -28,6 +28,7 @@ from sklearn.preprocessing import normalize
 from sk_sgmcmc import SphericalAdmixtureModel
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.samplers import GSGNHT, SGGMC, GMCApprMH, GMCBGibbs, StochasticVI
+from sk_sgmcmc.topic._admixture_fitted import log_normaliser
 
 N_PRIOR = 200  # proportions drawn from the prior
 WINDOW = 8000  # topics pooled at most
@@ -130,7 +131,7 @@ class Pool:
         parts = np.array(self.parts)
         largest = parts.max(axis=0)
         pooled = largest + np.log(np.mean(np.exp(parts - largest), axis=0))
-        constant = self.model._log_normaliser(self.rows.shape[1], chain.numbers[1])
+        constant = log_normaliser(self.rows.shape[1], chain.numbers[1])
         return -(pooled.mean() + constant), -(parts[-1].mean() + constant), temperature(chain)
 
 
@@ -227,7 +228,7 @@ def main():
     alpha = np.full(K, 10.0)
     print(f"{train.shape[0]} rows of {train.shape[1]} words, {test.shape[0]} held out, {K} topics")
     m = np.asarray(train.mean(axis=0)).ravel()
-    center = SphericalAdmixtureModel(K, **given)._log_normaliser(test.shape[1], given["kappa1"])
+    center = log_normaliser(test.shape[1], given["kappa1"])
     alike = -(given["kappa1"] * float(np.mean(test @ (m / np.linalg.norm(m)))) + center)
     print(f"log-perplexity where all topics are alike: {alike:.2f}")
     if args.part in ("both", "published"):

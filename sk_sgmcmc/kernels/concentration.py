@@ -7,6 +7,9 @@ from ._jit import F1_IN, F8, RNG, helper, kernel
 
 _WIDTH = 1.0  # of the first interval of the slice sampler, in log kappa
 _FARTHEST = 100.0
+# A learnt kappa stays below the larger of these two, the second in times the number of dimensions: rows that are all
+# equal would drive it to infinity, and beyond, sums of kappa and log c(kappa) lose their digits.
+MAX_KAPPA, _MAX_KAPPA_PER_DIM = 1e8, 1e3
 _MAX_SHRINKS = 200
 VON_MISES_FISHER, DIRICHLET = 0, 1
 
@@ -84,7 +87,8 @@ def redraw_concentration(value, numbers, rng):
     Its logarithm has the prior N(a, s^2) and the likelihood
 
     - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser: n directions whose cosines
-      with their means add up to t, and (where m > 0) a mean direction that is integrated out;
+      with their means add up to t, and (where m > 0) a mean direction that is integrated out; the prior is cut off at
+      `MAX_KAPPA`, or 1000 times the number of dimensions where that is more;
     - n [lgamma(K alpha) - K lgamma(alpha)] + alpha t: n draws of a symmetric Dirichlet law whose logarithms add up
       to t.
 
@@ -99,13 +103,16 @@ def redraw_concentration(value, numbers, rng):
     Neal (2003), Slice sampling, Annals of Statistics 31, section 4.
     """
     x = math.log(value)
+    farthest = _FARTHEST
+    if numbers[0] == VON_MISES_FISHER:
+        farthest = max(x, math.log(max(MAX_KAPPA, _MAX_KAPPA_PER_DIM * numbers[1])))
     level = _log_density(x, numbers) + math.log(1.0 - rng.random())
     low = x - _WIDTH * rng.random()
-    high = low + _WIDTH
+    high = min(low + _WIDTH, farthest)
     while _log_density(low, numbers) > level and low > -_FARTHEST:
         low -= _WIDTH
-    while _log_density(high, numbers) > level and high < _FARTHEST:
-        high += _WIDTH
+    while _log_density(high, numbers) > level and high < farthest:
+        high = min(high + _WIDTH, farthest)
     for _ in range(_MAX_SHRINKS):
         new = low + (high - low) * rng.random()
         if _log_density(new, numbers) > level:

@@ -15,11 +15,17 @@ I2_IN = read_only(types.int64, 2)
 
 
 @helper
-def exchange_labels(means, velocity, weights, kappas, labels, counts, sums, rng):
-    """A Metropolis step that gives two components each other's weight: sticks are broken in an order."""
+def exchange_labels(means, velocity, weights, kappas, kappas_move, labels, counts, sums, rng):
+    """A Metropolis step that gives two components each other's weight: sticks are broken in an order.
+
+    A concentration that is given belongs to its component: it goes nowhere unless ``kappas_move``, and only components
+    of the same one change places.
+    """
     n = weights.shape[0]
     i = rng.integers(0, n)
     j = (i + rng.integers(1, n)) % n
+    if not kappas_move and kappas[i] != kappas[j]:
+        return
     gain = (counts[j] - counts[i]) * math.log(weights[i] / weights[j])
     if math.log(1.0 - rng.random()) >= gain:
         return
@@ -108,7 +114,7 @@ def run_mixture(
     for t in range(batches.shape[0]):
         redraw_labels(means, weights, kappas, ptr, words, values, batches[t], labels, counts, sums, rng)
         if prior[1] > 0.0 and n_components > 1:
-            exchange_labels(means, aux[0], weights, kappas, labels, counts, sums, rng)
+            exchange_labels(means, aux[0], weights, kappas, prior[2] > 0.0, labels, counts, sums, rng)
         redraw_weights(weights, counts, prior[0], prior[1] > 0.0, rng)
         for k in range(n_components):
             along = 0.0

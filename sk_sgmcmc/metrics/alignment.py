@@ -65,7 +65,7 @@ def align_topics(reference, topics, *, metric="hellinger"):
     return linear_sum_assignment(distances)[1].astype(np.int64)
 
 
-def align_draws(draws, n_rounds=2, *, metric="hellinger"):
+def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
     """Number the topics of all draws of all chains in one and the same way, with no reference given.
 
     The last draw of the first chain gives the first numbering; all draws are matched to it, and then ``n_rounds - 1``
@@ -79,6 +79,8 @@ def align_draws(draws, n_rounds=2, *, metric="hellinger"):
         At least 1. It ends early when nothing changes.
     metric : {"hellinger", "cosine"}, default="hellinger"
         As for `align_topics`.
+    groups : array-like of shape (n_components,), default=None
+        Only topics of the same value change places: with a prior of its own, a topic is not any other. None: all.
 
     Returns
     -------
@@ -91,6 +93,13 @@ def align_draws(draws, n_rounds=2, *, metric="hellinger"):
     if n_rounds < 1:
         raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
     *leading, n_topics, n_words = draws.shape
+    if groups is not None and np.unique(groups).size > 1:
+        order = np.tile(np.arange(n_topics, dtype=np.int64), (*leading, 1))
+        for value in np.unique(groups):
+            same = np.flatnonzero(np.equal(groups, value))
+            if same.size > 1:
+                order[..., same] = same[align_draws(draws[..., same, :], n_rounds, metric=metric)]
+        return order
     flat = draws.reshape(-1, n_topics, n_words)
     first_chain = int(np.prod(leading[1:]))  # number of draws in the first chain
     reference = flat[first_chain - 1]

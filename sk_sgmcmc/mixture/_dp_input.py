@@ -3,6 +3,7 @@
 from numbers import Real
 
 import numpy as np
+from sklearn.utils import check_array
 
 from ..utils._sklearn import check_sample_weight, validate_data
 from ._dp_rows import CATEGORICAL, KIND_OF, Cells, encode_binary, encode_categories, encode_counts, find_levels
@@ -45,6 +46,8 @@ class CheckedInput:
         if kind == CATEGORICAL:
             if hasattr(X, "iloc"):
                 validate_data(self, X, reset=reset, skip_check_array=True)
+                # What is left out of checks by that: that there are rows and columns at all.
+                check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)
             else:
                 X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
             if reset:

@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass
+from numbers import Number
 
 import numpy as np
 from scipy import sparse
@@ -217,7 +218,11 @@ def is_missing(values):
 
 
 def _as_numbers(values):
-    """Values as float64 where all are numbers, else None."""
+    """Values as float64 where all are numbers, else None; text is none, even where it could be read as a number."""
+    if values.dtype.kind in "US":
+        return None
+    if values.dtype.kind == "O" and not all(isinstance(v, (Number, np.bool_)) for v in values):
+        return None
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
@@ -225,7 +230,7 @@ def _as_numbers(values):
 
 
 def find_levels(X):
-    """The levels of each column: declared ones, 0..max of whole numbers, or those that occur, sorted.
+    """The levels of each column: declared ones, 0..max of whole numbers, or those that occur, sorted; one at least.
 
     Returns
     -------
@@ -234,7 +239,7 @@ def find_levels(X):
     levels = []
     for j, (values, declared) in enumerate(_columns(X)):
         if declared is not None:
-            levels.append(declared)
+            levels.append(declared if declared.size else np.array([None], dtype=object))
             continue
         seen = values[~is_missing(values)]
         numbers = _as_numbers(seen)

@@ -29,7 +29,8 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     n_components : int, default=8
         Number of components; of a Dirichlet process, where it is cut off.
     kappa : float, array-like of shape (n_components,) or "auto", default="auto"
-        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each.
+        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each. Components whose given
+        ones differ keep their numbers in all draws.
     kappa0 : float, default=0.0
         Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
     kappa_prior_scale : float, default=3.0
@@ -96,7 +97,9 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     :math:`\sum_k (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior
     for any batch size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise.
     ``step_size="auto"`` is 0.2 over the root of the largest curvature, found anew at each step of the burn-in. Chains
-    start from expectation-maximisation. A stream's earlier rows keep their labels for ever.
+    start from expectation-maximisation. The prior of a learnt concentration is cut off at :math:`10^8`, or
+    :math:`1000 V` where that is more: clusters of equal rows lie there. A stream's earlier rows keep their labels for
+    ever.
 
     References
     ----------
@@ -280,7 +283,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
 
     def _set_fitted(self, chains):
         samples = stacked_draws(chains)
-        order = align_draws(samples["means"], metric="cosine")
+        order = align_draws(samples["means"], metric="cosine", groups=chains[0].prior.kappas)
         samples["means"] = np.take_along_axis(samples["means"], order[..., None], axis=2)
         for name in ("weights", "kappas"):
             samples[name] = np.take_along_axis(samples[name], order, axis=2)

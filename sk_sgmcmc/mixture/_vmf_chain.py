@@ -12,6 +12,7 @@ from ..samplers.schedules import ConstantStep
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
+_STIFF = 1.0  # step size over the shortest time scale from which the means are no longer followed (stable below 2)
 _START_ROWS = 5000
 _N_STARTS, _N_HARD, _N_SOFT = 3, 8, 12
 
@@ -88,11 +89,10 @@ class MixtureChain(Chain):
         X = data.as_csr()[np.sort(self.rng.choice(data.n_docs, n, replace=False))]
         runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
         _, self.means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
-        if self.prior.is_process:  # sticks are broken from the largest on
+        # Sticks are broken from the largest on; concentrations of their own that are given stay with their sticks.
+        if self.prior.is_process and (self.prior.kappas is None or np.ptp(self.prior.kappas) == 0):
             order = np.argsort(-self.weights, kind="stable")
-            self.means, self.weights = self.means[order].copy(), self.weights[order]
-            if self.prior.kappas is None:
-                self.kappas = self.kappas[order]
+            self.means, self.weights, self.kappas = self.means[order].copy(), self.weights[order], self.kappas[order]
         self.counts, self.sums = np.zeros(K), np.zeros_like(self.means)
         n_burn = self.plan.n_burn * self.n_inner if np.isfinite(self.plan.n_burn) else 0
         self.aux, self.scalars = self.sampler._state(self.means, "sphere", n_burn)
@@ -117,7 +117,7 @@ class MixtureChain(Chain):
 
     def _n_ahead(self, until):
         """Steps up to the next one after which the chain is looked at: a draw kept, or a step size found anew."""
-        if self.labels is None or self.sampler._runner == "metropolis":
+        if self.labels is None or self.sampler._runner == "metropolis" or self._adapts():
             return 1
         step = self.step + 1
         while step < until and step % _ADAPT_EVERY and not self.plan.wants(step):
@@ -133,9 +133,15 @@ class MixtureChain(Chain):
             batches = np.arange(self.data.n_docs)[None]
         else:
             batches = self._next_batches(n)
-        if self.auto and self.step <= self.plan.n_burn and self.step % _ADAPT_EVERY == 0:
+        if self._adapts() and self.step % _ADAPT_EVERY == 0:
             self._adapt()
+        before = [value.copy() for value in (self.means, self.aux, self.scalars)] if self._adapts() else None
         status = self._call_runner(batches)
+        if before is not None and self._is_too_stiff():
+            # Concentrations learnt from rows that are nearly equal grow many times over in one step.
+            self.means, self.aux, self.scalars = before
+            self._adapt()
+            status = 0
         if status == 0 and self.sampler._runner == "metropolis":
             params = (self.kappas[:, None] * self.sums + self.prior.pull).ravel()
             status = self._run_trajectories(params)
@@ -149,13 +155,25 @@ class MixtureChain(Chain):
         if self.plan.wants(self.step):
             self.keep(self.current())
 
+    def _adapts(self):
+        """Whether step sizes are still being found."""
+        return self.auto and self.step <= self.plan.n_burn
+
+    def _curvature(self):
+        """The largest curvature of the means given the labels as they are."""
+        return np.linalg.norm(self.kappas[:, None] * self.sums + self.prior.pull, axis=1).max()
+
+    def _is_too_stiff(self):
+        """Whether the step size, fit for the labels and concentrations before, has become too long for the means."""
+        start = self.step * self.n_inner
+        return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(self._curvature() + 1.0) > _STIFF
+
     def _adapt(self):
-        """Set the step size from the curvature of the means given the labels as they are."""
-        pull = self.kappas[:, None] * self.sums + self.prior.pull
-        # Before the first labels, as if every component had all the rows that its weight promises.
-        size = (
-            np.linalg.norm(pull, axis=1).max() if self.step else self.data.n_docs * np.max(self.kappas * self.weights)
-        )
+        """Set the step size from the curvature of the means."""
+        if self.step or self.counts.any():
+            size = self._curvature()
+        else:  # before the first labels, as if every component had all the rows that its weight promises
+            size = self.data.n_docs * np.max(self.kappas * self.weights)
         before = self.sampler._hyper(0, 1)[0]
         self.sampler.step_size_ = ConstantStep(float(_STEP_SHARE / np.sqrt(size + 1.0)))
         if self.step and self.sampler._name == "gsgnht":
@@ -205,14 +223,18 @@ class MixtureChain(Chain):
 
 def log_densities(X, means, log_weights, kappas):
     """Log of weight times density of each row under each component, (n_rows, n_components)."""
-    out = [np.empty(len(kappas)) for _ in range(3)]
-    load_kernel("_bessel.von_mises_fisher_table")(float(means.shape[1]), np.asarray(kappas, dtype=float), *out)
-    return np.asarray(X @ means.T) * kappas + (log_weights + out[1])
+    normalisers = np.empty(len(kappas))
+    load_kernel("_bessel.von_mises_fisher_normalisers")(
+        float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers
+    )
+    return np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
 
 
 def em_start(X, n_components, rng, kappas=None):
     """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
     from sklearn.cluster import kmeans_plusplus  # half of what importing the package would cost
+
+    from ..kernels.concentration import MAX_KAPPA
 
     n, V = X.shape
     _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
@@ -238,5 +260,5 @@ def em_start(X, n_components, rng, kappas=None):
         if kappas is None:
             # The mean length with one row more of no direction, and the Bessel ratio inverted to about 1 %.
             r = np.clip(length / (total + 1.0), 1e-3, 1.0 - 1e-6)
-            fitted = r * (V - r**2) / (1.0 - r**2)
+            fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), MAX_KAPPA)
     return likelihood, np.ascontiguousarray(means), weights, fitted

@@ -89,10 +89,9 @@ class AdmixtureChain(Chain):
         """Number of topics."""
         return self.alpha.size
 
-    @property
-    def scale(self):
-        """N/n: documents that the posterior is about, over those of a minibatch."""
-        return (self.total or self.data.n_docs) / min(self.data.n_batch, self.data.n_docs)
+    def scale(self, docs):
+        """N/n: documents that the posterior is about, over those of the minibatch ``docs``."""
+        return (self.total or self.data.n_docs) / docs.size
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -113,7 +112,7 @@ class AdmixtureChain(Chain):
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
         self.terms = np.zeros((data.n_docs, 2))
-        self.batches = np.empty((0, 0), dtype=np.int64)
+        self.batches = []
         if self.stored:
             self.others = np.zeros_like(self.beta), np.zeros((K, K))
             if data.n_batch < data.n_docs:
@@ -158,8 +157,12 @@ class AdmixtureChain(Chain):
         if data.n_batch >= data.n_docs:
             return np.arange(data.n_docs)
         if not len(self.batches):
-            n_blocks = data.n_docs // data.n_batch
-            self.batches = self.rng.permutation(data.n_docs)[: n_blocks * data.n_batch].reshape(n_blocks, -1)
+            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
+            if self.total is None:  # the rows left over are others in each epoch
+                order = order[: n_blocks * data.n_batch]
+            else:  # a stream passes over its rows once, and leaves none over
+                n_blocks = -(-data.n_docs // data.n_batch)
+            self.batches = np.array_split(order, n_blocks)
         batch, self.batches = np.sort(self.batches[0]), self.batches[1:]
         return batch
 
@@ -184,7 +187,7 @@ class AdmixtureChain(Chain):
         if apart:
             self._exchange(docs, -1.0)
         draws = self._draw_proportions(docs)
-        scale = 1.0 if self.stored else self.scale
+        scale = 1.0 if self.stored else self.scale(docs)
         self._move_topics(
             *self.data.csr, docs, draws, self.numbers, self.prior.center, scale, *(np.asarray(o) for o in self.others)
         )

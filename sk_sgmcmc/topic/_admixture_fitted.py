@@ -1,5 +1,7 @@
 """What a fitted spherical admixture model is asked: proportions and densities of rows, tables of words."""
 
+from numbers import Integral
+
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
@@ -55,11 +57,16 @@ def mean_proportions(rows, beta, alpha, kappa):
     return out / out.sum(axis=1, keepdims=True)
 
 
+def log_normaliser(n_words, kappa):
+    """log c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
+    out = np.empty(1)
+    load_kernel("_bessel.von_mises_fisher_normalisers")(float(n_words), np.array([float(kappa)]), out)
+    return float(out[0])
+
+
 def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     """Log density of each row under the topics ``beta``, (n_rows,), by annealed importance sampling."""
     gram, products = _gram_and_products(rows, beta)
-    out = [np.empty(1) for _ in range(3)]
-    load_kernel("_bessel.von_mises_fisher_table")(float(rows.shape[1]), np.array([float(kappa)]), *out)
     estimate = load_kernel("admixture_score.annealed_log_mean").compiled
     keys = content_keys(rows)
 
@@ -70,7 +77,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 
     parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
     scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(some)(part) for part in parts)
-    return np.concatenate(scores) + float(out[1][0])
+    return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
 
 
 def direction_table(components, draws, n, interval, feature_names):
@@ -129,7 +136,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         n_temperatures : int, default=400
-            More are more exact and take longer.
+            At least 1; more are more exact and take longer.
 
         Returns
         -------
@@ -137,6 +144,11 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             With respect to the surface of the sphere, at most 5 kept draws, evenly spaced.
         """
         check_is_fitted(self)
+        if not isinstance(n_temperatures, Integral) or n_temperatures < 1:
+            raise ValueError(
+                f"n_temperatures={n_temperatures!r} must be a whole number of at least 1; 400 is the default, and "
+                "fewer are less exact."
+            )
         rows = self._check_X(X, reset=False)
         draws = self._draws()
         chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
@@ -198,7 +210,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             kappa = self._laws(i if pooled else -1)[1]
             size = np.sqrt(np.einsum("nk,kj,nj->n", theta, beta @ beta.T, theta))
             cosine = (rows @ beta.T) @ (theta / size[:, None]).T
-            total = np.logaddexp(total, logsumexp(kappa * cosine, axis=1) + self._log_normaliser(rows.shape[1], kappa))
+            total = np.logaddexp(total, logsumexp(kappa * cosine, axis=1) + log_normaliser(rows.shape[1], kappa))
         return float(np.log(len(draws) * n_proportions) - total.mean())
 
     def _draws(self):
@@ -211,11 +223,6 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if "doc_topic_prior" in self.samples_:
             alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
         return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
-
-    def _log_normaliser(self, n_words, kappa):
-        out = [np.empty(1) for _ in range(3)]
-        load_kernel("_bessel.von_mises_fisher_table")(float(n_words), np.array([float(kappa)]), *out)
-        return float(out[1][0])
 
     def top_words(self, n=10, interval=None, *, feature_names=None):
         """The words that each topic stands for, and those that it stands against.

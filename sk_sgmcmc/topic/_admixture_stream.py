@@ -54,7 +54,7 @@ class StreamingAdmixture:
             if not isinstance(chain.plan, StreamPlan):
                 chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
             chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))
-        return self._run(chains, chains[0].step + max(1, data.n_docs // data.n_batch))
+        return self._run(chains, chains[0].step + -(-data.n_docs // data.n_batch))
 
     def _refuse_other_chains(self, sampler):
         """Raise where the chains at hand cannot go on with the parameters as they are now."""

@@ -10,8 +10,8 @@ from ._admixture_chain import AdmixtureChain
 class VariationalAdmixtureChain(AdmixtureChain):
     """Topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``; parameters as for its base."""
 
-    def _start(self):
-        super()._start()
+    def _take_documents(self):
+        super()._take_documents()
         self.theta = self.alpha + 10.0 * self.n_topics * self.theta
         self.theta_steps[:] = 1e-3
 
@@ -20,13 +20,12 @@ class VariationalAdmixtureChain(AdmixtureChain):
             self._start()
         data, numbers = self.data, self.numbers
         docs = self._next_batch()
-        scale = data.n_docs / docs.size
         length_topic, length_mean = _mean_length(data.n_words, numbers[2]), _mean_length(data.n_words, numbers[0])
         gram, products = self._products(docs)
         share, across = np.empty(products.shape), np.empty(gram.shape)
         load_kernel("admixture_vi.ascend_documents")(
             gram, products, self.alpha, numbers[1], length_topic, docs, self.theta, self.theta_steps,
-            self.sampler.n_inner, share, across, scale,
+            self.sampler.n_inner, share, across, self.scale(docs),
         )  # fmt: skip
         X = sparse.csr_array((data.values, data.words, data.ptr), shape=(data.n_docs, data.n_words))[docs]
         pull = numbers[0] * self.prior.center + length_topic * numbers[2] * self.beta.sum(axis=0)

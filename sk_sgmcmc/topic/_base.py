@@ -53,11 +53,11 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     # -- fitted attributes ---------------------------------------------------------------------------------------
 
-    def _collect(self, chains):
-        """Stack the chains' kept draws into ``samples_``, topics in one order; returns the order."""
+    def _collect(self, chains, groups=None):
+        """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``; returns the order."""
         samples = stacked_draws(chains)
         components = samples["components"]
-        order = align_draws(components)
+        order = align_draws(components, groups=groups)
         for c in range(order.shape[0]):
             for s in range(order.shape[1]):
                 if not np.array_equal(order[c, s], np.arange(order.shape[2])):

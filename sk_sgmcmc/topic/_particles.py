@@ -28,8 +28,9 @@ class ParticleTopicChain(Chain):
     is kept on the way.
     """
 
-    sampler, given_sampler, n_topics, stored, n_warm, is_started = map(
-        _of_first, ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started")
+    sampler, given_sampler, n_topics, stored, n_warm, is_started, learn_doc_topic_prior = map(
+        _of_first,
+        ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started", "learn_doc_topic_prior"),
     )
     begins_anew = False
 

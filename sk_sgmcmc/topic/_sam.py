@@ -235,7 +235,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
 
     def _set_fitted(self, chains):
         samples = stacked_draws(chains)
-        order = align_draws(samples["components"], 1, metric="cosine")
+        order = align_draws(samples["components"], 1, metric="cosine", groups=chains[0].prior.alpha)
         samples["components"] = np.take_along_axis(samples["components"], order[..., None], axis=2)
         self.samples_ = samples
         mean = samples["components"].mean(axis=(0, 1), dtype=np.float64)

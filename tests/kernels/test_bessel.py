@@ -153,3 +153,13 @@ def test_the_ratio_is_the_slope_of_the_normaliser():
         step = 1e-4 * kappa
         slope = -(values(V, kappa + step)[1] - values(V, kappa - step)[1]) / (2 * step)
         assert values(V, kappa)[2] == pytest.approx(slope, rel=1e-7)
+
+
+@pytest.mark.parametrize("V", [2, 3, 5, 60, 5000, 1_000_000])
+def test_the_ratio_of_huge_concentrations_joins_on_and_costs_nothing(V):
+    assert values(V, 1e6 * (1.0 + 1e-14))[2] == pytest.approx(values(V, 1e6)[2], rel=1e-12)
+    for kappa in (3e6, 1e8, 1e30):
+        ratio, of_three = values(V, kappa)[2], 1.0 - 1.0 / kappa  # coth(kappa) - 1/kappa
+        assert 0.0 < ratio <= 1.0
+        if V in (3, 5):
+            assert ratio == pytest.approx(of_three if V == 3 else 1.0 / of_three - 3.0 / kappa, rel=1e-14)

@@ -136,6 +136,17 @@ def test_draws_of_several_chains_are_aligned_without_a_reference(data):
     np.testing.assert_array_equal(align_draws(draws[0, :1]), [np.arange(4)])
 
 
+def test_draws_are_numbered_alike_within_groups_only(data):
+    rng = np.random.default_rng(0)
+    draws = np.array([[noisy(data.components, rng) for _ in range(3)] for _ in range(2)])
+    draws[1] = draws[1][:, [2, 3, 0, 1]]
+    groups = [0.1, 5.0, 0.1, 7.0]  # topics 0 and 2 may change places, 1 and 3 may not
+    expected = np.tile(np.arange(4), (2, 3, 1))
+    expected[1] = [2, 1, 0, 3]
+    np.testing.assert_array_equal(align_draws(draws, groups=groups), expected)
+    np.testing.assert_array_equal(align_draws(draws, groups=np.ones(4)), align_draws(draws))
+
+
 def test_stability_tells_the_stable_topic_from_the_others(data):
     rng = np.random.default_rng(0)
     draws = np.array([[noisy(data.components, rng) for _ in range(6)] for _ in range(2)])

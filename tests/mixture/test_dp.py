@@ -117,6 +117,35 @@ def test_levels_never_seen_count_as_missing_with_a_warning():
     assert -8 < declared.score_samples(unseen)[0] < -3
 
 
+def test_text_is_a_level_also_where_it_reads_like_a_number():
+    years = np.array([["1998", 0], ["2004", 1]] * 20, dtype=object)
+    model = fitted(years, "categorical")
+    assert [of.tolist() for of in model.categories_] == [["1998", "2004"], [0, 1]]
+    np.testing.assert_array_equal(
+        fitted(years[:, :1].astype(str), "categorical").samples_["weights"],
+        fitted(years[:, 1:].astype(float), "categorical").samples_["weights"],
+    )
+    with pytest.raises(ValueError, match="holds text"):
+        model.score_samples(np.array([["1998", "0"]]))
+
+
+def test_a_categorical_without_levels_says_nothing():
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame({"a": ["x", "y"] * 20, "b": pandas.Categorical([None] * 40)})
+    model = fitted(frame, "categorical")
+    assert model.samples_["components"].shape[-1] == 3 and np.isfinite(model.score(frame))
+    with pytest.warns(UserWarning, match="x in column 1"):
+        unknown = model.score_samples(frame.assign(b="x"))
+    np.testing.assert_array_equal(unknown, model.score_samples(frame))
+
+
+@pytest.mark.parametrize("shape, what", [((0, 3), "0 sample"), ((3, 0), "0 feature")])
+def test_a_frame_without_entries_is_refused(shape, what):
+    pandas = importorskip("pandas")
+    with pytest.raises(ValueError, match=what):
+        fitted(pandas.DataFrame(np.empty(shape)), "categorical")
+
+
 def test_a_weight_is_so_many_rows():
     X, _ = answers(40)
     weights = np.random.default_rng(0).integers(0, 4, 40)

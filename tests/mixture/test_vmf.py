@@ -102,15 +102,15 @@ def of_draws(means, weights):
     return np.stack([across, across**2, (weights**2).sum(-1), middle[..., 0], middle[..., 1]], axis=-1)
 
 
-def exact_circle(process):
+def exact_circle(process, kappas=(KAPPA, KAPPA)):
     """Two components on the circle, by a grid over two angles and a weight."""
     grid = (np.arange(72) + 0.5) / 72 * 2 * np.pi
     share = (np.arange(60) + 0.5) / 60
-    density = np.exp(KAPPA * (np.cos(ANGLES[:, None] - grid) - 1.0))
+    of_one, of_two = (np.exp(k * np.cos(ANGLES[:, None] - grid) + table(2, k)[0]) for k in kappas)
     one, two, pi = np.meshgrid(np.arange(72), np.arange(72), share, indexing="ij")
     p = np.ones(pi.shape)
-    for each in density:
-        p *= pi * each[one] + (1.0 - pi) * each[two]
+    for first, second in zip(of_one, of_two, strict=True):
+        p *= pi * first[one] + (1.0 - pi) * second[two]
     # Dirichlet(1.5, 1.5), or the first of two sticks, Beta(1, 1.5).
     p *= (1.0 - pi) ** 0.5 * (1.0 if process else pi**0.5)
     points = np.stack([np.cos(grid), np.sin(grid)], axis=1)
@@ -118,15 +118,15 @@ def exact_circle(process):
     return np.tensordot(p, values, axes=3) / p.sum()
 
 
-def circle_z(sampler, seed, *, batch_size=6, process=False):
+def circle_z(sampler, seed, *, batch_size=6, process=False, kappas=(KAPPA, KAPPA)):
     n_iter = 400 if sampler == "gmc" else 1500
     model = VonMisesFisherMixture(
-        2, kappa=KAPPA, sampler=sampler, weight_concentration_prior=1.5, batch_size=batch_size, n_iter=n_iter, thin=5,
+        2, kappa=kappas, sampler=sampler, weight_concentration_prior=1.5, batch_size=batch_size, n_iter=n_iter, thin=5,
         weight_concentration_prior_type="dirichlet_process" if process else "dirichlet_distribution",
         n_chains=16, burn_in=0.1, n_inner=5, random_state=seed,
     ).fit(CIRCLE)  # fmt: skip
     drawn = of_draws(model.samples_["means"].astype(float), model.samples_["weights"])
-    return np.abs(z_scores(drawn.mean(axis=1), exact_circle(process))).max()
+    return np.abs(z_scores(drawn.mean(axis=1), exact_circle(process, kappas))).max()
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,10 @@ def circle_z(sampler, seed, *, batch_size=6, process=False):
 )
 def test_two_components_on_the_circle_have_their_posterior(sampler, batch_size, process, global_random_seed):
     assert circle_z(sampler, global_random_seed, batch_size=batch_size, process=process) < THRESHOLD
+
+
+def test_components_of_unlike_concentrations_have_their_posterior(global_random_seed):
+    assert circle_z("gibbs", global_random_seed, process=True, kappas=(1.0, 9.0)) < THRESHOLD
 
 
 class Rescaled(MixtureChain):
@@ -288,3 +292,23 @@ def test_an_empty_row_belongs_anywhere():
     model = VonMisesFisherMixture(3, n_iter=30, random_state=0).fit(X)
     assert model._chains[0].counts.sum() == 59.0
     assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_equal_rows_make_clusters_of_bounded_concentration(sampler):
+    X = np.eye(3, 30).repeat(20, axis=0)
+    model = VonMisesFisherMixture(3, sampler=sampler, n_iter=60, random_state=0).fit(X)
+    assert len(set(model.labels_[[0, 20, 40]])) == 3 and np.all(model.labels_.reshape(3, 20).std(axis=1) == 0)
+    assert np.all((model.samples_["kappas"] > 1e6) & (model.samples_["kappas"] <= 1e8 * (1 + 1e-9)))
+    assert np.isfinite(model.score(X)) and (model.means_[:, :3] ** 2).max(axis=1).min() > 0.999
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_given_concentrations_stay_with_their_components(process):
+    X, _ = clusters(60)
+    kappas = [5.0, 50.0, 50.0, 500.0]
+    model = VonMisesFisherMixture(
+        4, kappa=kappas, weight_concentration_prior_type="dirichlet_process" if process else "dirichlet_distribution",
+        n_iter=100, n_chains=2, random_state=0,
+    ).fit(X)  # fmt: skip
+    assert np.all(model.samples_["kappas"] == kappas)

@@ -279,6 +279,14 @@ def test_bad_parameters_are_named(params, message):
         assert not hasattr(model, "n_features_in_") and not hasattr(model, "sampler_")
 
 
+def test_topics_with_priors_of_their_own_keep_their_places():
+    X = LDA[0].X()
+    for prior, stays in (([0.1, 1.0, 5.0], True), (0.5, False), ("auto", False)):
+        model = LDA[0].new(doc_topic_prior=prior, n_chains=4).fit(X)
+        as_drawn = np.stack([chain.draws()["components"] for chain in model._chains])
+        assert np.array_equal(model.samples_["components"], as_drawn) == stays, prior
+
+
 def test_vector_and_matrix_priors_are_used():
     X = LDA[0].X()
     same = [

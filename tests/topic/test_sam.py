@@ -299,6 +299,10 @@ def test_bad_input_is_named():
         SphericalAdmixtureModel(2, batch_size=11).fit(X)
     with pytest.raises(ValueError, match="does not fit"):
         SphericalAdmixtureModel(2, sampler="scir").fit(X)
+    model = SphericalAdmixtureModel(2, n_iter=4, random_state=0).fit(X)
+    for n_temperatures in (0, -1, 2.5):
+        with pytest.raises(ValueError, match=f"n_temperatures={n_temperatures} must be"):
+            model.score_samples(X, n_temperatures=n_temperatures)
 
 
 @pytest.mark.real_data

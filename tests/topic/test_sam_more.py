@@ -1,5 +1,7 @@
 """Spherical admixture: calibration, learnt concentrations, stored proportions, streams."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.kernels.signals.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.signals.vmf import exact_means
 from sk_sgmcmc.samplers import GMCBGibbs
-from sk_sgmcmc.topic._admixture_chain import AdmixturePrior, MetropolisAdmixtureChain
+from sk_sgmcmc.topic._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from sk_sgmcmc.unit_rows import RowData, unit_rows
 from tests.calibration import p_values
 from tests.topic.test_sam import csr, make_rows, unit
@@ -128,3 +130,38 @@ def test_a_stream_finds_the_topics():
         SphericalAdmixtureModel(3, sampler="gmc-b-gibbs").partial_fit(X)
     with pytest.raises(ValueError, match="cannot go on"):
         SphericalAdmixtureModel(3, n_iter=4, random_state=0).fit(X[:200]).set_params(sampler="gsgnht").partial_fit(X)
+
+
+def test_a_stream_visits_every_row_once_at_the_scale_of_its_minibatch():
+    X, _, _ = make_rows(90, V=30)
+    taken, draw = [], AdmixtureChain._draw_proportions
+
+    def noted(chain, docs):
+        taken.append((docs, chain.scale(docs)))
+        return draw(chain, docs)
+
+    with mock.patch.object(AdmixtureChain, "_draw_proportions", noted):
+        SphericalAdmixtureModel(3, batch_size=60, total_samples=900, random_state=0).partial_fit(X)
+    np.testing.assert_array_equal(np.sort(np.concatenate([docs for docs, _ in taken])), np.arange(90))
+    assert [scale for _, scale in taken] == [20.0, 20.0]
+
+
+def test_variational_streams_keep_dirichlet_parameters_and_their_scale():
+    X, _, _ = make_rows(90, V=30)
+    topics = []
+    for total in (None, 9000):
+        model = SphericalAdmixtureModel(3, sampler="sto-vi", batch_size=30, total_samples=total, random_state=0)
+        for part in (X[:45], X[45:]):
+            model.partial_fit(part)
+            # The prior's 3 * 10, and as much again at the start; proportions would sum to 1.
+            assert model._chains[0].theta.sum(axis=1).min() > 15.0
+        topics.append(model.components_)
+    assert np.abs(topics[0] - topics[1]).max() > 1e-6
+
+
+@pytest.mark.parametrize("prior", [[0.3, 3.0, 30.0], 3.0])
+def test_topics_with_priors_of_their_own_keep_their_places(prior):
+    X, _, _ = make_rows(60, V=30, kappa=2000.0)
+    model = SphericalAdmixtureModel(3, doc_topic_prior=prior, n_iter=20, n_chains=4, random_state=0).fit(X)
+    as_drawn = np.stack([chain.draws()["components"] for chain in model._chains])
+    assert np.array_equal(model.samples_["components"], as_drawn) == (np.ndim(prior) == 1)
