@@ -165,8 +165,15 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     def _has_like_topics(self):
         """Whether topics can change places without changing the posterior."""
-        alike = self.learn_doc_topic_prior or np.ptp(self.doc_topic_prior) == 0
-        return alike and self.topic_word_prior.strides[1] == 0
+        return np.ptp(self.topic_groups) == 0
+
+    @property
+    def topic_groups(self):
+        """Topics of one number can change places without changing the posterior; a learnt prior goes along."""
+        priors = np.zeros(self.n_topics) if self.learn_doc_topic_prior else self.doc_topic_prior
+        if self.topic_word_prior.strides[1] != 0:
+            priors = np.vstack([priors, self.topic_word_prior])
+        return np.unique(np.atleast_2d(priors), axis=1, return_inverse=True)[1].ravel()
 
     def _begin_anew(self):
         """Another start, topics numbered as they were where they are alike; what was kept belonged to the old one."""

@@ -203,8 +203,7 @@ class BayesianLDA(AssignedTopicModel):
     # -- fitted --------------------------------------------------------------------------------------------------
 
     def _set_fitted(self, chains):
-        # Topics with unlike entries of a prior that is given are not exchangeable; a learnt one goes along with them.
-        self._collect(chains, None if chains[0].learn_doc_topic_prior else chains[0].doc_topic_prior)
+        self._collect(chains, chains[0].topic_groups)
         if "doc_topic_prior" in self.samples_:
             self.doc_topic_prior_ = self.samples_["doc_topic_prior"].mean(axis=(0, 1))
         else:

@@ -28,9 +28,8 @@ class ParticleTopicChain(Chain):
     is kept on the way.
     """
 
-    sampler, given_sampler, n_topics, stored, n_warm, is_started, learn_doc_topic_prior = map(
-        _of_first,
-        ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started", "learn_doc_topic_prior"),
+    sampler, given_sampler, n_topics, stored, n_warm, is_started, topic_groups = map(
+        _of_first, ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started", "topic_groups")
     )
     begins_anew = False
 

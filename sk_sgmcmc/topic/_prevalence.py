@@ -148,7 +148,7 @@ class PrevalenceMixin:
     # -- what the base class asks for ------------------------------------------------------------------------------
 
     def _set_fitted(self, chains):
-        self._collect(chains)
+        self._collect(chains, chains[0].topic_groups)
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
         self.coef_ = coef.mean(axis=(0, 1))
         data = chains[0].data

@@ -287,6 +287,15 @@ def test_topics_with_priors_of_their_own_keep_their_places():
         assert np.array_equal(model.samples_["components"], as_drawn) == stays, prior
 
 
+def test_topics_with_word_priors_of_their_own_have_their_own_means():
+    own = np.array([[3.0, 2.0], [2.0, 3.0]])
+    empty = np.zeros((3, 2))
+    model = BayesianLDA(
+        2, sampler="gibbs", topic_word_prior=own, doc_topic_prior=1.0, n_iter=4000, thin=1, random_state=0
+    )
+    np.testing.assert_allclose(model.fit(empty).components_, own / 5.0, atol=0.02)
+
+
 def test_vector_and_matrix_priors_are_used():
     X = LDA[0].X()
     same = [
