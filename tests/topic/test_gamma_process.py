@@ -298,6 +298,13 @@ def test_a_stream_finds_the_planted_topics():
     assert model.n_samples_seen_ == 2400 and model.perplexity(data.counts) < 60
 
 
+def test_a_stream_after_fresh_assignments_goes_on_with_their_averages():
+    X = make_lda(60, 20, 2, random_state=0).counts
+    model = GammaProcessTopicModel(5, assignments="fresh", n_iter=20, random_state=0).fit(X)
+    seen = model._chains[0].seen
+    assert model.partial_fit(X)._chains[0].seen is seen and seen.n_seen == 22  # the start counts as one
+
+
 def test_process_parameters_are_checked():
     X = make_lda(50, 20, 2, random_state=0).counts
     for params, message in [
