@@ -70,6 +70,7 @@ class ParticleTopicChain(Chain):
                 self._number_alike()
             docs = self.particles[0]._next_batch()
             for particle in self.particles:
+                particle.batches = self.particles[0].batches  # all are to know where a pass ends
                 particle.one_step(docs)
             self._move_together()
         self.step += 1
