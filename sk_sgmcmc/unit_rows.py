@@ -14,6 +14,7 @@ def unit_rows(X, normalize):
     """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
+    rows.eliminate_zeros()  # of the copy: they are no content, by which rows are known again
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
         worst = int(np.argmax(np.abs(lengths - 1.0)))

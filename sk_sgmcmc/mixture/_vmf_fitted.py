@@ -5,6 +5,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils import as_precise_as
 from ._vmf_chain import log_densities
 
 _N_SCORED = 100  # kept draws that predictions average over
@@ -42,8 +43,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Rows sum to 1.
         """
         check_is_fitted(self)
-        shares = self._responsibilities(self._check_X(X, reset=False))
-        return shares.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else shares
+        return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
     def predict(self, X):
         """The component that each row most probably belongs to.

@@ -9,6 +9,9 @@ from sklearn.base import BaseEstimator, clone
 from ..utils._sklearn import Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
+# What may change while a chain goes on: kernels read these at every step, and a chain's state does not depend on them.
+_PACE = ("step_size", "friction", "temperature")
+
 STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
 
 
@@ -73,6 +76,11 @@ class Sampler(BaseEstimator):
             fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
         return fitted
 
+    def _continues(self, other):
+        """Whether a chain of ``other`` can go on by this sampler: the same one, but for its step size and friction."""
+        mine, others = self.get_params(deep=False), other.get_params(deep=False)
+        return type(self) is type(other) and all(_is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
+
     def _state(self, theta, geometry, n_burn):
         """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
         n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)
@@ -93,6 +101,16 @@ class Sampler(BaseEstimator):
                 "a positive number for each."
             )
         return steps
+
+
+def _is_same(one, other):
+    """Whether two parameters are equal: numbers, strings, arrays, or objects with parameters of their own."""
+    if not hasattr(one, "get_params"):
+        return np.array_equal(one, other)
+    if type(one) is not type(other):
+        return False
+    others = other.get_params(deep=False)
+    return all(_is_same(value, others[name]) for name, value in one.get_params(deep=False).items())
 
 
 def load_kernel(name):

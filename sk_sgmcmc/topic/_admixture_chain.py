@@ -144,6 +144,18 @@ class AdmixtureChain(Chain):
             self._take_documents()
         return self
 
+    def take_sampler(self, sampler):
+        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
+            return
+        first = self.step * self.n_inner
+        before = self.sampler._hyper(first, first + 1)[0]
+        self.sampler = sampler._resolved(float(before[0]))
+        self.auto = isinstance(sampler.step_size, str)
+        self.hyper = None if self.beta is None else float(before[0])
+        if self.scalars.size > 1:  # a thermostat keeps its distance from the friction
+            self.scalars[1] += self.sampler._hyper(first, first + 1)[0, 1] - before[1]
+
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _products(self, docs):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..samplers._base import load_kernel
 from ..unit_rows import RowData, content_keys
-from ..utils import as_table, rng_from_key
+from ..utils import as_precise_as, as_table, rng_from_key
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
@@ -127,7 +127,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
         proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
-        return proportions.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else proportions
+        return as_precise_as(X, proportions)
 
     def score_samples(self, X, *, n_temperatures=400):
         """Log density of each row, averaged over draws in probability, proportions integrated by annealing.

@@ -14,7 +14,9 @@ class StreamingAdmixture:
         """Go on from where the chain is, with one pass over more documents.
 
         The gradient is of the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
-        prior's mean direction stays that of the first call.
+        prior's mean direction stays that of the first call, as do priors and what else chains are made with. Another
+        step size or friction of the sampler holds from the next call on; another sampler, ``n_components`` or
+        ``n_chains`` is refused.
 
         Parameters
         ----------
@@ -49,6 +51,8 @@ class StreamingAdmixture:
             chains = self._new_chains(sampler, self._prior(rows, sampler), plan, stored=False)
         else:
             chains = self._chains
+            for chain in chains:
+                chain.take_sampler(sampler)
         self.n_samples_seen_ += data.n_docs
         for chain in chains:
             if not isinstance(chain.plan, StreamPlan):
@@ -64,8 +68,13 @@ class StreamingAdmixture:
                 f"n_components={self.n_components}, but the chains that partial_fit goes on with have "
                 f"{chain.n_topics} topics; set it back, or call fit to begin anew."
             )
-        if chain.sampler._name != sampler._name:
+        if len(self._chains) != self.n_chains:
             raise ValueError(
-                f"The chains of {type(chain.sampler).__name__}, by which this estimator was fitted, cannot go on by "
-                f'{type(sampler).__name__}; set sampler="{chain.sampler._name}", or call fit to begin anew.'
+                f"n_chains={self.n_chains}, but partial_fit goes on with {len(self._chains)} chains; set it back, or "
+                "call fit to begin anew."
+            )
+        if not sampler._continues(chain.sampler):
+            raise ValueError(
+                f"The chains of {chain.sampler!r}, by which this estimator was fitted, cannot go on by {sampler!r}: "
+                "only its step size and friction may change. Set the sampler back, or call fit to begin anew."
             )

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import BaseSGMCMC
 from ..chains import stacked_draws
 from ..metrics import align_draws, doc_topic_proportions, document_completion, split_tokens
-from ..utils import Corpus, as_table, check_counts
+from ..utils import Corpus, as_precise_as, as_table, check_counts
 from ..utils._sklearn import validate_data
 from ._vocabulary import aligned_counts
 
@@ -105,9 +105,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         proportions = doc_topic_proportions(
             corpus.to_csr(), self.components_, self._doc_prior(corpus), n_jobs=self.n_jobs
         )
-        # A frame has no dtype of its own, but may well have a word "dtype" among its columns.
-        dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
-        return proportions.astype(np.float32) if dtype == np.float32 else proportions
+        return as_precise_as(X, proportions)
 
     def score(self, X, y=None):
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.

@@ -200,7 +200,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
         if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
-        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0))
+        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0), counts.sum(axis=0))
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""

@@ -40,7 +40,11 @@ class Coefficients:
     ----------
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
+    held : LeftBehind or None
+        What documents say of the coefficients that are no longer read.
     """
+
+    held = None
 
     def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales):
         self._given = sampler
@@ -61,12 +65,14 @@ class Coefficients:
     def reset(self):
         """Begin anew, at the prior mean."""
         self.value = self.mean.copy()
-        self.whitener = None
+        self.whitener = self.held = None
 
     def reorder(self, order):
         """Topics are numbered anew."""
         self.value, self.mean, self.aux = self.value[order], self.mean[order], self.aux[:, order].copy()
         self.whitener = None  # made anew at the next step
+        if self.held is not None:
+            self.held.reorder(order)
 
     def doc_priors(self, rows, value=None):
         """The documents' Dirichlet parameters, one row for each of ``rows``."""
@@ -95,13 +101,21 @@ class Coefficients:
         # group without a topic has nothing of its own, but is steep towards it.
         curvature = np.maximum(own + np.maximum(-residual, 0.0) - common[:, None] * prior**2, _LEAST * tables)
         full = self.value.size * self.value.shape[1] <= _MAX_CELLS
-        self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, self.precision)
+        precision = self._held_precision(full)
+        self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, precision)
         if jointly and self.value.size <= _MAX_JOINT:
-            self.whitener = JointWhitener(rows, curvature, common, prior, self.precision, self.whitener.matrices)
+            self.whitener = JointWhitener(rows, curvature, common, prior, precision, self.whitener.matrices)
+
+    def _held_precision(self, full):
+        """Precision without the documents at hand, for each topic: matrices if ``full``, else their diagonals."""
+        own = np.diag(self.precision) if full else self.precision
+        held = 0.0 if self.held is None else self.held.of_topics(full)
+        return np.broadcast_to(own + held, (len(self.value), *own.shape))
 
     def gradient(self, rows, residual, value):
         """Gradient of the log posterior, (n_topics, n_metadata + 1), given that by the linear predictors."""
-        return rows.pull(residual) - self.precision * (value - self.mean)
+        held = 0.0 if self.held is None else self.held.gradient(value)
+        return rows.pull(residual) + held - self.precision * (value - self.mean)
 
     def move(self, rows, residual_of, rng, noise=0.0):
         """One step of the sampler.
@@ -161,16 +175,15 @@ class Whitener:
     ----------
     rows : DenseRows or SparseRows
     curvature : ndarray of shape (n_groups, n_topics)
-    precision : ndarray of shape (width,)
-        Of the prior.
+    precision : ndarray of shape (n_topics, width, width)
+        Of the prior, and of what is known beside these rows.
     """
 
     def __init__(self, rows, curvature, precision):
-        eye = np.eye(precision.size)
-        self.matrices = np.empty((curvature.shape[1], precision.size, precision.size))
-        self.inverses = np.empty_like(self.matrices)
+        eye = np.eye(precision.shape[1])
+        self.matrices, self.inverses = np.empty(precision.shape), np.empty(precision.shape)
         for k, each in enumerate(np.ascontiguousarray(curvature.T)):
-            P = rows.gram(each) + np.diag(precision)
+            P = rows.gram(each) + precision[k]
             d = 1.0 / np.sqrt(np.diag(P))
             root = linalg.cholesky(P * d[:, None] * d, lower=True)
             self.matrices[k] = d[:, None] * linalg.solve_triangular(root, eye, lower=True).T
@@ -203,7 +216,7 @@ class JointWhitener(Whitener):
     """
 
     def __init__(self, rows, curvature, common, prior, precision, matrices):
-        n_topics, width = len(matrices), precision.size
+        n_topics, width = precision.shape[:2]
         H = -rows.coupling(prior, common)
         H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # those are in the matrices
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
@@ -229,7 +242,8 @@ class JointWhitener(Whitener):
 class DiagonalWhitener(Whitener):
     """For many columns: a scale for each, and the intercept taken where the columns have their weighted mean.
 
-    With columns of one sign, the intercept at 0 would be correlated with all of them.
+    With columns of one sign, the intercept at 0 would be correlated with all of them. ``precision`` has the shape
+    (n_topics, width).
     """
 
     def __init__(self, rows, curvature, precision):
@@ -254,3 +268,69 @@ class DiagonalWhitener(Whitener):
     def pull(self, gradient):
         """Gradient by coordinates of that by coefficients."""
         return self.spread * (gradient - self.centre * gradient[:, -1:])
+
+
+class LeftBehind:
+    """The log likelihood of documents that are no longer read, to second order about the coefficients as they were.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+        As they are now.
+    rows : DenseRows or SparseRows
+        Of the groups.
+    prior : ndarray of shape (n_groups, n_topics)
+        Their documents' Dirichlet parameters.
+    information : tuple of ndarray
+        As for `Coefficients.precondition`.
+
+    Notes
+    -----
+    Minus the second derivatives are those observed, where they are not positive taken as 0: of all coefficients
+    together up to 600 of them, else topic by topic, and one by one where matrices would be too large.
+    """
+
+    def __init__(self, coefficients, rows, prior, information):
+        own, common, _, residual = information
+        value = self.about = coefficients.value.copy()
+        self.slope = rows.pull(residual)
+        curvature = np.ascontiguousarray((own - residual - common[:, None] * prior**2).T)
+        n_topics, width = value.shape
+        if value.size * width > _MAX_CELLS:
+            self.matrix = np.maximum(rows.squares(curvature.T), 0.0)
+            return
+        blocks = np.stack([rows.gram(each) for each in curvature])
+        if value.size > _MAX_JOINT:
+            self.matrix = _positive(blocks)
+            return
+        joint = -rows.coupling(prior, common)
+        joint[np.arange(n_topics), :, np.arange(n_topics)] = blocks
+        self.matrix = _positive(joint.reshape(value.size, -1)).reshape(joint.shape)
+
+    def reorder(self, order):
+        """Topics are numbered anew."""
+        self.about, self.slope, self.matrix = self.about[order], self.slope[order], self.matrix[order]
+        if self.matrix.ndim == 4:
+            self.matrix = self.matrix[:, :, order]
+
+    def gradient(self, value):
+        """By the coefficients, (n_topics, width)."""
+        shift = value - self.about
+        if self.matrix.ndim == 2:
+            return self.slope - self.matrix * shift
+        if self.matrix.ndim == 3:
+            return self.slope - np.einsum("kab,kb->ka", self.matrix, shift)
+        return self.slope - np.tensordot(self.matrix, shift, 2)
+
+    def of_topics(self, full):
+        """Minus the second derivatives within topics: (n_topics, width, width) if ``full``, else their diagonals."""
+        if self.matrix.ndim == 2:
+            return self.matrix
+        blocks = np.einsum("kakb->kab", self.matrix) if self.matrix.ndim == 4 else self.matrix
+        return blocks if full else np.einsum("kaa->ka", blocks)
+
+
+def _positive(matrix):
+    """The nearest positive semi-definite matrix, of one or of a stack."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)

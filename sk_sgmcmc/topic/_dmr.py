@@ -291,7 +291,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         """Go on from where the chain is, with one pass over more documents; see `BayesianLDA.partial_fit`.
 
         Columns and levels of metadata, and what standardises them, are those of the first block; a categorical column
-        of a DataFrame may declare levels that come later.
+        of a DataFrame may declare levels that come later. After a `fit` with stored assignments, what its documents say
+        of the coefficients stays, to second order about the coefficients as they were.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._chain import TopicChain
-from ._coefficients import STEPS_PER_PASS, Coefficients
+from ._coefficients import STEPS_PER_PASS, Coefficients, LeftBehind
 from ._gibbs import GibbsTopicChain
 from ._prior import OneDocPrior
 
@@ -117,9 +117,29 @@ class MetadataPrior(OneDocPrior):
             rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self._coef_rng(), scale * n_draws
         )
 
+    # -- streams --------------------------------------------------------------------------------------------------
+
+    left_behind = None  # of a chain loaded from a file, which has no documents
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state["left_behind"] = self._what_stays() if self.step >= getattr(self.plan, "n_iter", np.inf) else None
+        return state
+
+    def _what_stays(self):
+        """What the documents with stored assignments say of the coefficients, for a stream that goes on from them."""
+        if not self.stored or self.data is None:
+            return self.left_behind
+        pairs, prior = document_pairs(self.data, self.z, self.n_topics), self.coefficients.doc_priors(self.data.rows)
+        return LeftBehind(self.coefficients, self.data.rows, prior, information(pairs, self.data.group, prior))
+
     def start_streaming(self, sampler, plan, n_sweeps):
+        if not self.is_started:
+            self._start()
+        stays = self._what_stays()
         super().start_streaming(sampler, plan, n_sweeps)
         self.coefficients.use(False)
+        self.coefficients.held, self.left_behind = stays, None
 
     def _public(self, topics):
         return {**super()._public(topics), "coef": self.coefficients.value.copy()}
@@ -136,6 +156,9 @@ class DMRGibbsChain(MetadataPrior, GibbsTopicChain):
         if self.n_passes in _FIT_AT or self.n_passes % _GIBBS_FIT_EVERY == 0:
             self._maximise(self.data, self.z)
             self._prior_changed()
+
+    def _what_stays(self):
+        return None  # it cannot stream
 
 
 def document_pairs(data, z, n_topics):

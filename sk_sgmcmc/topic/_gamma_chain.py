@@ -252,16 +252,17 @@ class GammaProcessChain(TopicChain):
             self._start()
         was_stored = self.stored
         super().start_streaming(self._of_topics(sampler, False), plan, n_sweeps)
-        self.seen = AveragedStatistics(self.n_topics, self.seen if was_stored else None)
-        self.take_sampler(sampler)
+        if was_stored:  # else they are averages already, and go on
+            self.seen = AveragedStatistics(self.n_topics, self.seen)
+        self.take_sampler(sampler, n_sweeps)
 
-    def take_sampler(self, sampler):
-        """Go on with another step size of the same sampler."""
+    def take_sampler(self, sampler, n_sweeps):
+        """As for `TopicChain`; a sampler on flat space is that of the weights."""
         self.of_atoms = sampler
         if isinstance(self.atoms, MovingAtoms):
-            self.atoms.sampler, self.atoms.is_settled = sampler, False
+            self.atoms.sampler, self.atoms.is_settled, self.n_sweeps = sampler, False, n_sweeps
         else:
-            super().take_sampler(sampler)
+            super().take_sampler(sampler, n_sweeps)
 
     # -- draws -----------------------------------------------------------------------------------------------------
 

@@ -28,8 +28,9 @@ class ParticleTopicChain(Chain):
     is kept on the way.
     """
 
-    sampler, given_sampler, n_topics, stored, n_warm, is_started, topic_groups = map(
-        _of_first, ("sampler", "given_sampler", "n_topics", "stored", "n_warm", "is_started", "topic_groups")
+    sampler, given_sampler, n_topics, n_words, stored, n_warm, is_started, topic_groups = map(
+        _of_first,
+        ("sampler", "given_sampler", "n_topics", "n_words", "stored", "n_warm", "is_started", "topic_groups"),
     )
     begins_anew = False
 
@@ -70,6 +71,7 @@ class ParticleTopicChain(Chain):
                 self._number_alike()
             docs = self.particles[0]._next_batch()
             for particle in self.particles:
+                particle.batches = self.particles[0].batches  # all are to know where a pass ends
                 particle.one_step(docs)
             self._move_together()
         self.step += 1
@@ -141,10 +143,10 @@ class ParticleTopicChain(Chain):
             particle.start_streaming(sampler, plan, n_sweeps)
         self.aux = None
 
-    def take_sampler(self, sampler):
-        """Go on with another step size of the same sampler."""
+    def take_sampler(self, sampler, n_sweeps):
+        """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
         for particle in self.particles:
-            particle.take_sampler(sampler)
+            particle.take_sampler(sampler, n_sweeps)
 
     def extend_vocabulary(self, word_prior, n_words):
         """Go on with ``n_words`` words: the new ones start with prior draws."""

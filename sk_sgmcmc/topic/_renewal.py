@@ -18,9 +18,10 @@ class RenewableChain:
         self.kept, self.kept_steps, self.n_kept = {}, [], 0
         self.scaled_for = 0.0
 
-    def take_sampler(self, sampler):
-        """Go on with another step size of the same sampler."""
+    def take_sampler(self, sampler, n_sweeps):
+        """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
         self.sampler = self.topics.sampler = sampler
+        self.n_sweeps = n_sweeps
 
     def renumber(self, order):
         """Put topics on flat space and stored assignments into another order."""

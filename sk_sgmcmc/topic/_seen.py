@@ -37,9 +37,29 @@ class StoredStatistics:
     def __init__(self, data, n_topics):
         self.lengths = lengths_of(data)
         self.docs = np.arange(data.n_docs)
-        self.above = np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
+        self.above = self._no_counts(n_topics)
         self.logs, self.total_log = np.zeros(data.n_docs), 0.0
         self.typical = float(np.log1p(self.lengths).sum()) + 1.0
+
+    def _no_counts(self, n_topics):
+        """Zeros up to the longest document; those never written, above the counts of a topic, take no memory."""
+        return np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
+
+    def used_levels(self):
+        """``above`` up to the last level that a document has, which is found by halving: none is left out before."""
+        low, high = 1, self.above.shape[1]
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.above[:, middle].any() else (low, middle)
+        return self.above[:, :low]
+
+    def __getstate__(self):
+        return {**self.__dict__, "above": self.used_levels()}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.above = self._no_counts(len(state["above"]))
+        self.above[:, : state["above"].shape[1]] = state["above"]
 
     def count(self, data, z, docs, sign):
         """Add documents, or take them away with ``sign`` -1."""
@@ -49,7 +69,7 @@ class StoredStatistics:
 
     def read_all(self, data, z, atoms, rng):
         """Count all documents anew, and draw all their scales."""
-        self.above[:] = 0.0
+        self.above = self._no_counts(len(self.above))
         self.count(data, z, self.docs, 1.0)
         self.total_log = _draw_scales(self.docs, self.lengths, atoms, self.logs, rng)
 
@@ -76,7 +96,7 @@ class AveragedStatistics:
     """
 
     def __init__(self, n_topics, stored=None):
-        self.base = np.zeros((n_topics, 1)) if stored is None else stored.above.copy()
+        self.base = np.zeros((n_topics, 1)) if stored is None else stored.used_levels().copy()
         self.base_log, self.base_typical = (0.0, 1.0) if stored is None else (stored.total_log, stored.typical)
         self.above, self.total_log, self.typical = np.zeros((n_topics, 1)), 0.0, 0.0
         self.n_seen = 0
@@ -88,7 +108,7 @@ class AveragedStatistics:
     def begin(self, stored):
         """Begin with the averages over documents whose assignments are known."""
         n = max(1, stored.logs.size)
-        self.above, self.total_log, self.typical = stored.above / n, stored.total_log / n, stored.typical / n
+        self.above, self.total_log, self.typical = stored.used_levels() / n, stored.total_log / n, stored.typical / n
         self.n_seen = 1
 
     def remember(self, docs, doc_counts, lengths, least_share, atoms, rng):
@@ -97,7 +117,7 @@ class AveragedStatistics:
 
         self.n_seen += 1
         share = max(1.0 / self.n_seen, least_share)
-        n_levels = int(np.max(lengths[docs], initial=0.0)) + 1
+        n_levels = int(np.max(doc_counts, initial=0.0)) + 1
         if n_levels > self.above.shape[1]:
             self.above = np.pad(self.above, ((0, 0), (0, n_levels - self.above.shape[1])))
         self.above *= 1.0 - share

@@ -29,6 +29,10 @@ class StreamingMixin:
         Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
         `fit` with stored assignments these stay as they are, and only the documents since are scaled.
 
+        Other ``n_sweeps``, or another step size, friction or temperature of the sampler, hold from the next call on.
+        Another sampler, ``n_components`` or ``n_chains`` is refused. Priors, and what else chains are made with, are
+        those of the first call.
+
         While a stream is young, the estimator keeps its documents (also in a pickle): chains with ``init="soft"`` begin
         anew from all of them each time they have grown by a quarter, topics numbered as they were, and draws from
         before then no longer count. This ends when they hold two million tokens; from then on nothing grows with the
@@ -60,7 +64,7 @@ class StreamingMixin:
         if not first:
             self._refuse_other_chains(sampler, pair)
             if self.new_features == "extend":
-                self._extend_vocabulary(X)
+                self._extend_names(X)
         corpus = self._check_X(X, reset=first, **given)
         if self.batch_size == "auto":  # minibatches that share the block without a rest
             n_batch = corpus.n_docs // max(1, round(corpus.n_docs / FRESH_BATCH))
@@ -75,12 +79,14 @@ class StreamingMixin:
         new = self.n_samples_seen_ - self._n_stored
         total = self._checked_total(new)
         self._token_args = (n_batch, total)
-        if turns or pair[0] == "euclidean":  # on flat space the noise of minibatches, N/n, limits the step
-            in_use = sampler if turns else self._chains[0].given_sampler
-            self.sampler_ = self._resolved_sampler(in_use, pair, corpus, False, total / n_batch)
+        # Anew at each call: the user may have set another step, and on flat space N/n limits it.
+        self.sampler_ = self._resolved_sampler(sampler, pair, corpus, False, total / n_batch)
         plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
+        doc_prior, word_prior = self._priors(corpus.n_words)
+        anew = self._keeps_for_start(corpus, first)
+        data = self._token_data(corpus)
+        # All that may be refused was looked at: from here on chains are changed.
         if first:
-            doc_prior, word_prior = self._priors(corpus.n_words)
             chains = [
                 self._chain_of(sampler, pair)(
                     seed, copy(plan), self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
@@ -91,12 +97,12 @@ class StreamingMixin:
         else:
             chains = self._chains
             for chain in chains:
+                if chain.n_words < corpus.n_words:
+                    chain.extend_vocabulary(word_prior, corpus.n_words)
                 if turns:
                     chain.start_streaming(self.sampler_, copy(plan), n_sweeps)
                 else:
-                    chain.take_sampler(self.sampler_)
-        anew = self._keeps_for_start(corpus, first)
-        data = self._token_data(corpus)
+                    chain.take_sampler(self.sampler_, n_sweeps)
         self._fingerprint = data.fingerprint()
         for chain in chains:
             chain.bind(data).forget_batches()
@@ -142,17 +148,17 @@ class StreamingMixin:
                 f"n_components={self.n_components}, but the chains that partial_fit goes on with have {n_topics} "
                 "topics; set it back, or call fit, or partial_fit on a clone, to begin anew."
             )
+        if len(self._chains) != self.n_chains:
+            raise ValueError(
+                f"n_chains={self.n_chains}, but partial_fit goes on with {len(self._chains)} chains; set it back, or "
+                "call fit, or partial_fit on a clone, to begin anew."
+            )
         present = self._chains[0].given_sampler
-        sizes = (getattr(s, "n_particles", None) for s in (present, sampler))
-        alike = (
-            fitting_pair(present, self._offers) == pair
-            and present._coordinates == sampler._coordinates
-            and len(set(sizes)) == 1
-        )
-        if not alike or (pair[0] == "euclidean" and type(present) is not type(sampler)):
+        if not sampler._continues(present) or fitting_pair(present, self._offers) != pair:
             raise ValueError(
                 f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
-                f'{sampler!r}; fit with sampler="{sampler._name}" first, or set the sampler back.'
+                f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
+                "back. Only its step size, friction and temperature may change."
             )
 
     def _checked_total(self, seen):
@@ -168,16 +174,13 @@ class StreamingMixin:
             self._warned_total = True
         return float(self.total_samples)
 
-    def _extend_vocabulary(self, X):
-        """Add the columns of X that are new, in their order, to the topics."""
+    def _extend_names(self, X):
+        """Add the columns of X that are new, in their order, to those that are known; chains follow later."""
         names = new_names(X, self)
         if not len(names):
             return
         if np.ndim(self.topic_word_prior):
             raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
-        check_counts(X, whom=type(self).__name__)  # all columns, before anything is changed
+        check_counts(X, whom=type(self).__name__)
         self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
         self.n_features_in_ = self.feature_names_in_.size
-        _, word_prior = self._priors(self.n_features_in_)
-        for chain in self._chains:
-            chain.extend_vocabulary(word_prior, self.n_features_in_)

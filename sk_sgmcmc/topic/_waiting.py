@@ -55,11 +55,13 @@ class WaitingTopics:
         Start, in the sampler's coordinates.
     shape_mass : ndarray of shape (n_topics,)
         Sum over words of the shapes at which they wait.
+    counted : float or ndarray of shape (n_topics,)
+        Tokens that each topic has; asked for by words that join where the sampler cannot wait.
     """
 
     is_flat = False
 
-    def __init__(self, sampler, theta, shape_mass):
+    def __init__(self, sampler, theta, shape_mass, counted=0.0):
         self.sampler = sampler
         self.theta = np.ascontiguousarray(theta, dtype=np.float64)
         self.aux = np.zeros((sampler._n_aux, *self.theta.shape))
@@ -67,6 +69,7 @@ class WaitingTopics:
         self.now = 0.0
         self.updated_at = np.zeros(self.theta.shape[0])
         self.shape_mass = np.array(shape_mass, dtype=np.float64)
+        self.counted = counted
         self.mass = self.linear().sum(axis=0)
 
     def linear(self):
@@ -84,20 +87,33 @@ class WaitingTopics:
         return twin
 
     def extend(self, shape, rng):
-        """Append words that wait at ``shape`` (n_new, n_topics), with draws from their prior.
+        """Append words that wait at ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
 
         Returns the shares of each topic that they are expected to have, (n_new, n_topics).
         """
-        share = shape / (self.mass + shape.sum(axis=0))
+        # Cells that do not wait may be relative to one another: what they stand for is their tokens and the prior.
+        whole = self.mass if self.sampler._waits else self.counted + shape[0] * len(self.theta)
+        share = shape / (whole + shape.sum(axis=0))
         cells = np.maximum(rng.standard_gamma(shape), TINY)
         self.mass = self.mass + cells.sum(axis=0)
         self.shape_mass = self.shape_mass + shape.sum(axis=0)
-        if self.sampler._coordinates == "log":
-            cells = np.log(cells)
-        self.theta = np.vstack([self.theta, cells])
+        self.theta = self._with_cells(shape, cells, whole)
         self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
         return share
+
+    def _with_cells(self, shape, cells, whole):
+        """The state and new ``cells``, which are to the rest as to ``whole``, in the sampler's coordinates."""
+        form = getattr(self.sampler, "parameterization", None)
+        if self.sampler._coordinates == "log":  # the mean of the cells, as at the start
+            top = self.theta.max(axis=0)
+            unit = top + np.log(np.exp(self.theta - top).sum(axis=0) / whole)
+            theta = np.vstack([self.theta, np.log(shape) + unit])
+            return theta - theta[-1] if form == "reduced-natural" else theta
+        if form == "reduced-mean":
+            theta = np.vstack([self.theta, cells / whole])
+            return theta / theta.sum(axis=0)
+        return np.vstack([self.theta, cells])
 
     def wake(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
         """Bring ``rows`` up to date.
@@ -187,6 +203,7 @@ class WaitingTopics:
                 f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
             )
         if not self.sampler._waits:
+            self.counted = extra
             return
         h = min(float(hyper[0]), MAX_STEP)
         self.now += h

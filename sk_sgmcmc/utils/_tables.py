@@ -1,5 +1,6 @@
-"""Tables for users: pandas DataFrames where pandas is installed, else Bunch."""
+"""What users are given: pandas DataFrames where pandas is installed, else Bunch; numbers as precise as theirs."""
 
+import numpy as np
 from sklearn.utils import Bunch
 
 
@@ -19,3 +20,10 @@ def as_table(columns):
     except ImportError:
         return Bunch(**columns)
     return pandas.DataFrame(columns)
+
+
+def as_precise_as(X, values):
+    """The values, in single precision where X is an array or a sparse matrix of that."""
+    # A frame has no dtype of its own, but may well have a word "dtype" among its columns.
+    dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
+    return values.astype(np.float32) if dtype == np.float32 else values

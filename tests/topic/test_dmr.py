@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_dmr
-from sk_sgmcmc.samplers import SGHMC
+from sk_sgmcmc.samplers import SGHMC, Blob
 from sk_sgmcmc.topic._metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.conftest import importorskip
@@ -372,6 +372,11 @@ def test_resume_gives_the_draws_of_an_uninterrupted_fit(params, tmp_path):
     assert_same_draws(whole, again.resume(X, metadata=TABLE))
     with pytest.raises(ValueError, match="other counts"):
         again.resume(X, metadata={"year": YEAR, "party": PARTY[::-1]})
+
+
+def test_coefficients_of_all_particles_move_after_whole_passes():
+    model = fitted(sampler=Blob(n_particles=3), batch_size=20, n_iter=14, burn_in=0)  # of 6 minibatches
+    assert [particle.n_passes for particle in model._chains[0].particles] == [2, 2, 2]
 
 
 def test_held_out_scores_take_metadata():

@@ -1,17 +1,22 @@
 """Laws of Dirichlet-multinomial regression: assignments under priors of groups, coefficients given assignments."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_dmr
 from sk_sgmcmc.design_rows import DenseRows
+from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
+from sk_sgmcmc.topic import _coefficients
 from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._coefficients import Coefficients, DiagonalWhitener
+from sk_sgmcmc.topic._coefficients import Coefficients, DiagonalWhitener, LeftBehind
 from sk_sgmcmc.topic._dmr_chain import information, likelihood
 from sk_sgmcmc.topic._gibbs import GibbsTopicChain
 from tests.cases import THRESHOLD, z_scores
+from tests.common.compare import assert_same_draws
 from tests.kernels.test_dmr import pairs
 from tests.naive import dmr as naive
 from tests.tiny_lda import INFINITE, batch_means, exact_law, make_chain, statistics
@@ -187,6 +192,56 @@ def test_gradient_of_the_log_posterior_equals_finite_differences():
                 naive.log_posterior(value + s * step, design, TOPIC_COUNTS, coefficients.mean, scale) for s in (1, -1)
             ]
             assert found[k, t] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("limits, moved", [({}, np.s_[:]), ({"_MAX_JOINT": 1}, 1), ({"_MAX_CELLS": 1}, (1, 0))])
+def test_documents_left_behind_have_the_slope_of_their_likelihood_nearby(limits, moved, monkeypatch):
+    for name, limit in limits.items():
+        monkeypatch.setattr(_coefficients, name, limit)
+    rng = np.random.default_rng(0)
+    rows = DenseRows(rng.normal(size=(400, 1)), np.zeros(1), np.ones(1), True)
+    coefficients = Coefficients(SGLD(), True, np.full(3, CENTRE), 1, SCALES)
+    coefficients.value = np.array([[1.0, 0.0], [-1.0, 0.2], [0.3, -0.5]])
+    prior, group = coefficients.doc_priors(rows), np.arange(400)
+    known = pairs(np.array([rng.multinomial(30, rng.dirichlet(alpha)) for alpha in prior]).astype(float))
+
+    def slope(value):
+        return rows.pull(likelihood(known, group, coefficients.doc_priors(rows, value))[1])
+
+    left = LeftBehind(coefficients, rows, prior, information(known, group, prior))
+    at = coefficients.value
+    np.testing.assert_allclose(left.gradient(at), slope(at))
+    near = at.copy()
+    near[moved] += 0.003 * rng.normal(size=(3, 2))[moved]
+    change = (slope(near) - slope(at))[moved]
+    np.testing.assert_allclose((left.gradient(near) - left.slope)[moved], change, atol=0.02 * np.abs(change).max())
+    order = np.array([2, 0, 1])
+    expected = left.gradient(near)[order]
+    left.reorder(order)
+    np.testing.assert_allclose(left.gradient(near[order]), expected)
+
+
+@pytest.mark.filterwarnings("ignore:total_samples")
+def test_a_stream_after_fit_remembers_the_fitted_documents():
+    rng = np.random.default_rng(0)
+    topics = np.kron(np.eye(3), np.full(5, 0.17)) + 0.01
+
+    def draw(n, sign):
+        x = rng.standard_normal((n, 1))
+        prior = np.exp(sign * x * [2.0, -2.0, 0.0] - 0.7)
+        return np.array([rng.multinomial(40, rng.dirichlet(p) @ topics / topics.sum(axis=1)[0]) for p in prior]), x
+
+    X, x = draw(300, 1)
+    model = DMRTopicModel(3, topic_word_prior=0.1, n_iter=120, random_state=0).fit(X, metadata=x)
+    first, last = align_topics(topics / topics.sum(axis=1, keepdims=True), model.components_)[:2]
+    before = model.coef_[first, 1] - model.coef_[last, 1]
+    model.set_params(total_samples=40, batch_size=8)
+    X, x = draw(40, -1)
+    assert_same_draws(*(each.partial_fit(X, metadata=x) for each in (pickle.loads(pickle.dumps(model)), model)))
+    for _ in range(60):
+        model.partial_fit(X, metadata=x)
+    # Less than before, by what 40 reversed documents say against 300; forgotten, it would be negative.
+    assert 0.25 * before < model.coef_[first, 1] - model.coef_[last, 1] < 0.9 * before
 
 
 # ------------------------------------------------------------------------------------------------------ the whole model

@@ -1,6 +1,7 @@
 """GammaProcessTopicModel: the process, its conditionals, its gradient, and its chains against laws that are known."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -296,6 +297,22 @@ def test_a_stream_finds_the_planted_topics():
     gaps = np.abs(model.components_[:, None] - data.components[None]).sum(axis=2).min(axis=0)
     assert gaps.max() < 0.35
     assert model.n_samples_seen_ == 2400 and model.perplexity(data.counts) < 60
+
+
+def test_a_stream_after_fresh_assignments_goes_on_with_their_averages():
+    X = make_lda(60, 20, 2, random_state=0).counts
+    model = GammaProcessTopicModel(5, assignments="fresh", n_iter=20, random_state=0).fit(X)
+    seen = model._chains[0].seen
+    assert model.partial_fit(X)._chains[0].seen is seen and seen.n_seen == 22  # the start counts as one
+
+
+def test_levels_of_counts_reach_as_far_as_the_counts_and_come_back_from_a_file():
+    X = make_lda(60, 20, 2, random_state=0).counts
+    seen = GammaProcessTopicModel(5, n_iter=10, random_state=0).fit(X)._chains[0].seen
+    used = seen.used_levels()
+    assert used[:, -1].any() and not seen.above[:, used.shape[1] :].any() and used.shape[1] < seen.above.shape[1]
+    again = pickle.loads(pickle.dumps(seen))
+    np.testing.assert_array_equal(again.above, seen.above)
 
 
 def test_process_parameters_are_checked():

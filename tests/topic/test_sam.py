@@ -5,12 +5,13 @@ import pytest
 from scipy import sparse, stats
 from scipy.special import logsumexp
 
-from sk_sgmcmc import SphericalAdmixtureModel
+from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
 from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.kernels import admixture, admixture_score, admixture_vi
 from sk_sgmcmc.kernels._bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels.signals.admixture import admixture_signal
 from sk_sgmcmc.samplers import SGGMC
+from sk_sgmcmc.unit_rows import content_keys, unit_rows
 from tests.cases import THRESHOLD, z_scores
 from tests.conftest import importorskip
 
@@ -54,6 +55,25 @@ def call_signal(beta, X, docs, draws, prior, center, scale):
     none = np.empty((0, 0)), np.empty((0, 0))
     admixture_signal(beta, *csr(X), docs, draws, np.array(prior), center, scale, *none, across, signal, extra)
     return signal, extra
+
+
+def test_stored_zeros_are_no_content():
+    X = sparse.csr_matrix(np.abs(make_rows(10)[0]))
+    given = X.copy()
+    given.data[::3] = 0.0
+    kept, clean = given.data.copy(), given.copy()
+    clean.eliminate_zeros()
+    one, other = unit_rows(given, True), unit_rows(clean, True)
+    assert one.nnz == other.nnz == clean.nnz
+    np.testing.assert_array_equal(content_keys(one), content_keys(other))
+    np.testing.assert_array_equal(given.data, kept)  # the user's
+
+
+@pytest.mark.parametrize("model", [SphericalAdmixtureModel(2, n_iter=4), VonMisesFisherMixture(2, n_iter=4)], ids=str)
+def test_a_column_may_be_called_dtype(model):
+    pandas = importorskip("pandas")
+    frame = pandas.DataFrame(make_rows(20, 3)[0], columns=["dtype", "columns_", "shape_"])
+    assert model.fit(frame).transform(frame).shape == (20, 2)
 
 
 def test_gradient_is_the_slope_of_the_collapsed_posterior():

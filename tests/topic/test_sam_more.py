@@ -124,6 +124,12 @@ def test_a_stream_finds_the_topics():
         stream.partial_fit(X[start : start + 200])
     assert stream.n_samples_seen_ == 2000 and stream.n_iter_ == 20
     assert (stream.components_ @ beta.T).max(axis=0).min() > 0.9
+    stream.set_params(sampler__step_size=0.001).partial_fit(X[:200])
+    assert stream.sampler_.step_size_(7) == 0.001 and np.all(np.isfinite(stream.components_))
+    assert stream.set_params(sampler__step_size="auto").partial_fit(X[:200]).sampler_.step_size_(7) < 0.0012
+    with pytest.raises(ValueError, match="n_chains=2"):
+        stream.set_params(n_chains=2).partial_fit(X)
+    stream.set_params(n_chains=1)
     with pytest.raises(ValueError, match="n_components=4"):
         stream.set_params(n_components=4).partial_fit(X)
     with pytest.raises(ValueError, match="cannot stream"):

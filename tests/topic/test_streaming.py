@@ -10,6 +10,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, chains
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic import _stream
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
@@ -173,6 +174,42 @@ def test_total_samples_is_what_counts_are_scaled_to(planted):
     assert 0.7 < cells / expected < 1.3
 
 
+# ------------------------------------------------------------------------------------- parameters set in between
+
+NATURAL, MEAN = SGRLD(parameterization="expanded-natural"), SGRLD(parameterization="reduced-mean")
+
+
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("scir", MEAN), ("sgrld", MEAN), ("sgrld", "scir"), (NATURAL, SGRLD(parameterization="reduced-natural")),
+        ("sghmc", SGHMC(scheme="euler")), ("sghmc", SGHMC(mass=np.ones(600))),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_chains_do_not_go_on_in_other_coordinates(planted, begin, before, after):
+    X = planted[0][:60]
+    params = {**PARAMS, "topic_word_prior": 1.0, "n_iter": 2}
+    model = getattr(BayesianLDA(**params, sampler=before), begin)(X)
+    with pytest.raises(ValueError, match="cannot go on as a stream of"):
+        model.set_params(sampler=after).partial_fit(X)
+    model.set_params(sampler=before).partial_fit(X)
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld", "sghmc"])
+def test_a_stream_takes_a_new_step_size_and_new_sweeps(planted, sampler):
+    X = planted[0][:60]
+    model, old = (BayesianLDA(**PARAMS, sampler=sampler).partial_fit(X) for _ in range(2))
+    model.set_params(sampler__step_size=0.003, n_sweeps=(2, 1)).partial_fit(X)
+    chain = model._chains[0]
+    assert model.sampler_.step_size_(5) == chain.sampler.step_size_(5) == chain.topics.sampler.step_size_(5) == 0.003
+    assert chain.n_sweeps == (2, 1)
+    assert not np.array_equal(model.components_, old.partial_fit(X).components_)
+    model.set_params(sampler__step_size="auto", n_sweeps=(5, 5)).partial_fit(X)
+    assert model.sampler_.step_size_(5) == old.partial_fit(X).sampler_.step_size_(5)
+
+
 # -------------------------------------------------------------------------------------------------- new words
 
 
@@ -265,7 +302,8 @@ def test_a_refused_block_changes_nothing(frames):
             model.partial_fit(wrong)
         assert pickle.dumps(model) == before
     for params, message in (
-        ({"n_components": 5}, "n_components=5"), ({"sampler": "gibbs"}, "cannot stream"),
+        ({"n_components": 5}, "n_components=5"), ({"n_chains": 2}, "n_chains=2"),
+        ({"sampler": "gibbs"}, "cannot stream"),
         ({"n_sweeps": (1, 0)}, "n_sweeps"), ({"topic_word_prior": np.ones(90)}, "one number"),
         ({"burn_in": -1}, "burn_in"),
     ):  # fmt: skip
@@ -274,6 +312,16 @@ def test_a_refused_block_changes_nothing(frames):
         with pytest.raises(ValueError, match=message):
             changed.partial_fit(late)
         assert pickle.dumps(changed) == state
+
+
+def test_a_block_whose_tokens_are_too_many_adds_no_word(frames):
+    early, late = frames
+    model = BayesianLDA(**PARAMS, new_features="extend", n_iter=30).fit(early)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="at most 1e"):
+        model.partial_fit(late * 1e10)
+    assert pickle.dumps(model) == before
+    assert model.partial_fit(late).components_.shape == (4, 150)
 
 
 def test_gibbs_does_not_stream(frames):

@@ -140,6 +140,25 @@ def test_words_that_join_start_from_their_prior(global_random_seed):
     assert np.abs(z_scores(topics.theta[6:].mean(axis=0)[:, None], np.array([0.5]))).max() < THRESHOLD
 
 
+@pytest.mark.parametrize("form", ["expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"])
+def test_words_that_join_have_their_share_in_all_coordinates(form):
+    shape = columns_of_shapes()
+    natural, whole = form.endswith("natural"), shape.sum(axis=0)
+    theta = shape if form == "expanded-mean" else shape / whole
+    if natural:
+        theta = np.log(shape) - np.log(shape[-1])
+    prior, new = 0.5, np.full((4, N_BATCHES), 0.5)
+    topics = WaitingTopics(SGRLD(0.1, form)._resolved(None), theta, whole, whole - prior * len(shape))
+    share = topics.extend(new, np.random.default_rng(0))
+    np.testing.assert_allclose(share, new / (whole + 2.0))
+    cells = topics.linear() / topics.linear().sum(axis=0)
+    np.testing.assert_allclose(cells[-4:].mean(), share.mean(), rtol=1e-9 if natural else 0.2)
+    np.testing.assert_allclose(cells[:6] / cells[:6].sum(axis=0), shape / whole)
+    if form == "reduced-mean":
+        np.testing.assert_allclose(topics.theta.sum(axis=0), 1.0)
+    assert form != "reduced-natural" or not topics.theta[-1].any()
+
+
 @pytest.mark.parametrize("parameterization", ["expanded-mean", "expanded-natural"])
 def test_samplers_that_cannot_wait_get_every_row_and_the_true_sum(parameterization):
     rng = np.random.default_rng(0)
