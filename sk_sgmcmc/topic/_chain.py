@@ -204,16 +204,19 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""
-        self.batches = np.empty((0, 0), dtype=np.int64)
+        self.batches = []
 
     def _next_batch(self):
         data = self.data
         if data.n_batch >= data.n_docs:
             return np.arange(data.n_docs)
         if not len(self.batches):
-            order = self.rng.permutation(data.n_docs)
-            n_blocks = data.n_docs // data.n_batch
-            self.batches = np.sort(order[: n_blocks * data.n_batch].reshape(n_blocks, data.n_batch), axis=1)
+            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
+            if np.isfinite(self.plan.n_burn):  # the documents left over are others in each epoch
+                order = order[: n_blocks * data.n_batch]
+            else:  # a stream passes over its documents once, and leaves none over
+                n_blocks = -(-data.n_docs // data.n_batch)
+            self.batches = [np.sort(block) for block in np.array_split(order, n_blocks)]
         batch, self.batches = self.batches[0], self.batches[1:]
         return batch
 

@@ -67,7 +67,7 @@ class StreamingMixin:
                 self._extend_names(X)
         corpus = self._check_X(X, reset=first, **given)
         if self.batch_size == "auto":  # minibatches that share the block without a rest
-            n_batch = corpus.n_docs // max(1, round(corpus.n_docs / FRESH_BATCH))
+            n_batch = -(-corpus.n_docs // max(1, round(corpus.n_docs / FRESH_BATCH)))
         else:  # the last block of a stream may be shorter than a minibatch
             n_batch = min(corpus.n_docs, self.batch_size)
         if first:
@@ -107,7 +107,7 @@ class StreamingMixin:
         for chain in chains:
             chain.bind(data).forget_batches()
             chain.begins_anew = anew
-        return self._run(chains, chains[0].step + max(1, corpus.n_docs // n_batch))
+        return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
     def _keeps_for_start(self, corpus, first):
         """Add a block to the documents that a young stream keeps; returns whether chains begin anew from them."""

@@ -331,3 +331,15 @@ def test_gibbs_does_not_stream(frames):
     model = BayesianLDA(**PARAMS, sampler="gibbs", n_iter=6).fit(early)
     with pytest.raises(ValueError, match='fit with sampler="scir"'):
         model.set_params(sampler="scir").partial_fit(early)
+
+
+def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):
+    from sk_sgmcmc.topic._chain import TopicChain
+
+    read, step = [], TopicChain.one_step
+    monkeypatch.setattr(TopicChain, "one_step", lambda self, docs: (read.extend(docs), step(self, docs)))
+    X = make_lda(n_samples=90, n_features=30, n_components=3, random_state=0).counts
+    for n_batch in (60, "auto"):
+        read.clear()
+        BayesianLDA(3, batch_size=n_batch, random_state=0).partial_fit(X)
+        assert sorted(read) == list(range(90))
