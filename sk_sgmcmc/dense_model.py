@@ -16,7 +16,7 @@ from .utils._fingerprint import fingerprint
 from .utils._warnings import warn_user
 
 # With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
-MAX_DRAWS = 1000
+MAX_DRAWS = 1500
 # The same of models with more than `_WIDE` coefficients.
 WIDE_DRAWS = 200
 _WIDE = 2000
