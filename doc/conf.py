@@ -95,7 +95,7 @@ def _public_classes(attribute):
     for info in pkgutil.iter_modules(sk_sgmcmc.__path__, "sk_sgmcmc."):
         if not info.name.split(".")[1].startswith("_") and info.name != "sk_sgmcmc.kernels":
             for name, value in vars(importlib.import_module(info.name)).items():
-                if inspect.isclass(value) and not name.startswith("_") and getattr(value, attribute, None):
+                if inspect.isclass(value) and not name.startswith(("_", "Base")) and getattr(value, attribute, None):
                     found[name] = value
     return dict(sorted(found.items()))
 
@@ -112,24 +112,40 @@ def _table(header, rows):
 def _write_sampler_table():
     from sk_sgmcmc.samplers._registry import SAMPLERS
 
-    models = {name: model._offers for name, model in _public_classes("_offers").items()}
+    models = _public_classes("_offers")
     rows = []
     for name, sampler in sorted(SAMPLERS.items()):
         fits = getattr(sampler, "_fits", ())
-        fitting = [f"`{model}`" for model, offers in models.items() if any(pair in fits for pair in offers)]
+        fitting = [f"`{model}`" for model, cls in models.items() if any(pair in fits for pair in cls._offers)]
         moves = ", ".join(f"{signal} on: {geometry}" for geometry, signal in fits)
         label = getattr(sampler, "__name__", type(sampler).__name__)
         rows.append((f"``{name}``", f"`{label}`", moves, ", ".join(fitting) or "none yet"))
     target = DOC / "generated" / "sampler_table.inc"
     target.parent.mkdir(exist_ok=True)
     text = _table(("name", "class", "what it is told", "targets and models that it fits"), rows)
-    estimators = [
-        model for model in models.values() if any(hasattr(model, m) for m in ("predict", "transform", "score"))
-    ]
-    pairs = sum(any(pair in sampler._fits for pair in m._offers) for sampler in SAMPLERS.values() for m in estimators)
+    estimators = [cls for cls in models.values() if hasattr(cls, "fit")]
+    pairs = sum(any(pair in make._fits for pair in cls._offers) for make in SAMPLERS.values() for cls in estimators)
     text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         target.write_text(text, encoding="utf-8")
 
 
 _write_sampler_table()
+
+
+def _of_one_name(app, env, node, contnode):
+    """A name without its module means the one class or function of the API pages that is called so."""
+    if node.get("refdomain") != "py":
+        return None
+    domain, wanted = env.get_domain("py"), node["reftarget"]
+    found = [
+        name for name, of in domain.objects.items() if name.rpartition(".")[2] == wanted and of.objtype != "method"
+    ]
+    if len(found) != 1:
+        return None
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, contnode)
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("missing-reference", _of_one_name)

@@ -338,10 +338,7 @@ class Density(Target):
         return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
-        if self.data is None:
-            X = np.zeros((1, 1))
-        else:
-            X = check_array(self.data, dtype=np.float64, input_name="data")
+        X = np.zeros((1, 1)) if self.data is None else check_array(self.data, dtype=np.float64, input_name="data")
         params = self._mode(X) if self.control_variates else np.zeros(0)
         return X, params, (int(self.dim), 1)
 
@@ -398,6 +395,5 @@ def _compile(kernel, name, rest):
     try:
         kernel.compiled  # noqa: B018
     except Exception as error:
-        raise ValueError(
-            f"numba cannot compile {name} for float64 arrays theta (dim,), rows (n, columns), {rest}: {error}"
-        ) from error
+        takes = f"float64 arrays theta (dim,), rows (n, columns), {rest}"
+        raise ValueError(f"numba cannot compile {name} for {takes}: {error}") from error

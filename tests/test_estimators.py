@@ -28,7 +28,7 @@ each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
 each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
 each_count_model = pytest.mark.parametrize("case", COUNTS, ids=lambda case: case.id)
 
-EXPECTED_FAILURES = {}  # scikit-learn's check -> reason; the contract allows none here
+EXPECTED_FAILURES = {}  # scikit-learn's check -> reason; none is allowed
 
 
 def test_every_estimator_is_in_the_list():

@@ -36,8 +36,8 @@ MAY_IMPORT = {
     "metrics": {"kernels", "utils"},
     "datasets": {"kernels", "utils"},
     "base": {"kernels", "samplers", "utils", "metrics"},
-    "inspection": {"utils", "metrics"},
-    **{name: {"kernels", "samplers", "base", "utils", "metrics", "inspection"} for name in ESTIMATORS},
+    "inspection": {"utils", "metrics", "topic"},
+    **{name: {"kernels", "samplers", "base", "utils", "metrics"} for name in ESTIMATORS},
 }
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
 # take `Bunch` and checks of arrays, so only its utils.

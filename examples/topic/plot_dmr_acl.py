@@ -2,9 +2,9 @@
 What has computational linguistics turned to, and what do its venues want?
 ==========================================================================
 
-17,195 abstracts of the ACL Anthology, each with its year and the venue it appeared at. `DMRTopicModel` gives every year
-and every venue a coefficient for each topic, so that the two can be told apart: a topic that grew because a venue grew
-that likes it is not a topic that grew everywhere.
+17,018 abstracts of the ACL Anthology since 2004, each with its year and the venue it appeared at. `DMRTopicModel`
+gives every year and every venue a coefficient for each topic, so that the two can be told apart: a topic that grew
+because a venue grew that likes it is not a topic that grew everywhere.
 
 Run as a script where the data are at hand (see `sk_sgmcmc.datasets.fetch_corpus`), this page fits the abstracts in
 about half a minute. The gallery, and who lacks the data, sees invented ones.

@@ -10,8 +10,8 @@
 Functions are handed over as ``numba.types.FunctionType``, because numba then keeps the compiled loop on disk: loops
 that take ordinary jitted functions or closures as arguments are compiled again in every process.
 
-Only this module and ``runners`` know about ``FunctionType`` (numba calls it experimental). Kernels never raise,
-they return a status: `OK`, or the code of what went wrong.
+Only this module and the loops that take kernels know about ``FunctionType`` (numba calls it experimental). Kernels
+never raise, they return a status: `OK`, or the code of what went wrong.
 """
 
 import threading

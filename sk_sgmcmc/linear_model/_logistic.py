@@ -103,8 +103,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
     mode, :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates take out the first order
-    alone, draws are fewer (at most 200, in float32, within 512 MB), and in `partial_fit` the diagonal stands for the
-    Hessian. Dense rows are then kept as sparse ones.
+    alone, draws are fewer (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in
+    `partial_fit` the diagonal stands for the Hessian. Dense rows are then kept as sparse ones.
 
     References
     ----------

@@ -206,7 +206,8 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     def partial_fit(self, X, y=None):
         """Go on from where the chain is with more rows, which are visited once.
 
-        Rows of earlier calls keep the labels that they have, and count in full.
+        Rows of earlier calls keep the labels that they have, and count in full. Sampler, step size, priors and
+        ``n_chains`` are those of the first call; others are not looked at.
 
         Parameters
         ----------

@@ -203,6 +203,8 @@ class HMC(_Euclidean):
     ----------
     step_size_ : schedule
         The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+    acceptance_rate_ : ndarray of shape (n_chains,)
+        Mean probability of acceptance over each chain.
 
     References
     ----------

@@ -59,7 +59,7 @@ class RHMC(HMC):
     _fits = (("euclidean", "gradient-metric"),)
     _n_aux = 0
     _parameter_constraints = {
-        **{name: value for name, value in HMC._parameter_constraints.items() if name != "mass"},
+        **{name: value for name, value in HMC._parameter_constraints.items() if name not in ("mass", "vary_length")},
         "n_fixed_point": _N_ITERATIONS,
         "tolerance": [Interval(Real, 0, 1, closed="left")],
     }
@@ -75,7 +75,9 @@ class RHMC(HMC):
         self.tolerance = tolerance
 
     def _numbers(self):
-        return [*super()._numbers(), self.n_fixed_point, self.tolerance]
+        adapted = isinstance(self.step_size, str)
+        target = self.target_accept if adapted else 0.0
+        return [self.n_leapfrog, self.jitter, target, self.n_fixed_point, self.tolerance]
 
 
 class SGRNPHMC(SGNPHMC):

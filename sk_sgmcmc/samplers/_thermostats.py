@@ -132,9 +132,9 @@ class SGNPHMC(_Euclidean):
     Notes
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
-    leapfrog of the developer notes. Friction acts between two steps, after which :math:`s` is 1 and :math:`H_0` the
-    energy again: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend on either, and the
-    noise of minibatches cannot drive the chain off it.
+    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is 1 and
+    :math:`H_0` the energy again: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend on
+    either, and the noise of minibatches cannot drive the chain off it.
 
     References
     ----------
