@@ -17,7 +17,7 @@ from .utils._sklearn import Interval, StrOptions, validate_params
 # Share of the rows in a minibatch up to which drawing with and without replacement is as noisy.
 _SMALL_SHARE = 0.01
 
-_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "random_state", "verbose")
+_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
 _CONSTRAINTS = {
     **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
     "n_iter": [Interval(Integral, 1, None, closed="left")],
