@@ -90,6 +90,7 @@ def main():
     """Run the study and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first split, where several processes share them")
     parser.add_argument("--components", type=int, default=30)
     parser.add_argument("--sweeps", type=int, nargs=2, default=(5, 5))
     parser.add_argument("--particles", type=int, default=20)
@@ -107,7 +108,7 @@ def main():
         documents = fetch_corpus("acl2020_abstracts").data
     print(f"{documents.shape[0]} documents, {documents.shape[1]} words, {int(documents.sum())} tokens")
     results = {name: [] for name in PAPERS}
-    for split in range(options.splits):
+    for split in range(options.first, options.first + options.splits):
         order = np.random.default_rng(split).permutation(documents.shape[0])
         n_held_out = documents.shape[0] // 5
         train, halves = documents[order[n_held_out:]], split_tokens(documents[order[:n_held_out]], 0.9)
