@@ -30,7 +30,7 @@ def all_or_nothing(fit):
             if fit.__name__ != "fit":
                 self.__dict__.update(self._copied_state())
             return fit(self, *args, **kwargs)
-        except (ValueError, TypeError):
+        except Exception:  # not KeyboardInterrupt, after which the estimator is fitted so far
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -106,6 +106,24 @@ class BaseSGMCMC(BaseEstimator):
             raise ValueError(
                 f"batch_size={self.batch_size} is larger than the {n} {of} of X; "
                 'use batch_size="auto" or a smaller number.'
+            )
+
+    def _refuse_other_chains(self, sampler, present, **made_with):
+        """Raise where the chains at hand cannot go on with the parameters as they are now.
+
+        ``present`` is the sampler that they were made with, ``made_with`` are other parameters.
+        """
+        for name, value in {**made_with, "n_chains": len(self._chains)}.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name}={getattr(self, name)}, but the chains that partial_fit goes on with were made with "
+                    f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to begin anew."
+                )
+        if not sampler._continues(present):
+            raise ValueError(
+                f"The chains of {present!r}, by which this estimator was fitted, cannot go on by {sampler!r}: only its "
+                "step size, friction and temperature may change. Set the sampler back, or call fit, or partial_fit on "
+                "a clone, to begin anew."
             )
 
     def _chain_seeds(self):

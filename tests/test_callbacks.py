@@ -89,6 +89,27 @@ def test_a_failing_save_leaves_the_last_checkpoint(case, tmp_path, monkeypatch):
     assert np.isfinite(joblib.load(path).score(*data))
 
 
+@pytest.mark.parametrize(
+    "case, method",
+    [(case, method) for case in DEFAULTS for method in ("fit", "partial_fit") if case.streams or method == "fit"],
+    ids=lambda value: getattr(value, "id", value),
+)
+def test_a_fit_that_fails_on_the_way_leaves_the_estimator_as_it_was(case, method):
+    def look(estimator, step):
+        raise OSError("disk full")
+
+    data = case.data_of()
+    model = getattr(case.new(), method)(*data)
+    before = pickle.loads(pickle.dumps(model))
+    with pytest.raises(OSError, match="disk full"):
+        getattr(model.set_params(callbacks=look), method)(*data)
+    assert_same_draws(model, before)
+    assert model.n_iter_ == before.n_iter_
+    for one in (model.set_params(callbacks=None), before):
+        getattr(one, method)(*data)
+    assert_same_draws(model, before)
+
+
 @each_count_model
 def test_resume_refuses_other_data(case):
     X = case.X()

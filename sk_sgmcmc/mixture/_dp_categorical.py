@@ -241,6 +241,9 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         that they were last in, which count in full as long as all rows seen weigh at most ``total_samples``, and fade
         beyond that: new clusters are born, and those that no row comes to any more die.
 
+        Another step size of the sampler holds from the next call on; another sampler, ``likelihood`` or ``n_chains``
+        is refused.
+
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
@@ -264,7 +267,8 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         concentration = self._checked_concentration()
         first = not hasattr(self, "_chains")
         if not first:
-            self._refuse_other_chains(sampler)
+            self._refuse_other_kind(sampler)
+            self._refuse_other_chains(sampler, self.sampler_)
         X, weight = self._checked_rows(X, sample_weight, reset=first)
         n = X.shape[0]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
@@ -279,6 +283,10 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             chains = self._new_chains(sampler, pair, plan, concentration, streaming=True)
         else:
             chains = [chain.begin_block(plan) for chain in self._chains]
+            if fresh:
+                self.sampler_ = self._resolved_sampler(sampler)
+                for chain in chains:
+                    chain.sampler = self.sampler_
         self._with_y = y is not None
         return self._fit_rows([chain.bind(data) for chain in chains], start + n_steps, X)
 
@@ -327,6 +335,10 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             return False
         return isinstance(sampler.step_size, str)
 
+    @staticmethod
+    def _resolved_sampler(sampler):
+        return sampler._resolved(ConstantStep(0.1) if sampler._waits else ConstantStep(0.001))
+
     def _new_chains(self, sampler, pair, plan, concentration, *, streaming):
         seeds = self._chain_seeds()[1:]
         if self._collapses(sampler):
@@ -338,12 +350,11 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
                 'parameterization="expanded-mean" only; use that one.'
             )
         stored = pair[1] == "conditionals" or (self.assignments != "fresh" and not streaming)
-        auto = ConstantStep(0.1) if sampler._waits else ConstantStep(0.001)
-        self.sampler_ = sampler._resolved(auto)
+        self.sampler_ = self._resolved_sampler(sampler)
         return [StickChain(seed, plan, self._layout, concentration, self.sampler_, stored=stored) for seed in seeds]
 
-    def _refuse_other_chains(self, sampler):
-        """Raise where the chains at hand cannot go on with the parameters as they are now."""
+    def _refuse_other_kind(self, sampler):
+        """Raise where the chains at hand are of another kind than the parameters ask for."""
         chain = self._chains[0]
         if chain.layout.kind != KIND_OF[self.likelihood]:
             raise ValueError(

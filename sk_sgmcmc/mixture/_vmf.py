@@ -206,8 +206,9 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     def partial_fit(self, X, y=None):
         """Go on from where the chain is with more rows, which are visited once.
 
-        Rows of earlier calls keep the labels that they have, and count in full. Sampler, step size, priors and
-        ``n_chains`` are those of the first call; others are not looked at.
+        Rows of earlier calls keep the labels that they have, and count in full. Priors are those of the first call.
+        Another step size or friction of the sampler holds from the next call on; another sampler, ``n_components`` or
+        ``n_chains`` is refused.
 
         Parameters
         ----------
@@ -223,11 +224,9 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         self._validate_params()
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_chains")
-        if not first and self._chains[0].n_components != self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components}, but the chains that partial_fit goes on with have "
-                f"{self._chains[0].n_components} components; set it back, or call fit to begin anew."
-            )
+        if not first:
+            chain = self._chains[0]
+            self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_components)
         rows = self._check_X(X, reset=first)
         data = self._taken(rows, sampler, streaming=True)
 
@@ -239,6 +238,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         else:
             chains = [chain.forget_rows().bind(data) for chain in self._chains]
             for chain in chains:
+                chain.take_sampler(sampler)
                 if not isinstance(chain.plan, StreamPlan):
                     chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
         return self._run(chains, chains[0].step + max(1, rows.shape[0] // self._n_batch_))

@@ -81,6 +81,12 @@ class MixtureChain(Chain):
         self.batches = np.empty((0, 0), dtype=np.int64)
         return self
 
+    def take_sampler(self, sampler):
+        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        if sampler.get_params(deep=False) != self.sampler.get_params(deep=False):
+            self.sampler = sampler._goes_on_from(self.sampler, self.step * self.n_inner, self.scalars)
+            self.auto = isinstance(getattr(sampler, "step_size", None), str)
+
     # -- start -----------------------------------------------------------------------------------------------------
 
     def _start(self):

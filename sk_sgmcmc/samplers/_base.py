@@ -81,6 +81,13 @@ class Sampler(BaseEstimator):
         mine, others = self.get_params(deep=False), other.get_params(deep=False)
         return type(self) is type(other) and all(_is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
 
+    def _goes_on_from(self, present, step, scalars):
+        """The fitted copy that goes on at ``step`` with a chain of ``present``; "auto" is the present step size.
+
+        ``scalars``, the chain's, are changed to fit.
+        """
+        return self._resolved(float(present._hyper(step, step + 1)[0, 0]))
+
     def _state(self, theta, geometry, n_burn):
         """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
         n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)

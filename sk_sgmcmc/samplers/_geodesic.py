@@ -39,6 +39,12 @@ class _Geodesic(Sampler):
         noise = np.full_like(h, -1.0 if isinstance(self.gradient_noise, str) else self.gradient_noise)
         return np.ascontiguousarray(np.column_stack([h, friction, noise, *self._thermostat(friction)]))
 
+    def _goes_on_from(self, present, step, scalars):
+        fitted = super()._goes_on_from(present, step, scalars)
+        # A thermostat keeps its distance from the friction.
+        scalars[1] += fitted._hyper(step, step + 1)[0, 1] - present._hyper(step, step + 1)[0, 1]
+        return fitted
+
 
 class SGGMC(_Geodesic):
     r"""Stochastic-gradient geodesic Monte Carlo: Langevin dynamics with a velocity along geodesics.

@@ -149,12 +149,10 @@ class AdmixtureChain(Chain):
         if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
             return
         first = self.step * self.n_inner
-        before = self.sampler._hyper(first, first + 1)[0]
-        self.sampler = sampler._resolved(float(before[0]))
+        self.sampler = sampler._goes_on_from(self.sampler, first, self.scalars)
         self.auto = isinstance(sampler.step_size, str)
-        self.hyper = None if self.beta is None else float(before[0])
-        if self.scalars.size > 1:  # a thermostat keeps its distance from the friction
-            self.scalars[1] += self.sampler._hyper(first, first + 1)[0, 1] - before[1]
+        if self.beta is not None:
+            self.hyper = float(self.sampler._hyper(first, first + 1)[0, 0])
 
     # -- steps -----------------------------------------------------------------------------------------------------
 

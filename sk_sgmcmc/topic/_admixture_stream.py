@@ -38,7 +38,8 @@ class StreamingAdmixture:
             )
         first = not hasattr(self, "_chains")
         if not first:
-            self._refuse_other_chains(sampler)
+            chain = self._chains[0]
+            self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_topics)
         rows = self._check_X(X, reset=first)
         n_batch = _STREAM_BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
         data = self._noted(rows, min(n_batch, rows.shape[0]))
@@ -59,22 +60,3 @@ class StreamingAdmixture:
                 chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
             chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))
         return self._run(chains, chains[0].step + -(-data.n_docs // data.n_batch))
-
-    def _refuse_other_chains(self, sampler):
-        """Raise where the chains at hand cannot go on with the parameters as they are now."""
-        chain = self._chains[0]
-        if chain.n_topics != self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components}, but the chains that partial_fit goes on with have "
-                f"{chain.n_topics} topics; set it back, or call fit to begin anew."
-            )
-        if len(self._chains) != self.n_chains:
-            raise ValueError(
-                f"n_chains={self.n_chains}, but partial_fit goes on with {len(self._chains)} chains; set it back, or "
-                "call fit to begin anew."
-            )
-        if not sampler._continues(chain.sampler):
-            raise ValueError(
-                f"The chains of {chain.sampler!r}, by which this estimator was fitted, cannot go on by {sampler!r}: "
-                "only its step size and friction may change. Set the sampler back, or call fit to begin anew."
-            )

@@ -62,7 +62,8 @@ class StreamingMixin:
         n_sweeps = self._checked_sweeps()
         first = not hasattr(self, "_chains")
         if not first:
-            self._refuse_other_chains(sampler, pair)
+            self._refuse_other_way(sampler, pair)
+            self._refuse_other_chains(sampler, self._chains[0].given_sampler, n_components=self._chains[0].n_topics)
             if self.new_features == "extend":
                 self._extend_names(X)
         corpus = self._check_X(X, reset=first, **given)
@@ -140,25 +141,14 @@ class StreamingMixin:
         start = getattr(self, "_start_counts", None)
         return None if start is None else Corpus.from_counts(start)
 
-    def _refuse_other_chains(self, sampler, pair):
-        """Raise where the chains at hand cannot go on with the parameters as they are now."""
-        n_topics = self._chains[0].n_topics
-        if n_topics != self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components}, but the chains that partial_fit goes on with have {n_topics} "
-                "topics; set it back, or call fit, or partial_fit on a clone, to begin anew."
-            )
-        if len(self._chains) != self.n_chains:
-            raise ValueError(
-                f"n_chains={self.n_chains}, but partial_fit goes on with {len(self._chains)} chains; set it back, or "
-                "call fit, or partial_fit on a clone, to begin anew."
-            )
+    def _refuse_other_way(self, sampler, pair):
+        """Raise where the chains at hand meet their sampler otherwise than a stream would."""
         present = self._chains[0].given_sampler
-        if not sampler._continues(present) or fitting_pair(present, self._offers) != pair:
+        if fitting_pair(present, self._offers) != pair:
             raise ValueError(
                 f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
                 f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
-                "back. Only its step size, friction and temperature may change."
+                "back."
             )
 
     def _checked_total(self, seen):

@@ -272,6 +272,17 @@ def test_a_stream_finds_what_a_fit_finds():
     assert stream.score(X) == pytest.approx(whole.score(X), abs=0.05)
     with pytest.raises(ValueError, match="n_components=4"):
         stream.set_params(n_components=4).partial_fit(X)
+    stream.set_params(n_components=3)
+    with pytest.raises(ValueError, match="n_chains=2"):
+        stream.set_params(n_chains=2).partial_fit(X)
+    stream.set_params(n_chains=1)
+    with pytest.raises(ValueError, match="cannot go on by"):
+        stream.set_params(sampler="gibbs").partial_fit(X)
+    stream.set_params(sampler="gsgnht")
+    assert stream.fit(X).sampler_.step_size == "auto"
+    stream.set_params(sampler__step_size=0.01).partial_fit(X)
+    assert stream.sampler_.step_size_(7) == 0.01
+    assert stream.set_params(sampler__step_size="auto").partial_fit(X).sampler_.step_size_(7) <= 0.01
 
 
 def test_bad_input_is_named():
