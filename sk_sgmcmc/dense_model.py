@@ -37,19 +37,20 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
-    def _n_batch(self, sampler, n_rows, width, n_entries):
+    def _n_batch(self, sampler, n_rows, width, n_entries, streams):
         """Rows of a minibatch, before the noise of gradients is looked at; ``width`` numbers are read for a row."""
         if isinstance(self.batch_size, Integral):
-            self._refuse_large_batch(n_rows)
-            return n_rows if sampler._full_batch else int(self.batch_size)
+            if not streams:  # the last block of a stream may be shorter than a minibatch
+                self._refuse_large_batch(n_rows)
+            return n_rows if sampler._full_batch else min(n_rows, int(self.batch_size))
         cells = max(_CELLS_PER_STEP, n_entries)
         if sampler._full_batch or n_rows * width <= cells:
             return n_rows
         return min(n_rows, max(100, int(cells // width)))
 
-    def _tuned(self, sampler, make_dense, n_rows, width, n_entries):
+    def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
         """The data with their batch size, the sampler resolved, and the number of steps."""
-        n_batch = self._n_batch(sampler, n_rows, width, n_entries)
+        n_batch = self._n_batch(sampler, n_rows, width, n_entries, streams)
         dense = make_dense(n_batch)
         rng = np.random.default_rng(0)
         gradient = DenseGradient(dense, (n_entries, 1))

@@ -9,7 +9,7 @@ from .base import BaseSGMCMC
 from .chains import DrawPlan, run_chains, stacked_draws
 from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
-from .samplers._registry import check_fits, make_sampler
+from .samplers._registry import check_fits, fitting_pair, make_sampler
 from .targets import Target
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
@@ -17,6 +17,7 @@ from .utils._sklearn import Interval, StrOptions, validate_params
 # Share of the rows in a minibatch up to which drawing with and without replacement is as noisy.
 _SMALL_SHARE = 0.01
 
+_DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
 _CONSTRAINTS = {
     **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
@@ -29,7 +30,7 @@ _CONSTRAINTS = {
 @validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
 def sample(
     target,
-    sampler="scir",
+    sampler=None,
     *,
     geometry=None,
     n_iter=2000,
@@ -49,8 +50,9 @@ def sample(
     ----------
     target : target object
         What to draw from, for example `sk_sgmcmc.targets.DirichletCategorical`.
-    sampler : str or sampler object, default="scir"
-        Must fit the target's geometry and signal.
+    sampler : str, sampler object or None, default=None
+        Must fit the target's geometry and signal. None is `SCIR` for counts, `ExponentialOU` for locations of
+        logarithms, `SGHMC` on flat space and `SGGMC` on other manifolds.
     geometry : str, default=None
         "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits.
     n_iter : int, default=2000
@@ -103,12 +105,12 @@ def sample(
         raise TypeError(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
         )
-    sampler = make_sampler(sampler)
-    sampler._validate_params()
     offers = [pair for pair in target._offers if geometry in (None, pair[0])]
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
+    sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
+    sampler._validate_params()
     geometry, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(geometry)
     X, params, shape = target._rows()
@@ -146,6 +148,11 @@ def sample(
     report_state(fitted, chains)
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
     return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step)
+
+
+def _default_sampler(offers):
+    """The name of the first default that a target can take."""
+    return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
 
 
 def _is_auto(sampler):

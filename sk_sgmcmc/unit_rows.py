@@ -15,6 +15,10 @@ def unit_rows(X, normalize):
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()  # of the copy: they are no content, by which rows are known again
+    if normalize and rows.nnz and not 1e-100 < abs(rows).data.min() <= abs(rows).data.max() < 1e100:
+        largest = abs(rows).max(axis=1).toarray().ravel()  # whose squares would leave the numbers
+        rows.data /= np.repeat(largest, np.diff(rows.indptr))
+        rows.eliminate_zeros()
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     if not normalize and np.any(np.abs(lengths - 1.0) > 1e-4):
         worst = int(np.argmax(np.abs(lengths - 1.0)))

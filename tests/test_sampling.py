@@ -126,6 +126,19 @@ def test_a_sampler_that_does_not_fit_names_those_that_do():
         sample(GammaPoisson(np.ones((3, 1))), "gibbs")
 
 
+def test_every_target_has_a_sampler_of_its_own():
+    cube = RestrictedGaussian(linear=[[0.0, 0.0, 5.0]])
+    for target, geometry, name in [
+        (DirichletCategorical(CODES), None, "scir"),
+        (LogNormalMedian(np.ones((3, 1))), None, "exponential-ou"),
+        (GaussianMean(np.eye(3)), None, "sghmc"),
+        (cube, None, "sggmc"),
+        (cube, "simplex", "sggmc"),
+    ]:
+        result = sample(target, geometry=geometry, n_iter=20, random_state=0)
+        assert result.sampler_._name == name
+
+
 class Falling(Schedule):
     """A user's schedule that ends below 0."""
 

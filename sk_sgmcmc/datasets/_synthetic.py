@@ -28,6 +28,13 @@ def _parameter(value, length, name):
     return value
 
 
+def _refuse_none(**sizes):
+    """Raise for a size below 1."""
+    for name, value in sizes.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
 def make_lda(
     n_samples=200,
     n_features=300,
@@ -72,9 +79,7 @@ def make_lda(
     >>> make_lda(n_samples=10, n_features=30, random_state=0).data.shape
     (10, 30)
     """
-    for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_components", n_components)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+    _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components)
     alpha = _parameter(doc_topic_prior, n_components, "doc_topic_prior")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
     # A stream for each part, so that more documents leave the topics and the first documents' proportions alone.
@@ -94,6 +99,8 @@ def _documents(components, doc_topics, document_length, length_rng, word_rng):
     """Counts drawn given topics and proportions, and these, as entries of a Bunch."""
     n_samples, n_features = len(doc_topics), components.shape[1]
     lengths = np.asarray(document_length)
+    if np.any(lengths < 0):
+        raise ValueError(f"document_length must not be negative, got {document_length!r}.")
     if lengths.ndim == 0:
         lengths = length_rng.poisson(lengths, n_samples)
     elif lengths.shape != (n_samples,):
@@ -165,6 +172,9 @@ def make_dmr(
     >>> data.data.shape, data.metadata.shape, data.coef.shape
     ((10, 100), (10, 2), (3, 3))
     """
+    _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components)
+    if not doc_topic_prior > 0:
+        raise ValueError(f"doc_topic_prior must be a positive number, got {doc_topic_prior!r}.")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
     topic_seed, theta_seed, length_seed, word_seed, other_seed = seed_sequence(random_state).spawn(5)
     rng = np.random.default_rng(other_seed)

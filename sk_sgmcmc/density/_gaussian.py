@@ -18,6 +18,20 @@ from ..utils._sklearn import Interval, check_is_fitted, validate_data
 _CELLS = 5_000_000
 
 
+def updated(prior, X):
+    """The normal-Wishart law given rows, of the same form as ``prior``: mean, kappa, nu, inverse_scale."""
+    n, centre = len(X), X.mean(axis=0)
+    kappa, away = prior.kappa + n, centre - prior.mean
+    inverse_scale = prior.inverse_scale + (X - centre).T @ (X - centre)
+    return Bunch(
+        mean=(prior.kappa * prior.mean + n * centre) / kappa,
+        kappa=kappa,
+        # A flat prior of the mean takes the one power of |Lambda|^(1/2) that its normal law would have brought.
+        nu=prior.nu + n - (1.0 if prior.kappa == 0 else 0.0),
+        inverse_scale=inverse_scale + prior.kappa * n / kappa * np.outer(away, away),
+    )
+
+
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     r"""Gaussian rows with a normal-Wishart prior, with draws of mean and precision.
 
@@ -74,6 +88,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
+    n_samples_seen_ : int
+        Rows, those of earlier calls of `partial_fit` too.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -158,20 +174,62 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        d = X.shape[1]
-        self._prior, self._fingerprint = self._checked_prior(X), fingerprint(X)
+        return self._begin(sampler, X)
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Go on with further rows: the exact posterior given the rows of earlier calls is their prior.
+
+        The priors are those of the first call, of whose rows those that are None are made. Chains start near the new
+        mode.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; at least two in the first call.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        first = not hasattr(self, "_chains")
+        X = validate_data(self, X, reset=first, dtype=np.float64, ensure_min_samples=2 if first else 1)
+        return self._begin(sampler, X) if first else self._go_on(sampler, X)
+
+    def _begin(self, sampler, X):
+        self._prior, self.n_samples_seen_ = self._checked_prior(X), len(X)
         # Standardised by the root of a covariance that no constant column can make singular.
         covariance = np.atleast_2d(np.cov(X.T, bias=True)) + self._prior.inverse_scale / len(X)
         self._root = linalg.cholesky(covariance, lower=True)
         self._centre = X.mean(axis=0)
-        Z = self._standardised(X)
+        return self._run_on(sampler, X, None)
+
+    def _go_on(self, sampler, X):
+        self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
+        law = updated(self._prior, X)
+        self._root = linalg.cholesky(law.inverse_scale / self.n_samples_seen_, lower=True)
+        self._centre = law.mean
+        return self._run_on(sampler, X, self._chains)
+
+    def _run_on(self, sampler, X, before):
+        """Run chains on rows; those of a stream go on with the random streams of the chains ``before``."""
+        self._posterior, self._fingerprint = updated(self._prior, X), fingerprint(X)
+        Z, d = self._standardised(X), X.shape[1]
         n_entries = d + d * (d + 1) // 2
         dense, self.sampler_, n_iter = self._tuned(
-            sampler, lambda n_batch: self._dense(Z, n_batch), len(Z), d, n_entries
+            sampler, lambda n_batch: self._dense(Z, n_batch), len(Z), d, n_entries, streams=before is not None
         )
         self.batch_size_ = dense.n_batch
         starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts), n_iter)
+        chains = self._make_chains(self.sampler_, dense, n_iter, starts)
+        if before is not None and len(before) == len(chains):
+            for chain, old in zip(chains, before, strict=True):
+                chain.rng = old.rng
+        return self._run(chains, n_iter)
 
     def _checked_prior(self, X):
         d = X.shape[1]
@@ -190,8 +248,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
                 f"mean_prior has shape {mean.shape} and covariance_prior {covariance.shape}; X has {d} features, so "
                 f"they must be ({d},) and ({d}, {d})."
             )
-        if not np.all(linalg.eigvalsh(covariance) > 0):
-            raise ValueError("covariance_prior must be positive definite.")
+        for name, value in (("mean_prior", mean), ("covariance_prior", covariance)):
+            if not np.all(np.isfinite(value)):
+                raise ValueError(f"{name} must be finite, got {value.tolist()}.")
+        if not np.allclose(covariance, covariance.T, rtol=1e-8, atol=0.0) or linalg.eigvalsh(covariance).min() <= 0:
+            raise ValueError(f"covariance_prior must be symmetric and positive definite, got {covariance.tolist()}.")
         return Bunch(mean=mean, kappa=float(self.mean_precision_prior), nu=nu, inverse_scale=nu * covariance)
 
     def _standardised(self, X):
@@ -202,21 +263,21 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         half = linalg.solve_triangular(self._root, prior.inverse_scale, lower=True)
         inverse_scale = linalg.solve_triangular(self._root, half.T, lower=True)
         mean = self._standardised(prior.mean[None])[0]
-        params = np.concatenate([[len(Z), prior.nu, prior.kappa], mean, inverse_scale.ravel()])
+        params = np.concatenate([[self.n_samples_seen_, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
         signal = load_kernel("signals.gaussian.normal_wishart")
         metric = Metric(load_kernel("signals.metrics.normal_wishart"), params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
     def _bound_data(self, X, y=None):
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_min_samples=2)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
         self._refuse_other_rows(X)
         return self._dense(self._standardised(X), self.batch_size_), None
 
     def _set_fitted(self, chains):
         theta = self._kept_theta(chains)
         d = self.n_features_in_
-        root_n = np.sqrt(chains[0].data[0].n_rows)
+        root_n = np.sqrt(self.n_samples_seen_)
         mean = theta[..., :d] / root_n @ self._root.T + self._centre
         L = np.zeros((*theta.shape[:-1], d, d))
         rows, columns = np.tril_indices(d)
@@ -233,6 +294,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     def exact_posterior(self, X):
         r"""The normal-Wishart posterior given rows, under the prior of the fit.
 
+        After `partial_fit` that prior holds the rows of the calls before the last.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -246,20 +309,14 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         """
         check_is_fitted(self, "samples_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        prior, n = self._prior, len(X)
-        kappa, centre = prior.kappa + n, X.mean(axis=0)
-        away = centre - prior.mean
-        inverse = prior.inverse_scale + (X - centre).T @ (X - centre)
-        inverse = inverse + prior.kappa * n / kappa * np.outer(away, away)
-        # A flat prior of the mean takes the one power of |Lambda|^(1/2) that its normal law would have brought.
-        nu = prior.nu + n - (1.0 if prior.kappa == 0 else 0.0)
-        scale = linalg.inv(inverse)
+        law = updated(self._prior, X)
+        scale = linalg.inv(law.inverse_scale)
         return Bunch(
-            mean=(prior.kappa * prior.mean + n * centre) / kappa,
-            mean_precision=kappa,
-            degrees_of_freedom=nu,
+            mean=law.mean,
+            mean_precision=law.kappa,
+            degrees_of_freedom=law.nu,
             scale=scale,
-            precision=nu * scale,
+            precision=law.nu * scale,
         )
 
     def exact_samples(self, X, n_draws=1000, random_state=None):

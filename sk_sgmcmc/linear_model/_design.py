@@ -10,6 +10,8 @@ from ..design_rows import DenseRows, SparseRows, moments
 _MAX_NEWTON = 60
 _MAX_LBFGS = 500
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # what control variates take out of the likelihood
+_PIVOT = 1e-7  # of the Hessian's root, below which rounding decides
+_ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones, the first that will do
 MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian is not factorised and its diagonal stands for it
 
 
@@ -90,9 +92,7 @@ class Design:
         mean = self._each(self.forward, prior.mean)
         self.mode = self._newton(rows, y, weight, mean, precision)
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
-        # The Hessian is scaled to a unit diagonal first, so that the factorisation does not depend on units.
-        d = 1.0 / np.sqrt(np.diag(hessian))
-        root = linalg.cholesky(hessian * d[:, None] * d, lower=True)
+        d, root = self._factor(hessian)
         self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
         self.precision = precision
         if control_variates:
@@ -159,6 +159,25 @@ class Design:
                     hessian[j * m : (j + 1) * m, k * m : (k + 1) * m] += part.T
         return gradient, hessian
 
+    @staticmethod
+    def _factor(hessian):
+        """Units d, and the lower root of d H d, whose diagonal is 1: so the factorisation does not depend on units.
+
+        What the prior alone holds (equal columns; what is added to all classes alike) is lost to rounding where the
+        columns' spread is a million times the prior's inverse. It is then held as tight as rounding asks for, which
+        changes no prediction.
+        """
+        d = 1.0 / np.sqrt(np.diag(hessian))
+        scaled = hessian * d[:, None] * d
+        for added in _ADDED:
+            try:
+                root = linalg.cholesky(scaled + added * np.eye(d.size) if added else scaled, lower=True)
+            except linalg.LinAlgError:
+                continue
+            if root.diagonal().min() > _PIVOT:
+                return d, root
+        raise ValueError("The columns of X differ too much in spread and shift for float64; standardise them.")
+
     def _newton(self, rows, y, weight, mean, precision):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
         b = np.zeros(mean.size)
@@ -171,8 +190,8 @@ class Design:
         now, eta = value(b)
         for _ in range(_MAX_NEWTON):
             gradient, hessian = self._derivatives(rows, y, weight, eta, b - mean, precision)
-            d = 1.0 / np.sqrt(np.diag(hessian))
-            step = d * linalg.solve(hessian * d[:, None] * d, d * gradient, assume_a="pos")
+            d, root = self._factor(hessian)
+            step = d * linalg.cho_solve((root, True), d * gradient)
             gain = gradient @ step
             t = 1.0
             while True:

@@ -259,7 +259,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
         if self.class_weight is not None:
-            weight *= compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
+            each = compute_class_weight(self.class_weight, classes=classes, y=y)
+            if not np.all(np.isfinite(each)) or each.min() < 0:
+                raise ValueError(f"class_weight={self.class_weight!r} must give finite weights, none of them negative.")
+            weight *= each[codes]
         used = weight > 0
         if not used.any():
             raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
@@ -290,7 +293,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates
         )
         make_dense, width = self._reader(design, sampler, X, codes, weight)
-        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size)
+        streams = before is not None
+        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size, streams=streams)
         starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
         goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
         if goes_on:

@@ -214,7 +214,7 @@ def is_missing(values):
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(values.shape, dtype=bool)
-    return np.array([v is None or v != v or type(v).__name__ in ("NAType", "NaTType") for v in values], dtype=bool)
+    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in values], dtype=bool)
 
 
 def _as_numbers(values):

@@ -7,7 +7,7 @@ import numpy as np
 from ..base import all_or_nothing
 from ..samplers._base import Sampler
 from ..samplers._mass import MonteCarloEM
-from ..samplers._registry import check_fits, make_sampler
+from ..samplers._registry import fitting_pair, make_sampler
 from ..utils._sklearn import Interval, StrOptions
 from ._dmr_chain import DMRChain, DMRGibbsChain
 from ._dmr_input import MetadataInput
@@ -328,12 +328,12 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
 
     def _checked_coef_sampler(self):
         sampler = make_sampler(_COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
-        whom = f"the coefficients of {type(self).__name__}"
-        check_fits(sampler, (("euclidean", "gradient"),), whom)
-        if sampler._runner != "dense" or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
+        fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
+        if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
             raise ValueError(
-                f"coef_sampler={sampler!r} does not fit {whom}, which have a gradient and no log density, and "
-                'coordinates that leave no mass to be learnt. Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
+                f"coef_sampler={sampler!r} does not fit the coefficients of {type(self).__name__}, which have a "
+                "gradient and no log density, and coordinates that leave no mass to be learnt. "
+                'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
             )
         return sampler
 

@@ -238,7 +238,8 @@ def _columns_of(metadata, wanted=None):
             if lacking:
                 raise ValueError(f"metadata lacks the columns {lacking}; it has {names}.")
             names = wanted
-        columns = [metadata[name] for name in names]
+        # A Mapping may say one document: {"year": 1999, "party": "none"}.
+        columns = [[c] if isinstance(c, str) or np.ndim(c) == 0 else c for c in (metadata[name] for name in names)]
         lengths = {len(column) for column in columns}
         if len(lengths) > 1:
             raise ValueError(f"The columns of metadata have different lengths: {sorted(lengths)}.")

@@ -143,7 +143,10 @@ class PrevalenceMixin:
             raise ValueError(
                 "Answers by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
             )
-        return self._encoder.encode(metadata, None, self.handle_unknown)
+        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        if encoded.shape[0] == 0:
+            raise ValueError("metadata has no rows; pass one for each answer.")
+        return encoded
 
     # -- what the base class asks for ------------------------------------------------------------------------------
 

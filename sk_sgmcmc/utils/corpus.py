@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+_LARGEST = 2.0**53
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
 
 
@@ -73,6 +74,11 @@ def _refuse_bad_values(values, input_name, whom):
             raise ValueError(
                 f"Input {input_name} contains infinity or a value too large for float64. {whom} needs finite counts."
             )
+    if values.size and values.max() > _LARGEST:
+        raise ValueError(
+            f"The largest entry of {input_name} is {values.max():g}; {whom} takes counts up to 2**53, above which a "
+            f"float64 holds no ones. {_RAW_COUNTS}"
+        )
     lowest = values.min() if values.size else 0.0
     if lowest < 0:
         raise ValueError(

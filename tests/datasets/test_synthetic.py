@@ -64,13 +64,15 @@ def test_tiny_priors_give_finite_rows():
     [
         ({"n_components": 0}, "n_components must be at least 1"),
         ({"doc_topic_prior": -1}, "doc_topic_prior must be a positive"),
-        ({"topic_word_prior": np.ones(3)}, r"topic_word_prior .* shape \(300,\)"),
+        ({"topic_word_prior": np.ones(3)}, r"topic_word_prior .* shape \((300|100),\)"),
         ({"document_length": [1, 2]}, "document_length has shape"),
+        ({"document_length": -1}, "document_length must not be negative"),
     ],
 )
 def test_bad_arguments_are_named(change, message):
-    with pytest.raises(ValueError, match=message):
-        make_lda(**change)
+    for make in (make_lda, make_dmr):
+        with pytest.raises(ValueError, match=message):
+            make(**change)
 
 
 def test_proportions_follow_metadata(global_random_seed):

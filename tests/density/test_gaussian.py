@@ -103,11 +103,32 @@ def test_resume_refuses_other_rows():
         model.resume(X[:20])
 
 
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_a_stream_has_the_exact_posterior_of_all_rows(prior, global_random_seed):
+    X = rows(400)
+    given = {"mean_prior": [5.0, 6.0, 700.0], "covariance_prior": np.diag([1.0, 50.0, 1e4]), **prior}
+    whole = BayesianGaussian(n_iter=20, **given).fit(X).exact_posterior(X)
+    stream = BayesianGaussian(sampler=HMC(), n_iter=4000, thin=10, random_state=global_random_seed, **given)
+    for block in (X[:150], X[150:399], X[399:]):
+        stream.partial_fit(block)
+    assert stream.n_samples_seen_ == 400
+    law = stream.exact_posterior(X[399:])
+    for name, value in whole.items():
+        np.testing.assert_allclose(law[name], value, rtol=1e-9, err_msg=name)
+    mean, precision = stream.samples_["mean"][0], stream.samples_["precision"][0][:, [0, 1, 2], [0, 1, 2]]
+    parts = np.array_split(np.hstack([mean, precision]), N_BATCHES)
+    values = np.stack([part.mean(axis=0) for part in parts])
+    assert np.abs(z_scores(values, [*whole.mean, *np.diag(whole.precision)])).max() < THRESHOLD
+
+
 def test_bad_priors_are_refused():
     for bad in (
         {"degrees_of_freedom_prior": 1.5},
         {"covariance_prior": -np.eye(3)},
+        {"covariance_prior": np.eye(3) + np.eye(3, k=1)},
+        {"covariance_prior": np.full((3, 3), np.nan)},
         {"mean_prior": [0.0]},
+        {"mean_prior": [0.0, np.nan, 0.0]},
         {"mean_precision_prior": -1.0},
     ):
         with pytest.raises(ValueError, match=next(iter(bad))):

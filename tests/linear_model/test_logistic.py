@@ -161,6 +161,31 @@ def test_partial_fit_in_parts_comes_near_the_fit_to_all():
     assert np.all(np.abs(np.log(parts.samples_["coef"].std(axis=(0, 1)) / spread)) < 0.3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_columns_of_any_spread_and_equal_ones_are_fitted(n_classes):
+    X, y = classes(n_classes)
+    rng = np.random.default_rng(0)
+    plain = BayesianLogisticRegression(random_state=0).fit(X, y).score(X, y)
+    for more in (rng.lognormal(15.0, 1.0, len(X)), rng.normal(1.7e9, 1e6, len(X)), 1e9 * X[:, 0]):
+        wider = np.column_stack([X, more, more])
+        assert BayesianLogisticRegression(random_state=0).fit(wider, y).score(wider, y) > plain - 0.05
+        stream = BayesianLogisticRegression(random_state=0).partial_fit(wider[::2], y[::2])
+        assert stream.partial_fit(wider[1::2], y[1::2]).score(wider, y) > plain - 0.05
+
+
+def test_weights_of_classes_are_checked():
+    X, y = classes(2)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="class_weight"):
+            BayesianLogisticRegression(class_weight={0: bad, 1: 1.0}).fit(X, y)
+
+
+def test_the_last_block_of_a_stream_may_be_shorter_than_a_minibatch():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(batch_size=20, n_iter=20, random_state=0).partial_fit(X, y)
+    assert model.partial_fit(X[:7], y[:7]).batch_size_ == 7
+
+
 def test_partial_fit_refuses_other_classes_and_balancing():
     X, y = classes(2)
     model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)

@@ -207,6 +207,16 @@ def test_a_stream_goes_on_from_a_fit():
     assert model.n_clusters_ >= 2
 
 
+def test_missing_values_of_pandas_are_missing(importorskip):
+    pandas = importorskip("pandas")
+    column = [1, 2, None] * 20
+    answer = []
+    for dtype in ("Int64", "float64"):
+        frame = pandas.DataFrame({"a": pandas.array(column, dtype=dtype), "b": [0, 1, 2] * 20})
+        answer.append(fitted(frame, "categorical", n_iter=6).samples_["weights"])
+    np.testing.assert_array_equal(*answer)
+
+
 def test_a_stream_takes_another_step_size_and_refuses_another_sampler():
     X, _ = answers()
     model = DPCategoricalMixture(likelihood="bernoulli", sampler=SGRLD(0.002), random_state=0).partial_fit(X)

@@ -285,6 +285,14 @@ def test_a_stream_finds_what_a_fit_finds():
     assert stream.set_params(sampler__step_size="auto").partial_fit(X).sampler_.step_size_(7) <= 0.01
 
 
+def test_the_length_of_rows_says_nothing_however_long():
+    X, _ = clusters(60)
+    model = VonMisesFisherMixture(3, n_iter=10, random_state=0).fit(X)
+    plain = model.score_samples(X)
+    for factor in (1e-200, 1e200, np.geomspace(1e-250, 1e250, len(X))[:, None]):
+        np.testing.assert_allclose(model.score_samples(factor * X), plain, rtol=1e-9)
+
+
 def test_bad_input_is_named():
     X, _ = clusters(30)
     for name, value in [("kappa", [1.0, 2.0]), ("kappa", -1.0), ("batch_size", 31), ("sampler", "scir"),

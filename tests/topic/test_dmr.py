@@ -134,6 +134,10 @@ def test_unknown_levels_and_missing_values_have_no_effect_and_warn(model):
     np.testing.assert_allclose(answer[0], (alpha / alpha.sum(axis=1, keepdims=True)).mean(axis=0), rtol=1e-6)
     with pytest.warns(UserWarning, match="1 missing values in 'year'; 1 missing values in 'party'"):
         missing = model.predict_prevalence([[np.nan, None]])
+    one = model.predict_prevalence({"year": 1900.0, "party": PARTY[0]})
+    np.testing.assert_array_equal(one, model.predict_prevalence({"year": [1900.0], "party": [PARTY[0]]}))
+    with pytest.raises(ValueError, match="no rows"):
+        model.predict_prevalence({"year": [], "party": []})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quiet = fitted(handle_unknown="ignore").predict_prevalence([[YEAR.mean(), "green"]])

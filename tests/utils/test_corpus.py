@@ -89,6 +89,7 @@ def test_a_wrong_flag_of_the_input_is_not_believed():
         (-1.0, "Negative values in data.*-1.*CountVectorizer"),
         (np.nan, "contains NaN.*nan_to_num"),
         (np.inf, "infinity"),
+        (1e19, r"largest entry of X is 1e\+19"),
     ],
 )
 def test_bad_values_are_named_with_the_remedy(wrap, value, message):
