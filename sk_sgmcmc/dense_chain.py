@@ -250,9 +250,9 @@ def report_state(sampler, chains):
     D = chains[0].theta.size
     scalars = [chain.scalars for chain in chains]
     if sampler._runner == "particles":
-        from .kernels.particles import POSITIONS
+        from .kernels.particles import N_SCALARS, POSITIONS
 
-        sampler.bandwidth_ = np.stack(scalars)[:, POSITIONS:]
+        sampler.bandwidth_ = np.stack(scalars)[:, POSITIONS:N_SCALARS]
         return
     kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
     if kind:
@@ -263,5 +263,12 @@ def report_state(sampler, chains):
             sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
             sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
     if sampler._runner == "metropolis":
-        sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
-        sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, chains[0].step)
+        report_acceptance(sampler, scalars, chains[0].step)
+
+
+def report_acceptance(sampler, scalars, n_trajectories):
+    """Write onto the fitted sampler the adapted step sizes and the rates of acceptance in the scalars of its chains."""
+    from .kernels import mass as at
+
+    sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
+    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, n_trajectories)

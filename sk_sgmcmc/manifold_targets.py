@@ -3,11 +3,15 @@
 import numpy as np
 from sklearn.utils import check_array
 
+from .samplers._geodesic import AUTO_DECAY
 from .samplers.schedules import ConstantStep
-from .targets import Target
+from .targets import Target, _check_positive
+from .tuning import DenseGradient, minibatch_variance
 
 # Step as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2
+# What the noise of minibatches may heat the chain by, beyond what the friction takes away.
+_NOISE_SHARE = 0.05
 
 
 class _ManifoldTarget(Target):
@@ -21,11 +25,23 @@ class _ManifoldTarget(Target):
         twin._geometry = geometry
         return twin
 
-    def _auto_step_size(self, sampler, n_batch, n_rows):
-        _, _, (_, width) = self._rows()
-        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width.
-        extent = width**2 if self._geometry == "simplex" else 1.0
-        return ConstantStep(_STEP_SHARE / np.sqrt(self._curvature() + extent))
+    def _step_size(self, sampler, dense, theta, n_batch):
+        gradient = DenseGradient(dense, theta.shape)
+        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width, or
+        # where a force presses against it, in the inverse of that.
+        extent = 1.0
+        if self._geometry == "simplex":
+            force = gradient(theta)[1].reshape(theta.shape)
+            force = force - force.mean(axis=1, keepdims=True)
+            extent = max(theta.shape[1] ** 2, (force**2).sum(axis=1).max())
+        h = _STEP_SHARE / np.sqrt(self._curvature() + extent)
+        noise = minibatch_variance(gradient, theta, n_batch, np.random.default_rng(0))
+        if noise > 0.0:
+            # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
+            friction = getattr(sampler, "friction", "auto")
+            per_step = 2.0 * AUTO_DECAY if isinstance(friction, str) else 2.0 * h * friction
+            h = min(h, np.sqrt(_NOISE_SHARE * per_step / noise))
+        return ConstantStep(float(h))
 
     def _start(self, sampler, rng):
         _, _, (n_rows, width) = self._rows()
@@ -88,8 +104,10 @@ class RestrictedGaussian(_ManifoldTarget):
         return _linear_terms(self.linear_terms, b.size), params, b.shape
 
     def _curvature(self):
-        _, params, (n_rows, width) = self._rows()
+        terms, params, (n_rows, width) = self._rows()
         b, A = params[: n_rows * width].reshape(n_rows, width), params[n_rows * width :].reshape(width, width)
+        if terms.size:
+            b = b + terms.sum(axis=0).reshape(b.shape)
         bent = np.linalg.norm(A, 2) * (1.0 if self._geometry == "simplex" else 2.0)
         return bent + (0.0 if self._geometry == "simplex" else np.linalg.norm(b, axis=1).max())
 
@@ -123,12 +141,15 @@ class ExponentialMixture(_ManifoldTarget):
         w = np.ones(len(c)) if self.weights is None else np.asarray(self.weights, dtype=float)
         if w.shape != (len(c),) or not np.all(w > 0) or not np.all(np.isfinite(w)):
             raise ValueError(f"weights={self.weights!r} must be {len(c)} positive numbers, one for each direction.")
+        _check_positive(n_rows=self.n_rows)
         shape = (self.n_rows, c.shape[1])
         return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape
 
     def _curvature(self):
+        terms, _, shape = self._rows()
         size = np.linalg.norm(np.asarray(self.directions, dtype=float), axis=1).max()
-        return size + size**2 / 4.0
+        pull = np.linalg.norm(terms.sum(axis=0).reshape(shape), axis=1).max() if terms.size else 0.0
+        return size + size**2 / 4.0 + pull
 
 
 class ChainedVonMisesFisher(_ManifoldTarget):
@@ -163,6 +184,7 @@ class ChainedVonMisesFisher(_ManifoldTarget):
         X = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
         if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=1e-6):
             raise ValueError("directions must be unit rows; sklearn.preprocessing.normalize makes them.")
+        _check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
         return X, np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)]), (2, X.shape[1])
 
     def _curvature(self):
@@ -172,6 +194,8 @@ class ChainedVonMisesFisher(_ManifoldTarget):
     def _start(self, sampler, rng):
         X, _, (_, width) = self._rows()
         mean = X.mean(axis=0)
+        if np.linalg.norm(mean) < 1e-6:  # no direction at all: that of the prior
+            mean = np.eye(width)[0]
         # The state in which both are the same is a saddle; a turn by a tenth leaves it.
         turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])

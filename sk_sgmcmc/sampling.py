@@ -135,6 +135,8 @@ def sample(
         metric=metric,
     )
     first = target._start(sampler, None) if init is None else _given_start(init, shape, sampler)
+    if init is not None and signal == "gradient":
+        _check_on(geometry, first)
     one = first[0] if first.ndim == 3 else first
     target._check(dense, one)
     auto = target._step_size(sampler, dense, one, n_batch) if _is_auto(sampler) else None
@@ -175,6 +177,17 @@ def _given_start(init, shape, sampler):
             f"{(sampler.n_particles, *shape)}, the particles of {sampler!r}."
         )
     return init.reshape(-1, *shape)
+
+
+def _check_on(geometry, init):
+    """Raise where a start lies off its manifold, which no draw would ever come back to."""
+    off, needed = {
+        "sphere": (lambda x: np.abs((x**2).sum(axis=1) - 1.0).max(), "rows of length 1"),
+        "simplex": (lambda x: max(np.abs(x.sum(axis=1) - 1.0).max(), -x.min()), "rows of proportions that add up to 1"),
+        "stiefel": (lambda x: np.abs(x @ x.T - np.eye(len(x))).max(), "orthonormal rows"),
+    }.get(geometry, (lambda x: 0.0, ""))
+    if off(init) > 1e-6:
+        raise ValueError(f"init lies off the manifold by {off(init):.3g}; give {needed}.")
 
 
 def _check_batch_size(batch_size, n_rows, sampler):

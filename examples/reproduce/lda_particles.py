@@ -6,7 +6,7 @@ Latent Dirichlet allocation with 30 topics and a normal prior on flat space, min
 of Blob and of both PSGHMC, and 20 chains of SGHMC, each at its last state; abstracts of ACL 2020 stand in for the
 paper's 765 of ICML. For each of ten splits of the documents, 80 to 20, the perplexity of every tenth token of the held-
 out ones, averaged over the particles as they are, at the iterations of the paper's figure 4a; then, on the first split,
-1 to 100 particles after 600 iterations (figure 4b).
+1 to 100 particles after the last of them (figure 4b).
 
 ``--noise published`` gives SGHMC the noise of the published program, :math:`C \\sqrt{2 h} Z` for
 :math:`\\sqrt{2 C h} Z`: at its friction of 0.1 a temperature of 0.1.

@@ -30,7 +30,7 @@ def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
 
 
 @helper
-def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, draws, psi, work, rng):
+def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, gain, draws, psi, work, rng):
     """Trajectories in psi = log(theta G), G ~ Gamma(sum alpha): smooth where alpha < 1 makes theta's density infinite.
 
     G is independent of theta, so it may be drawn for a theta at hand; theta is the softmax of psi. Changes ``x`` and
@@ -42,7 +42,7 @@ def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, draws, 
     for t in range(n_burn + draws.shape[0]):
         chance, _ = trajectory(psi, x, gram, y, alpha, kappa, 1.0, math.exp(log_step), n_leapfrog, work, rng)
         if t < n_burn:
-            log_step = min(max(log_step + 0.2 * (chance - _TARGET), -30.0), 0.0)
+            log_step = min(max(log_step + gain * (chance - _TARGET), -30.0), 0.0)
         else:
             largest, size = psi.max(), 0.0
             for k in range(x.shape[0]):
@@ -54,8 +54,10 @@ def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, draws, 
     return log_step
 
 
-@kernel(I8(F2_IN, F2_IN, F1_IN, F8, I1_IN, F2, F1, I8, I8, I8, F3, RNG))
-def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_burn, n_keep, n_leapfrog, draws, rng):
+@kernel(I8(F2_IN, F2_IN, F1_IN, F8, I1_IN, F2, F1, I8, I8, I8, F8, F3, RNG))
+def draw_proportions(
+    gram, products, alpha, kappa, docs, theta, step_sizes, n_burn, n_keep, n_leapfrog, adapts, draws, rng
+):
     """Geodesic Monte Carlo on the simplex for each of the documents ``docs``, from where it is.
 
     Where an alpha is below 1 the density is infinite at faces of the simplex, and trajectories run in logarithms.
@@ -64,8 +66,10 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
     ----------
     gram : (n_topics, n_topics); products : (n_batch, n_topics), see ``signals.admixture``
     alpha, kappa : parameter of the Dirichlet prior, concentration of the documents
-    theta, step_sizes : (n_docs, n_topics), (n_docs,), changed in place; step sizes adapt in the first ``n_burn``
+    theta, step_sizes : (n_docs, n_topics), (n_docs,), changed in place
     n_burn, n_keep, n_leapfrog : trajectories thrown away, trajectories kept, leapfrog steps of each
+    adapts : by how much a rejection moves the logarithm of a step size, in the first ``n_burn``; 0 where they stay: a
+        chain whose step size follows its state for ever leaves nothing invariant
     draws : (n_batch, n_keep, n_topics), written
     """
     n_topics = gram.shape[0]
@@ -79,7 +83,7 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
         log_step = math.log(step_sizes[docs[s]])
         if in_logs:
             log_step = draw_in_logs(
-                x, gram, products[s], alpha, kappa, log_step, n_burn, n_leapfrog, draws[s], v, work, rng
+                x, gram, products[s], alpha, kappa, log_step, n_burn, n_leapfrog, adapts, draws[s], v, work, rng
             )
             theta[docs[s]] = x
             step_sizes[docs[s]] = math.exp(log_step)
@@ -118,7 +122,7 @@ def draw_proportions(gram, products, alpha, kappa, docs, theta, step_sizes, n_bu
                 x[:] = old
                 gradient[:] = old_gradient
             if t < n_burn:
-                log_step = min(max(log_step + 0.2 * (chance - _TARGET), -30.0), 0.0)
+                log_step = min(max(log_step + adapts * (chance - _TARGET), -30.0), 0.0)
             else:
                 draws[s, t - n_burn] = x
         theta[docs[s]] = x
@@ -185,7 +189,7 @@ def run_topics(
 
 
 _RUN_METROPOLIS = F8(
-    F2, *_DATA, F8, I8, I8, types.FunctionType(FLOW), types.FunctionType(PROJECT), RNG
+    F2, *_DATA, F8, F8, I8, I8, types.FunctionType(FLOW), types.FunctionType(PROJECT), RNG
 )  # fmt: skip
 
 
@@ -202,7 +206,8 @@ def run_topic_trajectories(
     scale,
     others,
     others_across,
-    h,
+    step_size,
+    jitter,
     n_leapfrog,
     n_trajectories,
     flow,
@@ -224,6 +229,9 @@ def run_topic_trajectories(
             for w in range(beta.shape[1]):
                 momentum[k, w] = rng.standard_normal()
         project(beta, momentum)
+        h = step_size
+        if jitter > 0.0:
+            h *= 1.0 + jitter * (2.0 * rng.random() - 1.0)
         old[:] = beta
         energy = extra[0] - 0.5 * squared_norm(momentum)
         status = OK

@@ -71,7 +71,10 @@ def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
     noise_variance = hyper[2] if hyper[2] >= 0.0 else extra[1]
     # Where the gradient is noisier than the friction can take away, no noise is added; what is left heats the chain.
     noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
-    decay = math.exp(-0.5 * h * scalars[1])
+    damping = h * scalars[1]
+    if h * hyper[1] > 300.0:  # as the noise: both forget the velocity altogether, in balance
+        damping -= h * hyper[1] - 300.0
+    decay = math.exp(-0.5 * damping)
     velocity = aux[0]
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):

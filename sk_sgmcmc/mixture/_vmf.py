@@ -7,6 +7,7 @@ from sklearn.base import ClusterMixin, DensityMixin
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan, StreamPlan, stacked_draws
+from ..dense_chain import report_acceptance
 from ..metrics import align_draws
 from ..unit_rows import UnitRowsMixin
 from ..utils._sklearn import Interval, StrOptions
@@ -294,4 +295,6 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         self.weights_, self.kappas_ = (samples[name].mean(axis=(0, 1)) for name in ("weights", "kappas"))
         self.n_clusters_ = int(np.median(samples["n_clusters"]))
         self.sampler_ = chains[0].sampler
+        if self.sampler_._runner == "metropolis":
+            report_acceptance(self.sampler_, [c.scalars for c in chains], self.n_inner * chains[0].step)
         self.labels_ = self._responsibilities(chains[0].data.as_csr()).argmax(axis=1)

@@ -10,7 +10,7 @@ from ._mass import mass_state
 
 _MANIFOLDS = (("sphere", "gradient"), ("simplex", "gradient"), ("stiefel", "gradient"))
 # Friction that takes a share of the velocity in a step which is small against the step and large against the noise.
-_AUTO_DECAY = 0.1
+AUTO_DECAY = 0.1
 
 
 class _Geodesic(Sampler):
@@ -35,7 +35,7 @@ class _Geodesic(Sampler):
 
     def _hyper(self, start, stop):
         h = self._step_sizes(start, stop)
-        friction = _AUTO_DECAY / h if isinstance(self.friction, str) else np.full_like(h, self.friction)
+        friction = AUTO_DECAY / h if isinstance(self.friction, str) else np.full_like(h, self.friction)
         noise = np.full_like(h, -1.0 if isinstance(self.gradient_noise, str) else self.gradient_noise)
         return np.ascontiguousarray(np.column_stack([h, friction, noise, *self._thermostat(friction)]))
 
@@ -61,7 +61,9 @@ class SGGMC(_Geodesic):
     gradient_noise : float or "estimated", default=0
         :math:`V`, the variance of each coordinate of the gradient's noise. It is left out of the noise that the
         sampler adds, so that both together are right. "estimated" takes the model's estimate from each minibatch
-        (empirical Fisher information).
+        (empirical Fisher information). Where a minibatch stays for several steps (``n_inner`` of
+        `SphericalAdmixtureModel`) its noise adds up over them, and an estimate for each step leaves out little of it:
+        use it with ``n_inner=1``.
 
     Attributes
     ----------

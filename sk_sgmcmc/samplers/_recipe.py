@@ -246,7 +246,7 @@ class ParticleRecipe(_Recipe, _Particles):
 
     def _state(self, theta, geometry, n_burn):
         scalars = self._begun(theta[0])
-        return np.tile(self._auxiliaries(), (1, len(theta), 1)), scalars
+        return np.tile(self._auxiliaries(), (1, len(theta), 1)).copy(), scalars
 
     def _kernels(self, geometry):
         return (self._kernel(),)

@@ -12,6 +12,7 @@ from ..samplers.schedules import ConstantStep
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.03
+ADAPTS = 0.2  # by how much a rejection moves the logarithm of a document's step size, while it may
 _ADAPT_EVERY = 5
 
 
@@ -82,6 +83,7 @@ class AdmixtureChain(Chain):
         self.aux = None
         self.scalars = np.zeros(max(1, sampler._n_scalars))
         self.hyper = None
+        self.is_due = False
         self.acceptance = 0.0
 
     @property
@@ -138,6 +140,7 @@ class AdmixtureChain(Chain):
 
     def stream(self, total):
         """Go on with the documents now bound, as part of ``total``, by minibatches scaled to that."""
+        self.is_due = self.is_due or (self.stored and self.auto)  # the gradient of a minibatch is a noisier one
         self.stored, self.total = False, total
         self.others = np.empty((0, 0)), np.empty((0, 0))
         if self.beta is not None:
@@ -183,9 +186,12 @@ class AdmixtureChain(Chain):
 
     def _draw_proportions(self, docs):
         draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
+        # In burn-in, and at the first visit of each document whatever that is; the documents of a stream have no other.
+        first = -(-self.data.n_docs // docs.size)
+        adapts = ADAPTS if self.step < max(self.plan.n_burn, first) else 0.0
         load_kernel("admixture.draw_proportions")(
             *self._products(docs), self.alpha, self.numbers[1], docs, self.theta, self.theta_steps, *self.n_draws, 10,
-            draws, self.rng,
+            adapts, draws, self.rng,
         )  # fmt: skip
         return draws
 
@@ -210,8 +216,10 @@ class AdmixtureChain(Chain):
             self.keep(self.current())
 
     def _move_topics(self, *context):
-        if self.auto and (self.hyper is None or (self.step < self.plan.n_burn and self.step % _ADAPT_EVERY == 0)):
+        every = self.step < self.plan.n_burn and self.step % _ADAPT_EVERY == 0
+        if self.auto and (self.hyper is None or self.is_due or every):
             self._adapt(context)
+            self.is_due = False
         hypers = self.sampler._hyper(self.step * self.n_inner, (self.step + 1) * self.n_inner)
         advance, step = self.sampler._kernels("sphere")
         status = load_kernel("admixture.run_topics")(
@@ -290,10 +298,12 @@ class MetropolisAdmixtureChain(AdmixtureChain):
             self.hyper = float(self.sampler.step_size_(self.step))
         flow, project = self.sampler._kernels("sphere")
         h = self.hyper if self.auto else float(self.sampler.step_size_(self.step))
+        jitter = float(getattr(self.sampler, "jitter", 0.0))
         accepted = load_kernel("admixture.run_topic_trajectories")(
-            self.beta, *context, h, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled, self.rng
-        )
+            self.beta, *context, h, jitter, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled,
+            self.rng,
+        )  # fmt: skip
         self.acceptance += accepted
         if self.auto and self.step < self.plan.n_burn:
-            self.hyper *= np.exp(0.2 * (accepted - 0.8))
+            self.hyper *= np.exp(0.2 * (accepted - getattr(self.sampler, "target_accept", 0.8)))
             self.sampler.step_size_ = ConstantStep(float(self.hyper))

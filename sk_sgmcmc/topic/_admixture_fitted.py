@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..samplers._base import load_kernel
 from ..unit_rows import RowData, content_keys
 from ..utils import as_precise_as, as_table, rng_from_key
+from ._admixture_chain import ADAPTS
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
@@ -50,6 +51,7 @@ def mean_proportions(rows, beta, alpha, kappa):
             _N_BURN,
             _N_KEEP,
             10,
+            ADAPTS,
             draws,
             rng,
         )
@@ -202,6 +204,8 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f'method={method!r} must be "prior" or "annealed".')
         if method == "annealed":
             return -self.score(X)
+        if not isinstance(n_proportions, Integral) or n_proportions < 1:
+            raise ValueError(f"n_proportions={n_proportions!r} must be a whole number of at least 1.")
         rows = self._check_X(X, reset=False)
         theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
         total = np.full(rows.shape[0], -np.inf)

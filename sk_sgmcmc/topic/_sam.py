@@ -248,6 +248,8 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         if "doc_topic_prior" in samples:
             self.doc_topic_prior_[:] = samples["doc_topic_prior"].mean()
         self.sampler_ = chains[0].sampler
+        if isinstance(chains[0], MetropolisAdmixtureChain):
+            self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
 
     # -- choices -------------------------------------------------------------------------------------------------
 

@@ -304,3 +304,30 @@ def test_no_drift_off_the_manifold(geometry, n_iter):
     slip = {"sphere": np.sum(x * v, axis=1), "simplex": v.sum(axis=1), "stiefel": x @ v.T + v @ x.T}
     assert np.abs(off[geometry]).max() < 1e-14 and np.abs(slip[geometry]).max() < 1e-13
     assert geometry != "simplex" or x.min() >= 0.0
+
+
+def test_the_step_of_auto_knows_data_faces_and_minibatches():
+    data = np.repeat([[1.0, 0.0, 0.0]], 2000, axis=0)
+    drawn = sample(RestrictedGaussian(linear=np.zeros((1, 3)), linear_terms=data), "sggmc", n_iter=4000, random_state=0)
+    assert drawn.samples_["x"][..., 0].mean() == pytest.approx(0.9995, abs=3e-4)
+    for force in (20.0, 100.0):  # exponential on the way to the face
+        target = RestrictedGaussian(linear=[[force, 0.0]])
+        drawn = sample(target, "sggmc", geometry="simplex", n_iter=20_000, random_state=0)
+        assert 1.0 - drawn.samples_["x"][..., 0].mean() == pytest.approx(1.0 / force, rel=0.1)
+    noise = 5.0 * np.random.default_rng(0).standard_normal((2000, 3))
+    target = RestrictedGaussian(linear=[[5.0, 0.0, 0.0]], linear_terms=noise - noise.mean(axis=0))
+    hot = sample(target, SGGMC(), n_iter=2000, batch_size=100, random_state=0)
+    dense = {"batch_size": "auto", "n_iter": 10, "random_state": 0}
+    assert hot.sampler_.step_size_(0) < 0.01 * sample(target, SGGMC(), **dense).sampler_.step_size_(0)
+
+
+def test_a_friction_beyond_all_bounds_draws_velocities_anew():
+    target = RestrictedGaussian(linear=[[1.0, 0.0, 0.0]])
+    draws = [sample(target, SGGMC(1.0, c), n_iter=500, random_state=0).samples_["x"] for c in (299.0, 1e6)]
+    np.testing.assert_allclose(*draws, atol=1e-6)
+
+
+def test_a_start_off_the_manifold_is_refused():
+    for geometry, init in [("sphere", [[1.0, 1.0]]), ("simplex", [[3.0, 0.0]]), ("stiefel", [[1.0, 1.0]])]:
+        with pytest.raises(ValueError, match="off the manifold"):
+            sample(RestrictedGaussian(linear=[[1.0, 0.0]]), "gmc", geometry=geometry, n_iter=5, init=init)

@@ -210,3 +210,14 @@ def not_antisymmetric(z, slope, D, Q, div_D, div_Q):
 def test_what_is_no_recipe_is_refused(recipe, message):
     with pytest.raises(ValueError, match=message):
         sample(TARGET, recipe, n_iter=10)
+
+
+def test_particles_of_a_recipe_without_auxiliaries():
+    @numba.njit
+    def langevin(z, slope, D, Q, dD, dQ):
+        for i in range(z.size):
+            D[i, i] = 1.0
+
+    result = sample(GaussianMean([[0.0, 1.0]]), ParticleRecipe(langevin), n_iter=400, random_state=0)
+    assert result.sampler_.bandwidth_.shape == (1, 2)
+    np.testing.assert_allclose(result.samples_["theta"].mean(axis=1)[0], [0.0, 1.0], atol=0.05)

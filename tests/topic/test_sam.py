@@ -172,7 +172,7 @@ def test_proportions_have_their_law(kappa, alpha, global_random_seed):
     rng, n = np.random.default_rng(global_random_seed), 40
     theta, steps, draws = np.full((n, 2), 0.5), np.full(n, 0.05), np.empty((n, 2000, 2))
     admixture.draw_proportions(
-        gram, np.tile(y, (n, 1)), alpha, kappa, np.arange(n), theta, steps, 200, 2000, 10, draws, rng
+        gram, np.tile(y, (n, 1)), alpha, kappa, np.arange(n), theta, steps, 200, 2000, 10, 0.2, draws, rng
     )
     np.testing.assert_allclose(draws.sum(axis=2), 1.0, atol=1e-12)
     means = np.stack([draws[..., 0].mean(axis=1), (draws[..., 0] ** 2).mean(axis=1)], axis=1)

@@ -9,10 +9,11 @@ from sk_sgmcmc import SphericalAdmixtureModel
 from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.kernels.signals.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.signals.vmf import exact_means
-from sk_sgmcmc.samplers import GMCBGibbs
+from sk_sgmcmc.samplers import GMC, GMCBGibbs
 from sk_sgmcmc.topic._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from sk_sgmcmc.unit_rows import RowData, unit_rows
 from tests.calibration import p_values
+from tests.cases import THRESHOLD, z_scores
 from tests.topic.test_sam import csr, make_rows, unit
 
 N_DRAWS, N_DOCS = 7, 8
@@ -59,6 +60,51 @@ def ranks(seed, n_replicates, n_steps=100):
 
 def test_draws_of_everything_are_calibrated(global_random_seed):
     assert p_values(ranks(global_random_seed, 60)).min() > 1e-5
+
+
+@pytest.mark.parametrize("n_burn", [200, 10**9], ids=["frozen after burn-in", "adapting for ever, rejected"])
+def test_proportions_given_topics_have_their_exact_law(n_burn, global_random_seed):
+    """Step sizes that follow a document's state for ever bend its law; the chain lets them be after burn-in."""
+    beta = np.array([[1.0, 0.0, 0.0], [0.3, np.sqrt(0.91), 0.0]])
+    y, kappa, alpha = np.array([0.9, 0.2]), 30.0, 1.5
+    across = (y[1] - 0.3 * y[0]) / np.sqrt(0.91)
+    row = np.array([y[0], across, np.sqrt(1.0 - y[0] ** 2 - across**2)])
+    grid = (np.arange(200_000) + 0.5) / 200_000
+    theta = np.stack([grid, 1.0 - grid], axis=1)
+    log_p = kappa * theta @ y / np.linalg.norm(theta @ beta, axis=1) + (alpha - 1.0) * np.log(theta).sum(axis=1)
+    p = np.exp(log_p - log_p.max())
+    exact = [p @ grid / p.sum(), p @ grid**2 / p.sum()]
+    chain = AdmixtureChain(
+        np.random.SeedSequence(global_random_seed), DrawPlan(10**10, n_burn, 1), GMCBGibbs()._resolved(0.1),
+        AdmixturePrior(np.full(2, alpha), np.array([1.0, kappa, 1.0]), CENTER, (), 0.5), n_inner=1, n_draws=(4, 1),
+        init="random", auto=True,
+    ).bind(RowData.from_csr(unit_rows(np.tile(row, (100, 1)), True), 100))  # fmt: skip
+    chain._start()
+    chain.beta, sums = beta, np.zeros((100, 2))
+    for chain.step in range(2300):
+        draws = chain._draw_proportions(np.arange(100))
+        if chain.step >= 300:
+            sums += np.stack([draws[:, 0, 0], draws[:, 0, 0] ** 2], axis=1)
+    worst = np.abs(z_scores(sums / 2000, exact)).max()
+    assert worst < THRESHOLD if n_burn == 200 else worst > 2.0 * THRESHOLD
+
+
+def test_a_stream_after_a_fit_begins_with_the_step_of_its_noisier_gradient():
+    X = make_rows(600, V=90)[0]
+    model = SphericalAdmixtureModel(3, n_iter=41, random_state=0).fit(X).set_params(batch_size=20, total_samples=600)
+    before = model.sampler_.step_size_(0)
+    chain = model.partial_fit(X[:20])._chains[0]
+    assert chain.sampler.step_size_(0) < 0.5 * before
+    assert np.sum(chain.aux[0] ** 2) / (3 * 89) < 3.0
+
+
+def test_metropolis_steps_of_topics_aim_at_the_acceptance_asked_for():
+    X = make_rows(100, V=18)[0]
+    rates = []
+    for target in (0.4, 0.9):
+        model = SphericalAdmixtureModel(3, sampler=GMC(target_accept=target), n_iter=200, random_state=0).fit(X)
+        rates.append(float(model.sampler_.acceptance_rate_[0]))
+    assert rates[0] < 0.6 < 0.8 < rates[1]
 
 
 def test_stored_documents_add_what_they_would_add_anew():

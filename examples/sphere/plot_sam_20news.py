@@ -1,0 +1,73 @@
+"""
+What do three newsgroups speak of, and what against?
+====================================================
+
+Twenty directions of words for the postings on baseball, on space and on atheism (the "different" subset of 20
+Newsgroups, 1666 to fit and 1107 held out; the bundled docstrings where it is not at hand), by `SGGMC` on minibatches of
+50, and by variational inference.
+"""
+
+# %%
+# tf-idf rows of unit length
+# --------------------------
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from sk_sgmcmc import SphericalAdmixtureModel
+from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.datasets import fetch_20news_different, load_docstrings
+
+try:
+    data = fetch_20news_different()
+    X, X_test, words = data.tfidf[data.train], data.tfidf[data.test][::40], data.feature_names
+except OSError:
+    data = load_docstrings()
+    often = np.sort(np.argsort(-np.asarray(data.counts.sum(axis=0)).ravel(), kind="stable")[:2000])
+    rows = TfidfTransformer(sublinear_tf=True).fit_transform(data.counts[:, often])
+    rows, words = rows[np.diff(rows.indptr) > 10], data.feature_names[often]
+    X, X_test = rows[::3], rows[1::120]
+print(f"{X.shape[0]} rows of {X.shape[1]} words to fit, {X_test.shape[0]} to score")
+
+# %%
+# How soon is it good?
+# --------------------
+# Log-perplexity of the present topics alone, by annealed importance sampling over the proportions of each held-out row:
+# minus the log density of a direction. The constants are the published ones, but for the step size, which is found from
+# the curvature.
+
+constants = {"kappa0": 1e4, "kappa1": 3e4, "sigma": 1e4, "doc_topic_prior": 10.0, "random_state": 0}
+methods = {
+    "SGGMC, minibatches of 50": {"batch_size": 50, "n_iter": 160},
+    "VI": {"sampler": "vi", "n_iter": 60},
+}
+figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
+models = {}
+for name, params in methods.items():
+    trace = HeldOutScore(X_test, every=params["n_iter"] // 5)
+    models[name] = SphericalAdmixtureModel(20, callbacks=trace, **constants, **params).fit(X)
+    seconds, score = (np.array(models[name].trace_[part]) for part in ("seconds", "score"))
+    axis.plot(seconds, -score, "o-", label=name)
+    print(f"{name}: log-perplexity {-score[-1]:.0f} after {seconds[-1]:.1f} s")
+axis.set(xlabel="seconds of fitting", ylabel="held-out log-perplexity")
+axis.legend()
+plt.show()
+
+# %%
+# Words for and against
+# ---------------------
+# The entries of a direction with their 90 % intervals, for the topics of which documents have most.
+
+sam = models["SGGMC, minibatches of 50"]
+table = sam.top_words(5, interval=0.9, feature_names=words)
+topic, kind, word, low, high = (np.asarray(table[name]) for name in ("topic", "kind", "word", "low", "high"))
+for k in np.argsort(-sam.transform(X[::20]).mean(axis=0))[:8]:
+    present, against = (word[(topic == k) & (kind == which)] for which in ("present", "absent"))
+    print(f"{k:2d}  for {' '.join(present):50s} against {' '.join(against)}")
+sure = np.where(kind == "present", low > 0, high < 0)
+print(f"{sure.mean():.0%} of the words shown have an interval that does not hold 0")
+
+# %%
+# **Topics settle within seconds, far below those of variational inference, and each says which words it is without, and
+# how surely.**
