@@ -110,10 +110,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 "pass the same again."
             )
 
-    def _make_chains(self, sampler, dense, n_iter, starts):
+    def _make_chains(self, sampler, dense, n_iter, starts, before=None):
+        """New chains, which go on with the random streams of as many chains ``before``."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = self._chain_seeds()
-        return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
+        chains = make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
+        for chain, old in zip(chains, before or (), strict=bool(before)):
+            chain.rng = old.rng
+        return chains
 
     def _shown(self, samples):
         """The draws that become ``samples_``: all that were asked for, or `MAX_AUTO_DRAWS` of those of "auto"."""

@@ -39,8 +39,10 @@ class _ManifoldTarget(Target):
         if noise > 0.0:
             # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
             friction = getattr(sampler, "friction", "auto")
-            per_step = 2.0 * AUTO_DECAY if isinstance(friction, str) else 2.0 * h * friction
-            h = min(h, np.sqrt(_NOISE_SHARE * per_step / noise))
+            if isinstance(friction, str):
+                h = min(h, np.sqrt(2.0 * _NOISE_SHARE * AUTO_DECAY / noise))
+            elif friction > 0.0:
+                h = min(h, 2.0 * _NOISE_SHARE * friction / noise)
         return ConstantStep(float(h))
 
     def _start(self, sampler, rng):

@@ -202,6 +202,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _begin(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._checked_prior(X), len(X)
+        self._posterior = updated(self._prior, X)
         # Standardised by the root of a covariance that no constant column can make singular.
         covariance = np.atleast_2d(np.cov(X.T, bias=True)) + self._prior.inverse_scale / len(X)
         self._root = linalg.cholesky(covariance, lower=True)
@@ -210,14 +211,14 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _go_on(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
-        law = updated(self._prior, X)
+        self._posterior = law = updated(self._prior, X)
         self._root = linalg.cholesky(law.inverse_scale / self.n_samples_seen_, lower=True)
         self._centre = law.mean
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
         """Run chains on rows; those of a stream go on with the random streams of the chains ``before``."""
-        self._posterior, self._fingerprint = updated(self._prior, X), fingerprint(X)
+        self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
         n_entries = d + d * (d + 1) // 2
         dense, self.sampler_, n_iter = self._tuned(
@@ -225,11 +226,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )
         self.batch_size_ = dense.n_batch
         starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        chains = self._make_chains(self.sampler_, dense, n_iter, starts)
-        if before is not None and len(before) == len(chains):
-            for chain, old in zip(chains, before, strict=True):
-                chain.rng = old.rng
-        return self._run(chains, n_iter)
+        same = before if before is not None and len(before) == self.n_chains else None
+        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts, same), n_iter)
 
     def _checked_prior(self, X):
         d = X.shape[1]

@@ -299,10 +299,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
         if goes_on:
             starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts)
-        if goes_on:
-            for chain, old in zip(chains, before, strict=True):
-                chain.rng = old.rng
+        chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
         self._fingerprint = fingerprint(X, codes, weight)
         self.classes_, self._design, self.sampler_ = classes, design, fitted
         self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]

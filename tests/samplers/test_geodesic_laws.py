@@ -319,6 +319,10 @@ def test_the_step_of_auto_knows_data_faces_and_minibatches():
     hot = sample(target, SGGMC(), n_iter=2000, batch_size=100, random_state=0)
     dense = {"batch_size": "auto", "n_iter": 10, "random_state": 0}
     assert hot.sampler_.step_size_(0) < 0.01 * sample(target, SGGMC(), **dense).sampler_.step_size_(0)
+    taken = [
+        sample(target, SGGMC(friction=c), n_iter=5, batch_size=100).sampler_.step_size_(0) for c in (0.0, 1.0, 2.0)
+    ]
+    assert taken[0] > taken[2] == pytest.approx(2.0 * taken[1])  # against 2 C, not h C; without friction, no limit
 
 
 def test_a_friction_beyond_all_bounds_draws_velocities_anew():
