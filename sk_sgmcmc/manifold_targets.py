@@ -1,61 +1,12 @@
-"""Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames."""
+"""Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
 
 import numpy as np
 from sklearn.utils import check_array
 
-from .samplers._geodesic import AUTO_DECAY
-from .samplers.schedules import ConstantStep
-from .targets import Target, _check_positive
-from .tuning import DenseGradient, minibatch_variance
+from .manifold_density import ManifoldDensity, ManifoldTarget
+from .targets import _check_positive
 
-# Step as a share of the shortest time scale of the target.
-_STEP_SHARE = 0.2
-# What the noise of minibatches may heat the chain by, beyond what the friction takes away.
-_NOISE_SHARE = 0.05
-
-
-class _ManifoldTarget(Target):
-    """Targets that give the gradient of a log density with respect to a manifold's surface measure."""
-
-    _offers = (("sphere", "gradient"),)
-    _geometry = "sphere"
-
-    def _on(self, geometry):
-        twin = type(self)(**self.get_params(deep=False))
-        twin._geometry = geometry
-        return twin
-
-    def _step_size(self, sampler, dense, theta, n_batch):
-        gradient = DenseGradient(dense, theta.shape)
-        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width, or
-        # where a force presses against it, in the inverse of that.
-        extent = 1.0
-        if self._geometry == "simplex":
-            force = gradient(theta)[1].reshape(theta.shape)
-            force = force - force.mean(axis=1, keepdims=True)
-            extent = max(theta.shape[1] ** 2, (force**2).sum(axis=1).max())
-        h = _STEP_SHARE / np.sqrt(self._curvature() + extent)
-        noise = minibatch_variance(gradient, theta, n_batch, np.random.default_rng(0))
-        if noise > 0.0:
-            # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
-            friction = getattr(sampler, "friction", "auto")
-            if isinstance(friction, str):
-                h = min(h, np.sqrt(2.0 * _NOISE_SHARE * AUTO_DECAY / noise))
-            elif friction > 0.0:
-                h = min(h, 2.0 * _NOISE_SHARE * friction / noise)
-        return ConstantStep(float(h))
-
-    def _start(self, sampler, rng):
-        _, _, (n_rows, width) = self._rows()
-        if self._geometry == "simplex":
-            return np.full((n_rows, width), 1.0 / width)
-        if self._geometry == "stiefel":
-            return np.eye(n_rows, width)
-        return np.full((n_rows, width), width**-0.5)
-
-    def _public(self, theta, aux, sampler):
-        draws = {"x": theta}
-        return draws | {"velocity": aux} if aux.size else draws
+__all__ = ["ChainedVonMisesFisher", "ExponentialMixture", "ManifoldDensity", "MatrixCompletion", "RestrictedGaussian"]
 
 
 def _linear_terms(terms, n_columns):
@@ -69,11 +20,12 @@ def _linear_terms(terms, n_columns):
     return X
 
 
-class RestrictedGaussian(_ManifoldTarget):
+class RestrictedGaussian(ManifoldTarget):
     r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
 
     On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
-    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law.
+    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law. On a product, such as
+    ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two frames and a simplex in turn.
 
     Parameters
     ----------
@@ -85,7 +37,7 @@ class RestrictedGaussian(_ManifoldTarget):
         :math:`t`, read in minibatches: data, or noise where they add up to 0.
     """
 
-    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("stiefel", "gradient"))
+    _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
     _signal_kernel = "signals.manifold.restricted_gaussian"
 
     def __init__(self, linear, quadratic=None, linear_terms=None):
@@ -100,21 +52,24 @@ class RestrictedGaussian(_ManifoldTarget):
             raise ValueError(
                 f"quadratic must be a finite symmetric matrix of shape {(b.shape[1],) * 2}, got shape {A.shape}."
             )
-        if self._geometry == "stiefel" and b.shape[0] > b.shape[1]:
-            raise ValueError(f"linear has shape {b.shape}: a frame has at most as many rows as columns.")
         params = np.concatenate([b.ravel(), (0.5 * (A + A.T)).ravel()])
         return _linear_terms(self.linear_terms, b.size), params, b.shape
 
-    def _curvature(self):
+    def _curvature(self, gradient, theta):
         terms, params, (n_rows, width) = self._rows()
         b, A = params[: n_rows * width].reshape(n_rows, width), params[n_rows * width :].reshape(width, width)
         if terms.size:
             b = b + terms.sum(axis=0).reshape(b.shape)
-        bent = np.linalg.norm(A, 2) * (1.0 if self._geometry == "simplex" else 2.0)
-        return bent + (0.0 if self._geometry == "simplex" else np.linalg.norm(b, axis=1).max())
+        product = self._product()
+        curved = [
+            np.linalg.norm(pull, axis=1).max()
+            for block, pull in zip(product.blocks, product.split(b), strict=True)
+            if block.geometry != "simplex"
+        ]
+        return np.linalg.norm(A, 2) * (2.0 if curved else 1.0) + max(curved, default=0.0)
 
 
-class ExponentialMixture(_ManifoldTarget):
+class ExponentialMixture(ManifoldTarget):
     r"""A mixture on each of several spheres: :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`.
 
     Parameters
@@ -129,7 +84,7 @@ class ExponentialMixture(_ManifoldTarget):
         As for `RestrictedGaussian`.
     """
 
-    _offers = (("sphere", "gradient"), ("simplex", "gradient"))
+    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
     _signal_kernel = "signals.manifold.exponential_mixture"
 
     def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
@@ -147,14 +102,14 @@ class ExponentialMixture(_ManifoldTarget):
         shape = (self.n_rows, c.shape[1])
         return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape
 
-    def _curvature(self):
+    def _curvature(self, gradient, theta):
         terms, _, shape = self._rows()
         size = np.linalg.norm(np.asarray(self.directions, dtype=float), axis=1).max()
         pull = np.linalg.norm(terms.sum(axis=0).reshape(shape), axis=1).max() if terms.size else 0.0
         return size + size**2 / 4.0 + pull
 
 
-class ChainedVonMisesFisher(_ManifoldTarget):
+class ChainedVonMisesFisher(ManifoldTarget):
     r"""Posterior of two directions, of which data know the first and the normalised sum.
 
     :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
@@ -189,7 +144,7 @@ class ChainedVonMisesFisher(_ManifoldTarget):
         _check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
         return X, np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)]), (2, X.shape[1])
 
-    def _curvature(self):
+    def _curvature(self, gradient, theta):
         n = len(np.asarray(self.directions))
         return n * self.kappa + self.prior_kappa
 
@@ -203,7 +158,7 @@ class ChainedVonMisesFisher(_ManifoldTarget):
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
 
 
-class MatrixCompletion(_ManifoldTarget):
+class MatrixCompletion(ManifoldTarget):
     r"""Posterior of a low-rank matrix's factors, of which some entries are seen: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
 
     The directions :math:`u_k` are the rows of an orthonormal frame, uniform on the Stiefel manifold; loadings
@@ -241,7 +196,7 @@ class MatrixCompletion(_ManifoldTarget):
             raise ValueError(f"noise_scale={self.noise_scale!r} must be a positive number.")
         return X, np.array([self.noise_scale, *scales]), (scales.size, X.shape[1])
 
-    def _curvature(self):
+    def _curvature(self, gradient, theta):
         X, params, _ = self._rows()
         # The largest eigenvalue of the second moments, unseen entries counted as 0, over the noise's variance.
         filled = np.nan_to_num(X)

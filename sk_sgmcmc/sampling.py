@@ -53,8 +53,10 @@ def sample(
     sampler : str, sampler object or None, default=None
         Must fit the target's geometry and signal. None is `SCIR` for counts, `ExponentialOU` for locations of
         logarithms, `SGHMC` on flat space and `SGGMC` on other manifolds.
-    geometry : str, default=None
-        "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits.
+    geometry : str or list of (str, int), default=None
+        "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits. A
+        list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the state a
+        frame and the third a point of a sphere.
     n_iter : int, default=2000
         Steps.
     burn_in : float or int, default=0.5
@@ -105,17 +107,23 @@ def sample(
         raise TypeError(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
         )
-    offers = [pair for pair in target._offers if geometry in (None, pair[0])]
+    name = geometry if geometry is None or isinstance(geometry, str) else "product"
+    offers = [pair for pair in target._offers if name in (None, pair[0])]
     if not offers:
         known = ", ".join(sorted({pair[0] for pair in target._offers}))
         raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
     sampler._validate_params()
-    geometry, signal = check_fits(sampler, offers, type(target).__name__)
-    target = target._on(geometry)
+    name, signal = check_fits(sampler, offers, type(target).__name__)
+    target = target._on(geometry or name)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
     estimated = isinstance(getattr(sampler, "gradient_noise", None), str)
+    if estimated and not target._estimates_noise:
+        raise ValueError(
+            f'gradient_noise="estimated" needs a target that estimates it, and {type(target).__name__} does not; give '
+            "its variance as a number, or use GSGNHT, whose thermostat finds it."
+        )
     if with_replacement and estimated and n_batch > _SMALL_SHARE * X.shape[0]:
         raise ValueError(
             'gradient_noise="estimated" is the noise of rows read without replacement, and with_replacement=True '
@@ -135,14 +143,15 @@ def sample(
         metric=metric,
     )
     first = target._start(sampler, None) if init is None else _given_start(init, shape, sampler)
-    if init is not None and signal == "gradient":
-        _check_on(geometry, first)
+    if init is not None:
+        target._check_init(first)
     one = first[0] if first.ndim == 3 else first
     target._check(dense, one)
     auto = target._step_size(sampler, dense, one, n_batch) if _is_auto(sampler) else None
     fitted = sampler._resolved(auto)
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
-    chains = make_chains(chain_seeds, plan, fitted, geometry, [first] * n_chains, shuffle_seed, dense)
+    space = target._space(name)
+    chains = make_chains(chain_seeds, plan, fitted, space, [first] * n_chains, shuffle_seed, dense)
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
@@ -177,17 +186,6 @@ def _given_start(init, shape, sampler):
             f"{(sampler.n_particles, *shape)}, the particles of {sampler!r}."
         )
     return init.reshape(-1, *shape)
-
-
-def _check_on(geometry, init):
-    """Raise where a start lies off its manifold, which no draw would ever come back to."""
-    off, needed = {
-        "sphere": (lambda x: np.abs((x**2).sum(axis=1) - 1.0).max(), "rows of length 1"),
-        "simplex": (lambda x: max(np.abs(x.sum(axis=1) - 1.0).max(), -x.min()), "rows of proportions that add up to 1"),
-        "stiefel": (lambda x: np.abs(x @ x.T - np.eye(len(x))).max(), "orthonormal rows"),
-    }.get(geometry, (lambda x: 0.0, ""))
-    if off(init) > 1e-6:
-        raise ValueError(f"init lies off the manifold by {off(init):.3g}; give {needed}.")
 
 
 def _check_batch_size(batch_size, n_rows, sampler):

@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from .dense_chain import DenseData, Metric
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
-from .tuning import DenseGradient, auto_step_size, check_metric
+from .tuning import DenseGradient, auto_step_size, check_gradient, check_metric
 
 
 class Target(BaseEstimator):
@@ -16,6 +16,8 @@ class Target(BaseEstimator):
 
     _offers = ()
     _signal_kernel = None
+    # Whether its signal holds an estimate of the variance of the gradient's noise.
+    _estimates_noise = False
 
     def _signal(self):
         return load_kernel(self._signal_kernel)
@@ -32,6 +34,13 @@ class Target(BaseEstimator):
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""
         return self
+
+    def _space(self, geometry):
+        """What the samplers are told of the geometry: its name, or a `Product`."""
+        return geometry
+
+    def _check_init(self, init):
+        """Raise where a user's start lies off the target's space."""
 
     def _metric(self):
         """The `Metric` of targets that offer one."""
@@ -323,11 +332,7 @@ class Density(Target):
 
     def _signal(self, controlled=None):
         controlled = self.control_variates if controlled is None else controlled
-        from .kernels.signals.user import user_signal
-
-        signal = user_signal(self.log_density_and_gradient, bool(controlled))
-        _compile(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
-        return signal
+        return user_signal_of(self.log_density_and_gradient, bool(controlled))
 
     def _metric(self):
         from .kernels.signals.user import user_metric
@@ -371,24 +376,18 @@ class Density(Target):
     def _check(self, dense, theta):
         if not self.check_gradient:
             return
-        gradient = DenseGradient(dense, theta.shape)
-        rng = np.random.default_rng(0)
-        x = theta.ravel()
-        value, slope = gradient(x)
-        if not np.isfinite(value):
-            raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
-        direction = rng.standard_normal(x.size)
-        step = 1e-5 * (1.0 + np.abs(x).max())
-        high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
-        seen, told = (high - low) / (2.0 * step), slope @ direction
-        slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
-        if np.isfinite(seen) and abs(seen - told) > slack:
-            raise ValueError(
-                f"The gradient does not fit the log density: along a random direction at the start it says "
-                f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
-            )
+        check_gradient(DenseGradient(dense, theta.shape), theta)
         if dense.metric is not None:
-            check_metric(dense, theta, step)
+            check_metric(dense, theta)
+
+
+def user_signal_of(function, controlled=False):
+    """The signal of a user's function, compiled."""
+    from .kernels.signals.user import user_signal
+
+    signal = user_signal(function, controlled)
+    _compile(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
+    return signal
 
 
 def _compile(kernel, name, rest):

@@ -69,12 +69,39 @@ def metric_at(dense, theta):
     return out[:D], out[D:].reshape(D, D, D)
 
 
-def check_metric(dense, theta, step):
+def difference_step(theta):
+    """How far to go for a difference of log densities or metrics."""
+    return 1e-5 * (1.0 + np.abs(theta).max())
+
+
+def check_gradient(gradient, theta, tangential=lambda direction: direction):
+    """Raise where a user's gradient is not the slope of the log density along a random direction at the start.
+
+    ``tangential`` takes a direction to one in which the state can move.
+    """
+    x = theta.ravel()
+    value, slope = gradient(x)
+    if not np.isfinite(value):
+        raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
+    direction = tangential(np.random.default_rng(0).standard_normal(x.size))
+    step = difference_step(x)
+    high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
+    seen, told = (high - low) / (2.0 * step), slope @ direction
+    slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
+    if np.isfinite(seen) and abs(seen - told) > slack:
+        raise ValueError(
+            f"The gradient does not fit the log density: along a random direction at the start it says "
+            f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
+        )
+
+
+def check_metric(dense, theta):
     """Raise where a user's metric is no metric at the start, or its derivatives are not those of differences."""
     G, rates = metric_at(dense, theta)
     if not (np.all(np.isfinite(G)) and np.allclose(G, G.T) and np.linalg.eigvalsh(G).min() > 0):
         raise ValueError(f"The metric at the start is not symmetric and positive definite: {G.tolist()}.")
     direction = np.random.default_rng(1).standard_normal(theta.shape)
+    step = difference_step(theta)
     seen = (metric_at(dense, theta + step * direction)[0] - metric_at(dense, theta - step * direction)[0]) / (
         2.0 * step
     )

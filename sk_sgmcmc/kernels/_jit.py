@@ -52,9 +52,10 @@ I1_IN = read_only(I8, 1)
 # (theta, aux, scalars, signal, extra, hyper, rows, rng) -> status
 TRANSITION = I8(F2, F3, F1, F2_IN, F1_IN, F1_IN, I1_IN, RNG)
 # What a Metropolis trajectory asks of a geometry: move along the flow of the kinetic energy for a time, and project a
-# momentum onto the tangent space. (theta, momentum, inverse_mass, time) and (theta, momentum) -> status
+# momentum onto the tangent space. (theta, momentum, space, time) and (theta, momentum, space) -> status; ``space`` is
+# the inverse mass on flat space, and the table of blocks on a product of manifolds.
 FLOW = I8(F2, F2, F2_IN, F8)
-PROJECT = I8(F2, F2)
+PROJECT = I8(F2, F2, F2_IN)
 
 _lock = threading.RLock()
 _cache_warned = False

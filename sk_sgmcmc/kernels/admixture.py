@@ -228,7 +228,7 @@ def run_topic_trajectories(
         for k in range(n_topics):
             for w in range(beta.shape[1]):
                 momentum[k, w] = rng.standard_normal()
-        project(beta, momentum)
+        project(beta, momentum, unit)
         h = step_size
         if jitter > 0.0:
             h *= 1.0 + jitter * (2.0 * rng.random() - 1.0)
@@ -237,7 +237,7 @@ def run_topic_trajectories(
         status = OK
         for _ in range(n_leapfrog):
             momentum += 0.5 * h * gradient
-            project(beta, momentum)
+            project(beta, momentum, unit)
             status = flow(beta, momentum, unit, h)
             if status != OK:
                 break
@@ -246,7 +246,7 @@ def run_topic_trajectories(
                 share, across, gradient, extra,
             )  # fmt: skip
             momentum += 0.5 * h * gradient
-            project(beta, momentum)
+            project(beta, momentum, unit)
         gain = extra[0] - 0.5 * squared_norm(momentum) - energy
         chance = 0.0 if status != OK or not gain > -1e300 else math.exp(min(gain, 0.0))
         accepted += chance

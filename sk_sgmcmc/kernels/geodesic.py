@@ -1,9 +1,9 @@
 """Stochastic-gradient Hamiltonian transitions along geodesics.
 
 The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
-velocity was drawn, the thermostat xi). ``signal`` is the gradient of the log density with respect to the surface
-measure, as a vector of the surrounding space; ``extra`` = (log density, variance of the gradient's noise if the model
-estimates it). A step is the palindrome A B O B A:
+velocity was drawn, the thermostat xi, of a product its table of blocks). ``signal`` is the gradient of the log density
+with respect to the surface measure, as a vector of the surrounding space; ``extra`` = (log density, variance of the
+gradient's noise if the model estimates it). A step is the palindrome A B O B A:
 
 A  geodesic flow over h/2; xi += (|v|^2 / dimension - 1) h / (2 mass)
 B  v <- v exp(-xi h / 2)
@@ -23,7 +23,15 @@ Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, se
 import math
 
 from ._jit import NOT_FINITE, TRANSITION, helper, kernel
-from .geometry import SIMPLEX, SPHERE, STIEFEL, dimension, move, project
+from .geometry import PRODUCT, SIMPLEX, SPHERE, STIEFEL, dimension, move, project
+
+N_SCALARS = 2  # before the table of blocks
+
+
+@helper
+def blocks_of(scalars):
+    """The table of blocks of a product, none of other geometries."""
+    return scalars[N_SCALARS:].reshape(((scalars.shape[0] - N_SCALARS) // 3, 3))
 
 
 @helper(fast_sums=True)
@@ -39,9 +47,10 @@ def squared_norm(v):
 @helper
 def half_flow(geometry, theta, velocity, scalars, hyper):
     """A: flow over h/2, and the thermostat unless its mass is infinite."""
-    status = move(geometry, theta, velocity, 0.5 * hyper[0])
+    blocks = blocks_of(scalars)
+    status = move(geometry, theta, velocity, blocks, 0.5 * hyper[0])
     if hyper[4] > 0.0:
-        n = dimension(geometry, theta.shape[0], theta.shape[1])
+        n = dimension(geometry, theta, blocks)
         scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
         # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain is lost.
         if not abs(scalars[1]) * hyper[0] < 1e3:
@@ -60,7 +69,7 @@ def first_half(geometry, theta, aux, scalars, hyper, rng):
         for r in range(theta.shape[0]):
             for i in range(theta.shape[1]):
                 aux[0, r, i] = rng.standard_normal()
-        project(geometry, theta, aux[0])
+        project(geometry, theta, aux[0], blocks_of(scalars))
     return half_flow(geometry, theta, aux[0], scalars, hyper)
 
 
@@ -80,7 +89,7 @@ def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
     # The velocity was tangential already, so projecting the sum projects gradient and noise.
-    project(geometry, theta, velocity)
+    project(geometry, theta, velocity, blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] *= decay
@@ -121,3 +130,15 @@ def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on the Stiefel manifold."""
     return second_half(STIEFEL, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def product_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on a product."""
+    return first_half(PRODUCT, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def product_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on a product."""
+    return second_half(PRODUCT, theta, aux, scalars, signal, extra, hyper, rng)

@@ -6,12 +6,17 @@ geometry   theta                                       dimension
 sphere     every row a unit vector of R^width          n_rows (width - 1)
 simplex    every row on the flat probability simplex   n_rows (width - 1)
 stiefel    the rows orthonormal, n_rows <= width       n_rows width - n_rows (n_rows + 1) / 2
+euclidean  any, as a part of a product                 n_rows width
+product    blocks of the above, one behind the other   the sum of its blocks'
 =========  ==========================================  =======================================
+
+What a product is made of says a table, ``blocks`` (n_blocks, 3): the geometry, the rows and the width of each block.
+They fill theta, whatever its shape, in memory order. Other geometries do not read it.
 
 A flow is exact for any time, whatever its length: great circles on the sphere, straight lines with specular
 reflection inside the plane on the simplex, matrix exponentials on the Stiefel manifold. Each puts the point back on its
-manifold and the momentum into its tangent space, so that rounding never adds up. Mass is the identity:
-``inverse_mass`` is not read, since another mass would bend the geodesics.
+manifold and the momentum into its tangent space, so that rounding never adds up. Mass is the identity, since another
+one would bend the geodesics: the argument that holds it on flat space is the table of blocks here.
 
 References
 ----------
@@ -25,7 +30,7 @@ import numpy as np
 
 from ._jit import FLOW, NOT_FINITE, OK, PROJECT, helper, kernel
 
-SPHERE, SIMPLEX, STIEFEL = 0, 1, 2
+SPHERE, SIMPLEX, STIEFEL, EUCLIDEAN, PRODUCT = range(5)
 
 
 # ------------------------------------------------------------------------------------------------------------ sphere
@@ -181,14 +186,29 @@ def flow_stiefel(X, V, time):
     return OK
 
 
+# -------------------------------------------------------------------------------------------------------- flat space
+
+
+@helper
+def flow_euclidean(x, v, time):
+    """A straight line, of a block that has no constraint."""
+    for r in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            x[r, i] += time * v[r, i]
+            if not math.isfinite(x[r, i]):
+                return NOT_FINITE
+    return OK
+
+
 # ----------------------------------------------------------------------------------------------- one for each geometry
 
 
 @helper
-def move(geometry, theta, momentum, time):
-    """Geodesic flow by the geometry's code."""
+def _move_one(geometry, theta, momentum, time):
     if geometry == STIEFEL:
         return flow_stiefel(theta, momentum, time)
+    if geometry == EUCLIDEAN:
+        return flow_euclidean(theta, momentum, time)
     for r in range(theta.shape[0]):
         if geometry == SPHERE:
             status = flow_sphere_row(theta[r], momentum[r], time)
@@ -200,60 +220,116 @@ def move(geometry, theta, momentum, time):
 
 
 @helper
-def project(geometry, theta, vector):
-    """Projection onto the tangent space by the geometry's code."""
+def _project_one(geometry, theta, vector):
     if geometry == STIEFEL:
         project_stiefel(theta, vector)
-        return
-    for r in range(theta.shape[0]):
-        if geometry == SPHERE:
-            project_sphere_row(theta[r], vector[r])
-        else:
-            project_simplex_row(vector[r])
+    elif geometry != EUCLIDEAN:
+        for r in range(theta.shape[0]):
+            if geometry == SPHERE:
+                project_sphere_row(theta[r], vector[r])
+            else:
+                project_simplex_row(vector[r])
 
 
 @helper
-def dimension(geometry, n_rows, width):
-    """Dimension of the manifold: how many squares of standard normals |momentum|^2 is made of."""
+def _dimension_of_one(geometry, n_rows, width):
     if geometry == STIEFEL:
         return float(n_rows * width) - 0.5 * n_rows * (n_rows + 1.0)
-    return n_rows * (width - 1.0)
+    return n_rows * (width if geometry == EUCLIDEAN else width - 1.0)
+
+
+@helper
+def move(geometry, theta, momentum, blocks, time):
+    """Geodesic flow by the geometry's code."""
+    if geometry != PRODUCT:
+        return _move_one(geometry, theta, momentum, time)
+    x, v = theta.reshape(theta.size), momentum.reshape(momentum.size)
+    at = 0
+    for b in range(blocks.shape[0]):
+        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
+        end = at + n_rows * width
+        status = _move_one(
+            int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)), time
+        )
+        if status != OK:
+            return status
+        at = end
+    return OK
+
+
+@helper
+def project(geometry, theta, vector, blocks):
+    """Projection onto the tangent space by the geometry's code."""
+    if geometry != PRODUCT:
+        _project_one(geometry, theta, vector)
+        return
+    x, v = theta.reshape(theta.size), vector.reshape(vector.size)
+    at = 0
+    for b in range(blocks.shape[0]):
+        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
+        end = at + n_rows * width
+        _project_one(int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)))
+        at = end
+
+
+@helper
+def dimension(geometry, theta, blocks):
+    """Dimension of the manifold: how many squares of standard normals |momentum|^2 is made of."""
+    if geometry != PRODUCT:
+        return _dimension_of_one(geometry, theta.shape[0], theta.shape[1])
+    total = 0.0
+    for b in range(blocks.shape[0]):
+        total += _dimension_of_one(int(blocks[b, 0]), blocks[b, 1], blocks[b, 2])
+    return total
 
 
 @kernel(FLOW)
-def sphere_flow(theta, momentum, inverse_mass, time):
+def sphere_flow(theta, momentum, blocks, time):
     """Great circles."""
-    return move(SPHERE, theta, momentum, time)
+    return move(SPHERE, theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
-def sphere_project(theta, momentum):
+def sphere_project(theta, momentum, blocks):
     """Onto the tangent spaces of spheres."""
-    project(SPHERE, theta, momentum)
+    project(SPHERE, theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
-def simplex_flow(theta, momentum, inverse_mass, time):
+def simplex_flow(theta, momentum, blocks, time):
     """Straight lines with specular reflection."""
-    return move(SIMPLEX, theta, momentum, time)
+    return move(SIMPLEX, theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
-def simplex_project(theta, momentum):
+def simplex_project(theta, momentum, blocks):
     """Onto vectors that sum to 0."""
-    project(SIMPLEX, theta, momentum)
+    project(SIMPLEX, theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
-def stiefel_flow(theta, momentum, inverse_mass, time):
+def stiefel_flow(theta, momentum, blocks, time):
     """Geodesics of the embedded metric between orthonormal frames."""
-    return move(STIEFEL, theta, momentum, time)
+    return move(STIEFEL, theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
-def stiefel_project(theta, momentum):
+def stiefel_project(theta, momentum, blocks):
     """Onto the tangent space of orthonormal frames."""
-    project(STIEFEL, theta, momentum)
+    project(STIEFEL, theta, momentum, blocks)
+    return OK
+
+
+@kernel(FLOW)
+def product_flow(theta, momentum, blocks, time):
+    """Every block along its own geodesic."""
+    return move(PRODUCT, theta, momentum, blocks, time)
+
+
+@kernel(PROJECT)
+def product_project(theta, momentum, blocks):
+    """Every block onto its own tangent space."""
+    project(PRODUCT, theta, momentum, blocks)
     return OK

@@ -26,6 +26,6 @@ def flat_flow(theta, momentum, inverse_mass, time):
 
 
 @kernel(PROJECT)
-def flat_project(theta, momentum):
+def flat_project(theta, momentum, inverse_mass):
     """The tangent space of flat space is all of it."""
     return OK

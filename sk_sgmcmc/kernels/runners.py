@@ -121,7 +121,8 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
     Parameters
     ----------
     theta, aux, scalars : state, changed in place
-        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space takes no mass.
+        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space takes no mass, and
+        of a product the table of its blocks is behind the head.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
     hypers : (n_steps, 4 or 5) step size, steps of a trajectory, relative jitter of the step size, the acceptance rate
         that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0:
@@ -144,6 +145,8 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             W = scalars[HEAD : HEAD + D].copy().reshape(theta.shape)
         elif kind == 2:
             W = scalars[HEAD : HEAD + D * D].copy().reshape((D, D))
+        elif scalars.shape[0] > HEAD:
+            W = scalars[HEAD:].copy().reshape(((scalars.shape[0] - HEAD) // 3, 3))  # the blocks of a product
         else:
             W = np.ones((1, 1))
         h = hypers[t, 0] * np.exp(scalars[LOG_FACTOR])
@@ -152,7 +155,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         if hypers.shape[1] > 4 and hypers[t, 4] != 0.0:
             length = min(length, 1 + int(rng.random() * length))
         draw_momentum(scalars, p, rng)
-        project(theta, p)
+        project(theta, p, W)
         times_inverse_mass(scalars, p, velocity)
         before = 0.5 * kinetic(p, velocity) - extra[0]
         proposal[:] = theta
@@ -163,7 +166,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             for r in range(end.shape[0]):
                 for k in range(end.shape[1]):
                     end[r, k] += 0.5 * h * new_gradient[r, k]
-            project(proposal, end)
+            project(proposal, end, W)
             status = flow(proposal, end, W, h)
             if status == OK:
                 status = signal_of(proposal, X, y, weight, params, 1.0, new_gradient, new_extra)
@@ -172,7 +175,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             for r in range(end.shape[0]):
                 for k in range(end.shape[1]):
                     end[r, k] += 0.5 * h * new_gradient[r, k]
-            project(proposal, end)
+            project(proposal, end, W)
         times_inverse_mass(scalars, end, velocity)
         change = before - 0.5 * kinetic(end, velocity) + new_extra[0]
         # A trajectory that left the finite numbers is a rejected one.

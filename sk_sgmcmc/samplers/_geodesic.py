@@ -1,4 +1,4 @@
-"""Samplers on manifolds: spheres, flat simplices, orthonormal frames."""
+"""Samplers on manifolds: spheres, flat simplices, orthonormal frames, and products of them."""
 
 from numbers import Integral, Real
 
@@ -7,10 +7,16 @@ import numpy as np
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
 from ._mass import mass_state
+from ._products import Product
 
-_MANIFOLDS = (("sphere", "gradient"), ("simplex", "gradient"), ("stiefel", "gradient"))
+_MANIFOLDS = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
 # Friction that takes a share of the velocity in a step which is small against the step and large against the noise.
 AUTO_DECAY = 0.1
+
+
+def _with_blocks(scalars, geometry):
+    """A state's numbers with the table of a product's blocks behind them, where the kernels look for it."""
+    return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
 class _Geodesic(Sampler):
@@ -32,6 +38,10 @@ class _Geodesic(Sampler):
 
     def _thermostat(self, friction):
         return friction, np.zeros_like(friction)
+
+    def _state(self, theta, geometry, n_burn):
+        aux, scalars = super()._state(theta, geometry, n_burn)
+        return aux, _with_blocks(scalars, geometry)
 
     def _hyper(self, start, stop):
         h = self._step_sizes(start, stop)
@@ -227,7 +237,8 @@ class GMC(Sampler):
         return f"geometry.{geometry}_flow", f"geometry.{geometry}_project"
 
     def _state(self, theta, geometry, n_burn):
-        return np.zeros((self._n_aux, *theta.shape)), mass_state(None, theta.size, n_burn)
+        scalars = mass_state(None, theta.size, n_burn)
+        return np.zeros((self._n_aux, *theta.shape)), _with_blocks(scalars, geometry)
 
     def _hyper(self, start, stop):
         h = self._step_sizes(start, stop)

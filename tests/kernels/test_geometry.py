@@ -42,7 +42,7 @@ def test_flow_and_projection_equal_their_twins(name, time):
     np.testing.assert_allclose(v, expected[1], atol=1e-10)
     w = rng.standard_normal(x.shape)
     expected = naive.PROJECTIONS[name](x, w)
-    assert getattr(geometry, f"{name}_project")(x, w) == OK
+    assert getattr(geometry, f"{name}_project")(x, w, UNIT) == OK
     np.testing.assert_allclose(w, expected, atol=1e-13)
 
 
@@ -65,10 +65,10 @@ def test_flow_is_reversible_composes_and_keeps_its_speed(name):
     np.testing.assert_allclose(-b, v, atol=1e-10)
 
 
-@kernel(I8(I8, F2, F2, I8))
-def many_flows(code, theta, momentum, n):
+@kernel(I8(I8, F2, F2, F2, I8))
+def many_flows(code, theta, momentum, blocks, n):
     for _ in range(n):
-        status = geometry.move(code, theta, momentum, 0.05)
+        status = geometry.move(code, theta, momentum, blocks, 0.05)
         if status != OK:
             return status
     return OK
@@ -78,7 +78,7 @@ def many_flows(code, theta, momentum, n):
 def test_no_drift_off_the_manifold(name, n):
     x, v = start(name, np.random.default_rng(2))
     speed = np.sum(v**2)
-    assert many_flows(NAMES.index(name), x, v, n) == OK
+    assert many_flows(NAMES.index(name), x, v, UNIT, n) == OK
     assert off(name, x, v) < 1e-12
     assert np.sum(v**2) == pytest.approx(speed, rel=1e-6)
 

@@ -46,7 +46,7 @@ def noise_not_projected(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i]
-    project(SPHERE, theta, velocity)
+    project(SPHERE, theta, velocity, geodesic.blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = decay * (velocity[r, i] + np.sqrt(2.0 * np.sinh(h * hyper[1])) * rng.standard_normal())
@@ -183,13 +183,13 @@ def test_temperature_is_right_and_broken_variants_are_rejected(sampler, broken, 
 
 
 @kernel(PROJECT)
-def no_projection(theta, momentum):
+def no_projection(theta, momentum, blocks):
     """Mistake: the momentum is not tangential."""
     return OK
 
 
 @kernel(FLOW)
-def straight_flow(theta, momentum, inverse_mass, time):
+def straight_flow(theta, momentum, blocks, time):
     """Mistake: a straight line, then back to the sphere; the momentum is not transported."""
     for r in range(theta.shape[0]):
         theta[r] += time * momentum[r]
