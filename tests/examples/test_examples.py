@@ -36,6 +36,7 @@ SMALLER = {
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_product_of_manifolds.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_sam_20news.py": [('"n_iter": 160', '"n_iter": 5'), ('"n_iter": 60', '"n_iter": 5'), ("[::40]", "[::300]")],
     "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.15")],
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],

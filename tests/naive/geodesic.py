@@ -1,5 +1,7 @@
 """Slow geodesic steps, written from the papers' equations."""
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import expm
 
@@ -51,18 +53,47 @@ def stiefel_flow(X, V, t):
     return both[:, :p].T, both[:, p:].T
 
 
+def _blocks(product, x):
+    """Parts of a product, [(name, rows, width), ...], each (name, (rows, width))."""
+    ends = np.cumsum([rows * width for _, rows, width in product])
+    return [(b[0], p.reshape(b[1:])) for b, p in zip(product, np.split(x.ravel(), ends[:-1]), strict=True)]
+
+
+def product_project(product, x, v):
+    parts = [PROJECTIONS[n](a, b) for (n, a), (_, b) in zip(_blocks(product, x), _blocks(product, v), strict=True)]
+    return np.concatenate([part.ravel() for part in parts]).reshape(x.shape)
+
+
+def product_flow(product, x, v, t):
+    moved = [FLOWS[n](a, b, t) for (n, a), (_, b) in zip(_blocks(product, x), _blocks(product, v), strict=True)]
+    return tuple(
+        np.concatenate([part.ravel() for part in parts]).reshape(x.shape) for parts in zip(*moved, strict=True)
+    )
+
+
 FLOWS = {"sphere": sphere_flow, "simplex": simplex_flow, "stiefel": stiefel_flow}
+FLOWS["euclidean"] = lambda x, v, t: (x + t * v, v)
 PROJECTIONS = {"sphere": sphere_project, "simplex": simplex_project, "stiefel": stiefel_project}
+PROJECTIONS["euclidean"] = lambda x, v: v
 DIMENSIONS = {
     "sphere": lambda n, width: n * (width - 1),
     "simplex": lambda n, width: n * (width - 1),
     "stiefel": lambda n, width: n * width - n * (n + 1) // 2,
+    "euclidean": lambda n, width: n * width,
 }
+
+
+def _geometry(geometry, shape):
+    """Flow, projection and dimension of a geometry by its name, or of a product by its blocks."""
+    if isinstance(geometry, str):
+        return FLOWS[geometry], PROJECTIONS[geometry], DIMENSIONS[geometry](*shape)
+    dim = sum(DIMENSIONS[name](rows, width) for name, rows, width in geometry)
+    return partial(product_flow, geometry), partial(product_project, geometry), dim
 
 
 def chain(geometry, x, gradient, h, C, V, xi, mass, n_steps, rng):
     """A B O B A; ``mass`` of the thermostat, infinite for SGGMC. Returns x, v and xi."""
-    flow, project, dim = FLOWS[geometry], PROJECTIONS[geometry], DIMENSIONS[geometry](*x.shape)
+    flow, project, dim = _geometry(geometry, x.shape)
     v = project(x, rng.standard_normal(x.shape))
     for _ in range(n_steps):
         x, v = flow(x, v, h / 2)

@@ -293,17 +293,24 @@ def test_every_default_runs_and_repeats_itself():
             np.testing.assert_array_equal(a.samples_["x"], b.samples_["x"])
 
 
-@pytest.mark.parametrize("geometry, n_iter", [("sphere", 1_000_000), ("simplex", 1_000_000), ("stiefel", 100_000)])
-def test_no_drift_off_the_manifold(geometry, n_iter):
+PRODUCT = [("stiefel", 2), ("simplex", 1), ("stiefel", 2), ("sphere", 1)]
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "simplex", "stiefel", PRODUCT], ids=str)
+def test_no_drift_off_the_manifold_in_a_million_steps(geometry):
+    pairs = [(geometry, 2)] if isinstance(geometry, str) else geometry
+    linear = np.eye(sum(rows for _, rows in pairs), 3)
     result = sample(
-        RestrictedGaussian(np.eye(2, 3)), SGGMC(0.1, 1.0), geometry=geometry, n_iter=n_iter, burn_in=0,
-        thin=n_iter // 2, random_state=0,
+        RestrictedGaussian(linear), SGGMC(0.1, 1.0), geometry=geometry, n_iter=1_000_000, burn_in=0, thin=500_000,
+        random_state=0,
     )  # fmt: skip
-    x, v = result.samples_["x"][0, -1], result.samples_["velocity"][0, -1]
-    off = {"sphere": np.sum(x**2, axis=1) - 1, "simplex": x.sum(axis=1) - 1, "stiefel": x @ x.T - np.eye(2)}
-    slip = {"sphere": np.sum(x * v, axis=1), "simplex": v.sum(axis=1), "stiefel": x @ v.T + v @ x.T}
-    assert np.abs(off[geometry]).max() < 1e-14 and np.abs(slip[geometry]).max() < 1e-13
-    assert geometry != "simplex" or x.min() >= 0.0
+    ends = np.cumsum([rows for _, rows in pairs])[:-1]
+    parts = (np.split(result.samples_[name][0, -1], ends) for name in ("x", "velocity"))
+    for (name, _), x, v in zip(pairs, *parts, strict=True):
+        off = {"sphere": np.sum(x**2, axis=1) - 1, "simplex": x.sum(axis=1) - 1, "stiefel": x @ x.T - np.eye(len(x))}
+        slip = {"sphere": np.sum(x * v, axis=1), "simplex": v.sum(axis=1), "stiefel": x @ v.T + v @ x.T}
+        assert np.abs(off[name]).max() < 1e-14 and np.abs(slip[name]).max() < 1e-13
+        assert name != "simplex" or x.min() >= 0.0
 
 
 def test_the_step_of_auto_knows_data_faces_and_minibatches():
