@@ -130,6 +130,26 @@ def draw_proportions(
     return OK
 
 
+@helper
+def held_noise(n_steps, damping):
+    """By how much noise that is the same in ``n_steps`` steps heats a velocity more than noise drawn anew in each.
+
+    A step is v <- a v + xi, a = exp(-damping). With b = (1 - a^m) / (1 - a), blocks of m steps of one xi leave at their
+    ends a variance of b^2 / (1 - a^2m), in units of that of xi, and j steps later a^2j times that and ((1 - a^j) /
+    (1 - a))^2. The mean over a block is compared with 1 / (1 - a^2). From 1 (strong damping) to m (weak).
+    """
+    if damping < 1e-8:
+        return float(n_steps)
+    once = -math.expm1(-damping)
+    whole = -math.expm1(-n_steps * damping) / once
+    at_end = whole * whole / -math.expm1(-2.0 * n_steps * damping)
+    mean = 0.0
+    for j in range(1, n_steps + 1):
+        since = -math.expm1(-j * damping) / once
+        mean += (math.exp(-2.0 * j * damping) * at_end + since * since) / n_steps
+    return mean * -math.expm1(-2.0 * damping)
+
+
 _DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN)
 _RUN_TOPICS = I8(
     F2, F3, F1, *_DATA, F2_IN, F1, types.FunctionType(TRANSITION), types.FunctionType(TRANSITION), RNG
@@ -167,7 +187,7 @@ def run_topics(
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
     others, others_across : what other documents add, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
-    extra : what `admixture_gradient` says last
+    extra : what `admixture_gradient` says last, the variance of the noise as that of noise drawn anew in each step
     """
     n_topics = beta.shape[0]
     gram, across = np.empty((n_topics, n_topics)), np.empty((n_topics, n_topics))
@@ -182,6 +202,8 @@ def run_topics(
             beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
             across, signal, extra,
         )  # fmt: skip
+        if extra[1] > 0.0:
+            extra[1] *= held_noise(hypers.shape[0], hypers[t, 0] * hypers[t, 1])
         status = step(beta, aux, scalars, signal, extra, hypers[t], rows, rng)
         if status != OK:
             return status

@@ -70,10 +70,10 @@ class SGGMC(_Geodesic):
         :math:`C`, in units of 1/time. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
         :math:`V`, the variance of each coordinate of the gradient's noise. It is left out of the noise that the
-        sampler adds, so that both together are right. "estimated" takes the model's estimate from each minibatch
-        (empirical Fisher information). Where a minibatch stays for several steps (``n_inner`` of
-        `SphericalAdmixtureModel`) its noise adds up over them, and an estimate for each step leaves out little of it:
-        use it with ``n_inner=1``.
+        sampler adds, so that both together are right. A number is that of noise that is drawn anew at each step.
+        "estimated" takes the model's estimate from each minibatch (empirical Fisher information). Where a minibatch
+        stays for several steps (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate
+        counts that in.
 
     Attributes
     ----------

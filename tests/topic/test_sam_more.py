@@ -7,9 +7,10 @@ import pytest
 
 from sk_sgmcmc import SphericalAdmixtureModel
 from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.kernels.admixture import held_noise
 from sk_sgmcmc.kernels.signals.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.signals.vmf import exact_means
-from sk_sgmcmc.samplers import GMC, GMCBGibbs
+from sk_sgmcmc.samplers import GMC, SGGMC, GMCBGibbs
 from sk_sgmcmc.topic._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from sk_sgmcmc.unit_rows import RowData, unit_rows
 from tests.calibration import p_values
@@ -217,3 +218,34 @@ def test_topics_with_priors_of_their_own_keep_their_places(prior):
     model = SphericalAdmixtureModel(3, doc_topic_prior=prior, n_iter=20, n_chains=4, random_state=0).fit(X)
     as_drawn = np.stack([chain.draws()["components"] for chain in model._chains])
     assert np.array_equal(model.samples_["components"], as_drawn) == (np.ndim(prior) == 1)
+
+
+@pytest.mark.parametrize("n_steps, damping", [(1, 0.3), (10, 0.1), (10, 3.0), (7, 1e-3), (5, 0.0)])
+def test_noise_that_is_held_heats_as_a_solved_recursion_says(n_steps, damping):
+    """Variance at each place of a block from the linear equation of stationarity, by matrices."""
+    a = np.exp(-damping) if damping else 1.0 - 1e-7
+    # The state is (velocity, noise of this block); a block begins with a new noise.
+    step = np.array([[a, 1.0], [0.0, 1.0]])
+    whole = np.linalg.matrix_power(step, n_steps)
+    begin = (whole[0, 1] ** 2) / (1.0 - whole[0, 0] ** 2)
+    places = [np.linalg.matrix_power(step, j)[0] for j in range(1, n_steps + 1)]
+    mean = np.mean([row[0] ** 2 * begin + row[1] ** 2 for row in places])
+    assert held_noise(n_steps, damping) == pytest.approx(mean * (1.0 - a * a), rel=1e-5)
+
+
+def test_the_estimated_noise_of_a_minibatch_that_stays_keeps_the_temperature(global_random_seed):
+    X, _, _ = make_rows(400, V=30, kappa=2000.0)
+    mean_heat = []
+    for noise in (0.0, "estimated"):
+        model = SphericalAdmixtureModel(
+            3, sampler=SGGMC(2e-4, 500.0, noise), proportions="fresh", batch_size=40, n_iter=1000,
+            random_state=global_random_seed,
+        ).fit(X)  # fmt: skip
+        chain, heat = model._chains[0], []
+        chain.plan = DrawPlan(10**6, 10**6 - 1, 1)
+        for _ in range(1000):
+            chain._advance(chain.step + 1)
+            heat.append(np.sum(chain.aux[0] ** 2) / (3 * 29))
+        mean_heat.append(np.mean(heat))
+    assert mean_heat[0] > 1.15
+    assert mean_heat[1] == pytest.approx(1.0, abs=0.05)
