@@ -193,23 +193,26 @@ class DenseChain(Chain):
                 self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
         if self.theta.size > _WIDE:
             return self._keep_rounded(slots, hypers)
-        return self._call_runner(slots, hypers, self.kept["theta"])
+        return self._call_runner(slots, hypers, self.kept["theta"], self.kept.get("aux"))
 
     def _keep_rounded(self, slots, hypers):
         """As `_call_runner`, with the draws of this piece rounded to float32 as they are kept."""
         keeps = slots >= 0
-        piece = np.empty((int(keeps.sum()), *self.theta.shape))
-        status, made = self._call_runner(np.where(keeps, np.cumsum(keeps) - 1, -1), hypers, piece)
+        shape = (int(keeps.sum()), *self.theta.shape)
+        piece = {name: np.empty(shape) for name in self.kept}
+        own = np.where(keeps, np.cumsum(keeps) - 1, -1)
+        status, made = self._call_runner(own, hypers, piece["theta"], piece.get("aux"))
         whole = slots[:made][keeps[:made]]
-        self.kept["theta"][whole] = piece[: whole.size]
+        for name, draws in piece.items():
+            self.kept[name][whole] = draws[: whole.size]
         return status, made
 
-    def _call_runner(self, slots, hypers, kept):
+    def _call_runner(self, slots, hypers, kept, kept_aux):
         """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
         from .kernels import runners
 
         dense = self.data[0]
-        kept_aux = self.kept.get("aux", np.empty((0, *self.theta.shape)))
+        kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
         if self.sampler._uses_metric:
             return self._call_riemannian(state, slots, hypers, kept)

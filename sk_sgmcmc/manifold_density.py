@@ -1,18 +1,68 @@
 """Densities on manifolds: what all targets on them share, and a density of one's own on a product of them."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import check_array
 
 from .samplers._geodesic import AUTO_DECAY
-from .samplers._products import Block, Product, blocks_of_space, product_of_rows
+from .samplers._products import MANIFOLDS, Block, Product
 from .samplers.schedules import ConstantStep
 from .targets import Target, user_signal_of
-from .tuning import DenseGradient, check_gradient, minibatch_variance, stiffness
+from .tuning import DenseGradient, check_finite, check_gradient, minibatch_variance, stiffness
 
 # Step as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2
 # What the noise of minibatches may heat the chain by, beyond what the friction takes away.
 _NOISE_SHARE = 0.05
+
+
+def _product_of_rows(pairs, shape, known, owner):
+    """The product that a user's list of (name, rows) makes of a state (n_rows, width) of the target ``owner``."""
+    example = f'a list of manifolds and their rows, such as [("{known[0]}", {shape[0]})]'
+    try:
+        blocks = [Block(name, rows, shape[1]) for name, rows in pairs]
+        fits = all(block.geometry in known and _is_count(block.n_rows) for block in blocks)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits or not blocks:
+        raise ValueError(f"geometry={pairs!r} is none of {owner}; give {example}, of {', '.join(known)}.")
+    n_rows = sum(block.n_rows for block in blocks)
+    if n_rows != shape[0]:
+        raise ValueError(f"geometry={pairs!r} has {n_rows} rows, and {owner} has {shape[0]}; give {example}.")
+    return Product(blocks)
+
+
+def _blocks_of_space(name, space):
+    """Shape and blocks of the part that ``spaces[name] = (manifold, shape)`` means."""
+    said = f"spaces[{name!r}] = {space!r}"
+    try:
+        geometry, shape = space
+        shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+        fits = geometry in MANIFOLDS and all(_is_count(n) for n in shape)
+        fits = fits and len(shape) >= (2 if geometry == "stiefel" else 1)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{said} must be a manifold ({', '.join(MANIFOLDS)}) and a shape, such as "
+            '("sphere", (3,)), or of a frame ("stiefel", (2, 5)): two orthonormal rows of length 5.'
+        )
+    shape = tuple(int(n) for n in shape)
+    if shape[-1] < 2 and geometry != "euclidean":
+        raise ValueError(f"{said}: on a {geometry} of one coordinate nothing can move; give two or more.")
+    n_points = int(np.prod(shape[:-1]))
+    if geometry != "stiefel":
+        return shape, [Block(geometry, n_points, shape[-1])]
+    n_rows, width = shape[-2:]
+    if n_rows > width:
+        turned = (*shape[:-2], width, n_rows)
+        raise ValueError(f"{said}: a frame has at most as many rows as columns; ({geometry!r}, {turned}) has.")
+    return shape, [Block(geometry, n_rows, width)] * (n_points // n_rows)
+
+
+def _is_count(n):
+    return isinstance(n, Integral) and n > 0
 
 
 class ManifoldTarget(Target):
@@ -26,8 +76,14 @@ class ManifoldTarget(Target):
         twin = type(self)(**self.get_params(deep=False))
         if not isinstance(geometry, str) or geometry == "product":
             known = [name for name, _ in self._offers if name != "product"]
-            geometry = product_of_rows(geometry, self._rows()[2], known, type(self).__name__)
+            geometry = _product_of_rows(geometry, self._rows()[2], known, type(self).__name__)
         twin._geometry = geometry
+        for _, n_rows, width in (block for block in twin._product().blocks if block.geometry == "stiefel"):
+            if n_rows > width:
+                raise ValueError(
+                    f"A frame of {n_rows} rows of length {width} on which {type(self).__name__} was to be: it has at "
+                    "most as many rows as columns. Give fewer rows, or another geometry."
+                )
         return twin
 
     def _space(self, geometry):
@@ -84,14 +140,20 @@ class ManifoldDensity(ManifoldTarget):
     spaces : dict of str to (str, tuple of int)
         The parts by their names: the manifold ("sphere", "simplex", "stiefel" or "euclidean") and the shape. The last
         axis is one point, of a frame the last two (orthonormal rows), and leading axes are copies: ``("stiefel", (4, 2,
-        5))`` is four frames of two rows of length 5.
+        5))`` is four frames of two rows of length 5. Their order is that of ``theta``. A frame of as many rows as
+        columns keeps the sign of its start's determinant: no path leads to the other.
     data : array-like of shape (n_samples, n_columns), default=None
         Rows that minibatches are made of; None for a density without data.
     start : dict of str to array-like, default=None
         Where chains start, for all parts or some. Others start with equal coordinates, frames with the first axes, flat
         ones at 0. The automatic step size is that of the start: one where the density is high.
     check_gradient : bool, default=True
-        Compare the gradient with a difference of the log density along the manifold at the start, once.
+        Compare the gradient of each part with a difference of the log density along its manifold at the start, once.
+
+    Attributes
+    ----------
+    dimension : int
+        Of the product: how many squares of standard normals the squared velocity is made of.
 
     See Also
     --------
@@ -100,7 +162,9 @@ class ManifoldDensity(ManifoldTarget):
     Notes
     -----
     Draws are named as the parts are; ``samples_["velocity"]`` (n_chains, n_kept, dim) are the velocities of samplers
-    that keep one, laid out as ``theta``. Their squares add up to `dimension` on average.
+    that keep one, laid out as ``theta``. Their squares add up to `dimension` on average. The mass is the identity on
+    all parts: write them in units in which they vary by the same order of magnitude, or the step that suits one part
+    makes another slow. ``init`` of `sample` is such a ``theta``, (dim,).
 
     Examples
     --------
@@ -147,16 +211,19 @@ class ManifoldDensity(ManifoldTarget):
                 f'spaces={self.spaces!r} must be a dict of parts, such as {{"frame": ("stiefel", (2, 5)), '
                 '"weights": ("simplex", (3,))}.'
             )
-        if "velocity" in self.spaces:
-            raise ValueError('No part of spaces can be named "velocity", which is what the velocities are called.')
-        return {name: blocks_of_space(name, space) for name, space in self.spaces.items()}
+        for name in self.spaces:
+            if not isinstance(name, str) or name == "velocity":
+                raise ValueError(
+                    f'spaces has a part named {name!r}: give a string other than "velocity", which is taken.'
+                )
+        return {name: _blocks_of_space(name, space) for name, space in self.spaces.items()}
 
     def _product(self):
         return Product(block for _, blocks in self._parts().values() for block in blocks)
 
     @property
     def dimension(self):
-        """Dimension of the product: how many squares of standard normals the squared velocity is made of."""
+        """Dimension of the product."""
         return self._product().dimension()
 
     def _signal(self):
@@ -185,7 +252,10 @@ class ManifoldDensity(ManifoldTarget):
         for name, (shape, blocks) in parts.items():
             whole = np.concatenate([each.ravel() for each in Product(blocks).start()])
             if name in given:
-                whole = np.asarray(given[name], dtype=float)
+                try:
+                    whole = np.asarray(given[name], dtype=float)
+                except (TypeError, ValueError):
+                    raise ValueError(f"start[{name!r}]={given[name]!r} must be numbers of shape {shape}.") from None
                 if whole.shape != shape:
                     raise ValueError(f"start[{name!r}] has shape {whole.shape}; spaces says {shape}.")
                 Product(blocks).check(whole, f"start[{name!r}]")
@@ -193,9 +263,16 @@ class ManifoldDensity(ManifoldTarget):
         return np.concatenate(first)[:, None]
 
     def _check(self, dense, theta):
-        if self.check_gradient:
-            product = self._product()
-            check_gradient(DenseGradient(dense, theta.shape), theta, lambda vector: product.project(theta, vector))
+        gradient, product, at = DenseGradient(dense, theta.shape), self._product(), 0
+        check_finite(gradient, theta)
+        if not self.check_gradient:
+            return
+        for name, (shape, _) in self._parts().items():
+            end = at + int(np.prod(shape))
+            own = np.zeros(theta.size)
+            own[at:end] = np.random.default_rng(0).standard_normal(end - at)
+            check_gradient(gradient, theta, product.project(theta, own), f" of the part {name!r}")
+            at = end
 
     def _public(self, theta, aux, sampler):
         draws, at = {}, 0

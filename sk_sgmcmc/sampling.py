@@ -14,16 +14,13 @@ from .targets import Target
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
 
-# Share of the rows in a minibatch up to which drawing with and without replacement is as noisy.
-_SMALL_SHARE = 0.01
-
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
 _CONSTRAINTS = {
     **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
     "n_iter": [Interval(Integral, 1, None, closed="left")],
     "batch_size": [Integral, StrOptions({"auto"})],
-    "with_replacement": ["boolean"],
+    "with_replacement": ["boolean", StrOptions({"auto"})],
 }
 
 
@@ -37,7 +34,7 @@ def sample(
     burn_in=0.5,
     thin=1,
     batch_size="auto",
-    with_replacement=False,
+    with_replacement="auto",
     n_chains=1,
     n_jobs=None,
     random_state=None,
@@ -66,8 +63,10 @@ def sample(
         Every ``thin``-th later step is kept.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all the data.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row instead of reading shuffled blocks.
+    with_replacement : bool or "auto", default="auto"
+        Draw each minibatch row by row instead of reading shuffled blocks. Blocks are less noisy, but their noise
+        cancels over an epoch: "auto" draws row by row for samplers that are told of the noise (``gradient_noise`` of
+        `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
     n_chains : int, default=1
         Chains, from seeds of their own.
     n_jobs : int or None, default=None
@@ -77,7 +76,8 @@ def sample(
     verbose : int, default=0
         1 shows a progress bar.
     init : array-like of shape (n_rows, width), default=None
-        Start of every chain in the sampler's own coordinates; None lets the target choose. Of particle samplers also
+        Start of every chain in the sampler's own coordinates; None lets the target choose. Of
+        `~sk_sgmcmc.manifold_targets.ManifoldDensity` (dim,). Of particle samplers also
         (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
 
     Returns
@@ -110,26 +110,23 @@ def sample(
     name = geometry if geometry is None or isinstance(geometry, str) else "product"
     offers = [pair for pair in target._offers if name in (None, pair[0])]
     if not offers:
-        known = ", ".join(sorted({pair[0] for pair in target._offers}))
-        raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {known}.")
+        known = [pair[0] for pair in target._offers]
+        known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
+        raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {', '.join(known)}.")
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
-    target = target._on(geometry or name)
+    target = target._on(name if geometry is None else geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
-    estimated = isinstance(getattr(sampler, "gradient_noise", None), str)
-    if estimated and not target._estimates_noise:
+    noise = getattr(sampler, "gradient_noise", 0.0)
+    if isinstance(noise, str) and not target._estimates_noise:
         raise ValueError(
             f'gradient_noise="estimated" needs a target that estimates it, and {type(target).__name__} does not; give '
-            "its variance as a number, or use GSGNHT, whose thermostat finds it."
+            "its variance as a number, or use GSGNHT(gradient_noise=0), whose thermostat finds it."
         )
-    if with_replacement and estimated and n_batch > _SMALL_SHARE * X.shape[0]:
-        raise ValueError(
-            'gradient_noise="estimated" is the noise of rows read without replacement, and with_replacement=True '
-            f"brings 1 / (1 - n/N) as much: too much for n/N = {n_batch}/{X.shape[0]}. Use with_replacement=False, a "
-            f"batch_size of at most {max(1, int(_SMALL_SHARE * X.shape[0]))}, or give the variance as a number."
-        )
+    if isinstance(with_replacement, str):
+        with_replacement = bool(isinstance(noise, str) or noise)
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
     metric = target._metric() if signal == "gradient-metric" else None
     dense = DenseData(
@@ -149,6 +146,9 @@ def sample(
     target._check(dense, one)
     auto = target._step_size(sampler, dense, one, n_batch) if _is_auto(sampler) else None
     fitted = sampler._resolved(auto)
+    if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
+        # The estimate is that of rows read without replacement, which bring (1 - n/N) of the noise.
+        fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
     space = target._space(name)
     chains = make_chains(chain_seeds, plan, fitted, space, [first] * n_chains, shuffle_seed, dense)
@@ -172,7 +172,12 @@ def _is_auto(sampler):
 
 def _given_start(init, shape, sampler):
     """A user's start, of one state or of all particles."""
-    init = np.asarray(init, dtype=float)
+    try:
+        init = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"init={init!r} must be an array of shape {shape}; parts by their names are the start of a ManifoldDensity."
+        ) from None
     size = int(np.prod(shape))
     if not np.all(np.isfinite(init)):
         raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")

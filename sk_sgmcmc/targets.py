@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from .dense_chain import DenseData, Metric
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
-from .tuning import DenseGradient, auto_step_size, check_gradient, check_metric
+from .tuning import DenseGradient, auto_step_size, check_finite, check_gradient, check_metric
 
 
 class Target(BaseEstimator):
@@ -374,9 +374,11 @@ class Density(Target):
         return {"theta": theta[..., 0]}
 
     def _check(self, dense, theta):
+        gradient = DenseGradient(dense, theta.shape)
+        check_finite(gradient, theta)
         if not self.check_gradient:
             return
-        check_gradient(DenseGradient(dense, theta.shape), theta)
+        check_gradient(gradient, theta)
         if dense.metric is not None:
             check_metric(dense, theta)
 

@@ -74,23 +74,42 @@ def difference_step(theta):
     return 1e-5 * (1.0 + np.abs(theta).max())
 
 
-def check_gradient(gradient, theta, tangential=lambda direction: direction):
-    """Raise where a user's gradient is not the slope of the log density along a random direction at the start.
+def check_finite(gradient, theta):
+    """Raise where a user's log density or its gradient is not finite at the start."""
+    value, slope = gradient(theta.ravel())
+    if not np.isfinite(value):
+        raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
+    bad = np.flatnonzero(~np.isfinite(slope))
+    if bad.size:
+        raise ValueError(
+            f"The gradient at the start is {slope[bad[0]]} in entry {bad[0]} of theta, one of {bad.size} that are not "
+            "finite; give a start where it is, and write all of its entries."
+        )
 
-    ``tangential`` takes a direction to one in which the state can move.
+
+def check_gradient(gradient, theta, direction=None, which=""):
+    """Raise where a user's gradient is not the slope of the log density along a direction at the start.
+
+    Parameters
+    ----------
+    gradient : DenseGradient
+    theta : ndarray
+        The start.
+    direction : ndarray of shape (D,), default=None
+        One in which the state can move; None is a random one.
+    which : str
+        What of the gradient is looked at, for the error.
     """
     x = theta.ravel()
     value, slope = gradient(x)
-    if not np.isfinite(value):
-        raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
-    direction = tangential(np.random.default_rng(0).standard_normal(x.size))
+    direction = np.random.default_rng(0).standard_normal(x.size) if direction is None else direction
     step = difference_step(x)
     high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
     seen, told = (high - low) / (2.0 * step), slope @ direction
     slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
-    if np.isfinite(seen) and abs(seen - told) > slack:
+    if np.isfinite(seen) and not abs(seen - told) <= slack:
         raise ValueError(
-            f"The gradient does not fit the log density: along a random direction at the start it says "
+            f"The gradient{which} does not fit the log density: along a random direction at the start it says "
             f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
         )
 

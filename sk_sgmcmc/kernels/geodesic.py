@@ -10,10 +10,10 @@ B  v <- v exp(-xi h / 2)
 O  v <- v + Lambda [h gradient + sqrt(2 sinh(h C) - h^2 V) Z], Lambda the projection onto the tangent space
 
 ``advance`` is the first A, so that the model's signal is taken where O needs it, and ``step`` is the rest.
-``hyper`` = (h, C, V or -1 for the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the thermostat is the
-constant friction C: this is SGGMC, with another mass gSGNHT. V is how much noise the gradient itself brings, which
-is left out of Z. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the temperature depends on
-how strong the friction is, hC / sinh(hC), also without any force.)
+``hyper`` = (h, C, V or minus a multiple of the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the
+thermostat is the constant friction C: this is SGGMC, with another mass gSGNHT. V is how much noise the gradient itself
+brings, which is left out of Z. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the
+temperature depends on how strong the friction is, hC / sinh(hC), also without any force.)
 
 References
 ----------
@@ -77,7 +77,7 @@ def first_half(geometry, theta, aux, scalars, hyper, rng):
 def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
     """B O B A."""
     h = hyper[0]
-    noise_variance = hyper[2] if hyper[2] >= 0.0 else extra[1]
+    noise_variance = hyper[2] if hyper[2] >= 0.0 else -hyper[2] * extra[1]
     # Where the gradient is noisier than the friction can take away, no noise is added; what is left heats the chain.
     noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
     damping = h * scalars[1]

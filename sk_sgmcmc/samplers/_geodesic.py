@@ -25,6 +25,8 @@ class _Geodesic(Sampler):
     _fits = _MANIFOLDS
     _n_aux = 1
     _n_scalars = 2
+    # What a model's estimate of the noise is multiplied by; minus this stands in the place of a given variance.
+    _estimate_scale = 1.0
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -46,7 +48,7 @@ class _Geodesic(Sampler):
     def _hyper(self, start, stop):
         h = self._step_sizes(start, stop)
         friction = AUTO_DECAY / h if isinstance(self.friction, str) else np.full_like(h, self.friction)
-        noise = np.full_like(h, -1.0 if isinstance(self.gradient_noise, str) else self.gradient_noise)
+        noise = np.full_like(h, -self._estimate_scale if isinstance(self.gradient_noise, str) else self.gradient_noise)
         return np.ascontiguousarray(np.column_stack([h, friction, noise, *self._thermostat(friction)]))
 
     def _goes_on_from(self, present, step, scalars):
@@ -70,7 +72,8 @@ class SGGMC(_Geodesic):
         :math:`C`, in units of 1/time. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
         :math:`V`, the variance of each coordinate of the gradient's noise. It is left out of the noise that the
-        sampler adds, so that both together are right. A number is that of noise that is drawn anew at each step.
+        sampler adds, so that both together are right. It has to be drawn anew at each step (``with_replacement`` of
+        `sample`), as blocks of rows that are read in turn bring noise that cancels over an epoch.
         "estimated" takes the model's estimate from each minibatch (empirical Fisher information). Where a minibatch
         stays for several steps (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate
         counts that in.

@@ -1,21 +1,20 @@
-"""Products of manifolds: their blocks, their laws with broken variants, densities of one's own on them."""
+"""Products of manifolds: their blocks, and their laws with broken variants."""
 
-import numba
 import numpy as np
 import pytest
 from scipy import integrate
 
-from sk_sgmcmc import sample
+from sk_sgmcmc import dense_chain, sample
 from sk_sgmcmc.kernels import geodesic, geometry
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
 from sk_sgmcmc.kernels.signals import manifold
-from sk_sgmcmc.manifold_targets import ManifoldDensity, MatrixCompletion, RestrictedGaussian
+from sk_sgmcmc.manifold_targets import MatrixCompletion, RestrictedGaussian
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.samplers._products import Block, Product
 from tests.cases import THRESHOLD, z_scores
 from tests.kernels.test_geometry import start
 from tests.naive import geodesic as naive
-from tests.samplers.test_geodesic_laws import N_CHAINS, Broken, statistics
+from tests.samplers.test_geodesic_laws import Broken, statistics
 
 BLOCKS = [("stiefel", 2, 4), ("euclidean", 1, 3), ("simplex", 2, 5), ("stiefel", 3, 6), ("sphere", 2, 3)]
 
@@ -171,160 +170,36 @@ def test_the_temperature_of_a_product_is_exact_and_that_of_all_coordinates_rejec
     assert abs(z[1]) > 1.3 * THRESHOLD
 
 
-# ------------------------------------------------------------------------------------------- densities of one's own
-
-KAPPA = 6.0
-SPACES = {"x": ("sphere", (3,)), "w": ("simplex", (2,)), "c": ("euclidean", (1,))}
+# --------------------------------------------------------------------------------------- noise, width and arguments
 
 
-@numba.njit
-def coupled(theta, rows, scale, gradient):
-    """exp(KAPPA w_1 x_1) on a direction x and proportions w, and c ~ N(2 x_1, 1); rows are linear terms."""
-    rest = theta[5] - 2.0 * theta[0]
-    gradient[:] = 0.0
-    gradient[0] = KAPPA * theta[3] + 2.0 * rest
-    gradient[3] = KAPPA * theta[0]
-    gradient[5] = -rest
-    log_density = KAPPA * theta[3] * theta[0] - 0.5 * rest * rest
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            gradient[j] += scale * rows[i, j]
-            log_density += scale * rows[i, j] * theta[j]
-    return log_density
+@pytest.mark.parametrize("geometry", [None, [("sphere", 1), ("simplex", 1)]], ids=str)
+def test_the_estimated_noise_is_white_by_itself(geometry):
+    """Large minibatches: blocks would cancel over an epoch, and rows drawn anew bring 1 / (1 - n/N) of the estimate."""
+    noise = 6.6 * np.random.default_rng(0).standard_normal((40, 6))
+    target = RestrictedGaussian(np.zeros((2, 3)), linear_terms=noise - noise.mean(axis=0))
+    heat = []
+    for sampler, options in [
+        (SGGMC(0.002, 10.0, "estimated"), {}),
+        (SGGMC(0.002, 10.0, "estimated"), {"with_replacement": False}),
+        (SGGMC(0.002, 10.0), {"with_replacement": True}),
+    ]:
+        result = sample(target, sampler, geometry=geometry, n_iter=40_000, n_chains=4, batch_size=10, random_state=0,
+                        **options)  # fmt: skip
+        heat.append((result.samples_["velocity"] ** 2).sum(axis=(2, 3)).mean() / 4.0)
+    assert heat[0] == pytest.approx(1.0, abs=0.05)
+    assert heat[1] < 0.8 and heat[2] > 1.2, heat
 
 
-def coupled_target(noise=0.0):
-    """With linear terms that add up to 0, so that they change nothing but the noise of minibatches."""
-    Z = np.random.default_rng(0).standard_normal((2000, 6))
-    Z -= Z.mean(axis=0)
-    Z = Z @ np.linalg.inv(np.linalg.cholesky(Z.T @ Z / len(Z))).T
-    return ManifoldDensity(coupled, SPACES, data=np.sqrt(noise) * Z / len(Z))
-
-
-def coupled_z(sampler, seed, n_iter, noise=0.0, **kwargs):
-    def mean(function):
-        def density(w, t):
-            return np.exp(KAPPA * (w * t - 1.0))
-
-        total = integrate.dblquad(density, -1, 1, 0, 1)[0]
-        return integrate.dblquad(lambda w, t: function(w, t) * density(w, t), -1, 1, 0, 1)[0] / total
-
-    functions = (lambda w, t: t, lambda w, t: t * t, lambda w, t: w, lambda w, t: w * w, lambda w, t: w * t)
-    exact = [mean(f) for f in functions]
-    exact += [2.0 * exact[0], 1.0 + 4.0 * exact[1], 2.0 * exact[1]]
-    result = sample(
-        coupled_target(noise), sampler, n_iter=n_iter, n_chains=N_CHAINS, burn_in=0.1, random_state=seed, **kwargs
-    )
-    draws = result.samples_
-    t, w, c = draws["x"][..., 0], draws["w"][..., 0], draws["c"][..., 0]
-    means = np.stack([f(w, t).mean(axis=1) for f in functions] + [each.mean(axis=1) for each in (c, c * c, c * t)], 1)
-    heat = (draws["velocity"] ** 2).sum(axis=2).mean() if "velocity" in draws else None
-    return z_scores(means, exact), heat
-
-
-NOISY = {"noise": 200.0, "batch_size": 1, "with_replacement": True, "n_iter": 60_000, "thin": 10}
-
-
-@pytest.mark.parametrize(
-    "sampler, options",
-    [
-        (GMC(0.3, 5), {"n_iter": 3000}),
-        (SGGMC(0.02, 4.0), {"n_iter": 30_000, "thin": 5}),
-        (SGGMC(0.02, 8.0, 200.0), NOISY),
-        (GSGNHT(0.02, 8.0), NOISY),
-    ],
-    ids=repr,
-)
-def test_a_density_over_three_spaces_has_its_law(sampler, options, global_random_seed):
-    z, heat = coupled_z(sampler, global_random_seed, **options)
-    assert np.abs(z).max() < THRESHOLD
-    assert heat is None or heat / coupled_target().dimension == pytest.approx(1.0, abs=0.02)
-
-
-def test_noise_that_is_not_known_is_rejected(global_random_seed):
-    z, heat = coupled_z(SGGMC(0.02, 8.0), global_random_seed, **NOISY)
-    assert np.abs(z).max() > 1.3 * THRESHOLD
-    assert heat / 4.0 > 1.1
-
-
-def test_parts_have_their_names_and_shapes_and_jobs_change_nothing():
-    spaces = {"frames": ("stiefel", (4, 2, 5)), "w": ("simplex", (3, 4)), "x": ("sphere", (3,)), "c": ("euclidean", 2)}
-
-    target = ManifoldDensity(flat, spaces, start={"x": [0.0, 0.0, 1.0]})
-    one, two = (sample(target, "gsgnht", n_iter=20, n_chains=2, n_jobs=n, random_state=0).samples_ for n in (1, 2))
-    for name, draws in one.items():
-        np.testing.assert_array_equal(draws, two[name])
-    assert one["frames"].shape == (2, 10, 4, 2, 5) and one["w"].shape == (2, 10, 3, 4)
-    assert one["x"].shape == (2, 10, 3) and one["c"].shape == (2, 10, 2) and one["velocity"].shape == (2, 10, 57)
-    assert target.dimension == 4 * 7 + 3 * 3 + 2 + 2
-    F = one["frames"]
-    np.testing.assert_allclose(F @ F.swapaxes(-1, -2), np.broadcast_to(np.eye(2), F.shape[:3] + (2, 2)), atol=1e-12)
-    np.testing.assert_allclose(one["w"].sum(-1), 1.0, atol=1e-12)
-    assert one["w"].min() >= 0.0
-
-
-@numba.njit
-def flat(theta, rows, scale, gradient):
-    gradient[:] = -theta
-    return -0.5 * np.sum(theta**2)
-
-
-def test_the_step_of_auto_suits_every_part():
-    drawn = sample(coupled_target(), "gmc", n_iter=1000, random_state=0)
-    assert 0.7 < drawn.sampler_.acceptance_rate_[0] < 0.97
-    drawn = sample(coupled_target(), "sggmc", n_iter=20_000, random_state=0)
-    assert np.mean(np.sum(drawn.samples_["velocity"] ** 2, axis=-1)) / 4.0 == pytest.approx(1.0, abs=0.05)
-    noisy = sample(coupled_target(200.0), "sggmc", n_iter=5, batch_size=10, random_state=0)
-    assert noisy.sampler_.step_size_(0) < 0.5 * drawn.sampler_.step_size_(0)
-
-
-# --------------------------------------------------------------------------------------------------------- arguments
-
-
-@numba.njit
-def wrong_slope(theta, rows, scale, gradient):
-    gradient[:] = theta
-    return -0.5 * np.sum(theta[:2] ** 2)
-
-
-@pytest.mark.parametrize(
-    "spaces, match",
-    [
-        ([("sphere", (3,))], "must be a dict"),
-        ({}, "must be a dict"),
-        ({"x": ("cube", (3,))}, "must be a manifold"),
-        ({"x": ("sphere", ())}, "must be a manifold"),
-        ({"x": ("sphere", (2.5,))}, "must be a manifold"),
-        ({"x": "sphere"}, "must be a manifold"),
-        ({"x": ("stiefel", (3,))}, "must be a manifold"),
-        ({"x": ("stiefel", (3, 2))}, "at most as many rows"),
-        ({"x": ("simplex", (3, 1))}, "no more than a point"),
-        ({"velocity": ("sphere", (3,))}, "velocity"),
-    ],
-)
-def test_spaces_are_checked(spaces, match):
-    with pytest.raises(ValueError, match=match):
-        sample(ManifoldDensity(flat, spaces), "gmc", n_iter=5)
-
-
-def test_starts_gradients_and_noise_are_checked():
-    spaces = {"x": ("sphere", (2,)), "c": ("euclidean", (2,))}
-    for start_, match in [({"y": [0.0, 1.0]}, "names of parts: x, c"), ({"x": [0.0]}, "spaces says"),
-                          ({"x": [1.0, 1.0]}, "off the manifold"), ({"c": [np.nan, 0.0]}, "off the manifold"),
-                          ([1.0], "must be a dict")]:  # fmt: skip
-        with pytest.raises(ValueError, match=match):
-            sample(ManifoldDensity(flat, spaces, start=start_), "gmc", n_iter=5)
-    with pytest.raises(ValueError, match="off the manifold"):
-        sample(ManifoldDensity(flat, spaces), "gmc", n_iter=5, init=[3.0, 0.0, 0.0, 0.0])
-    bad = ManifoldDensity(wrong_slope, spaces, start={"x": [1.0, 0.0], "c": [1.0, 1.0]})
-    with pytest.raises(ValueError, match="does not fit the log density"):
-        sample(bad, "gmc", n_iter=5)
-    with pytest.raises(ValueError, match="estimates it"):
-        sample(ManifoldDensity(flat, spaces), SGGMC(gradient_noise="estimated"), n_iter=5)
-    with pytest.raises(ValueError, match="parameter spaces"):
-        sample(ManifoldDensity(flat, spaces), "gmc", geometry=[("sphere", 1)], n_iter=5)
-    with pytest.raises(ValueError, match="none of those of ManifoldDensity: product"):
-        sample(ManifoldDensity(flat, spaces), "gmc", geometry="sphere", n_iter=5)
+def test_wide_states_keep_every_velocity(monkeypatch):
+    target = RestrictedGaussian(np.zeros((3400, 3)))
+    rounded = sample(target, SGGMC(0.1, 3.0), n_iter=400, burn_in=0, random_state=0).samples_
+    heat = (rounded["velocity"] ** 2).sum(axis=(0, 2, 3)) / 6800
+    np.testing.assert_allclose(heat, 1.0, atol=0.1)
+    monkeypatch.setattr(dense_chain, "_WIDE", 10**9)
+    whole = sample(target, SGGMC(0.1, 3.0), n_iter=400, burn_in=0, random_state=0).samples_
+    np.testing.assert_array_equal(rounded["velocity"], whole["velocity"])
+    np.testing.assert_allclose(rounded["x"], whole["x"], atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -335,8 +210,12 @@ def test_starts_gradients_and_noise_are_checked():
         ([("sphere", 2), ("euclidean", 1)], "give a list of manifolds"),
         ([("sphere", 2.5), ("simplex", 0.5)], "give a list of manifolds"),
         ("product", "give a list of manifolds"),
-        ([], "give a list of manifolds"),
-        ([("stiefel", 3)], "at most as many rows"),
+        ([], r"geometry=\[\] is none"),
+        ([("sphere", np.inf)], "give a list of manifolds"),
+        ([(["sphere"], 3)], "give a list of manifolds"),
+        (np.array([["sphere", "3"]]), "give a list of manifolds"),
+        ([("stiefel", 3)], "3 rows of length 2 on which RestrictedGaussian"),
+        ("cube", "a list of these, simplex, sphere, stiefel"),
     ],
 )
 def test_lists_of_rows_are_checked(geometry, match):
