@@ -72,7 +72,6 @@ for ax, k in zip(axes, np.argsort(-share)[:4], strict=True):
     rows = np.concatenate([rows[:6], rows[6:][::-1]])  # present, then absent, the most absent last
     middle = np.asarray(table["weight"])[rows]
     at = -np.arange(len(rows))
-    # The mean direction is longer than the mean of the draws, so it need not lie inside their interval.
     ax.hlines(at, low[rows], high[rows])
     ax.plot(middle, at, "o", markersize=3)
     ax.axvline(0.0, color="black", linewidth=0.7)

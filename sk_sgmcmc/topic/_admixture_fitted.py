@@ -82,25 +82,27 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
 
 
-def direction_table(components, draws, n, interval, feature_names):
-    """Words with the largest and the smallest entries of each topic."""
+def direction_table(draws, n, interval, feature_names):
+    """Words with the largest and the smallest mean entries of each topic."""
     if not n >= 1:
         raise ValueError(f"n={n} must be at least 1.")
     if interval is not None and not 0 < interval < 1:
         raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
-    K, V = components.shape
+    # Not of the mean direction: where draws differ, their mean is shorter than a unit vector and than each interval.
+    means = draws.mean(axis=0, dtype=np.float64)
+    K, V = means.shape
     n = min(int(n), V)
     feature_names = np.asarray(feature_names, dtype=object)
     if feature_names.shape != (V,):
         raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {V} names.")
-    order = np.argsort(-components, axis=1, kind="stable")
+    order = np.argsort(-means, axis=1, kind="stable")
     words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
     table = {
         "topic": np.repeat(np.arange(K), 2 * n),
         "kind": np.tile(np.repeat(["present", "absent"], n), K),
         "rank": np.tile(np.arange(1, n + 1), 2 * K),
         "word": feature_names[words.ravel()],
-        "weight": np.take_along_axis(components, words, axis=1).ravel(),
+        "weight": np.take_along_axis(means, words, axis=1).ravel(),
     }
     if interval is not None:
         tails = [(1 - interval) / 2, (1 + interval) / 2]
@@ -243,10 +245,11 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (entry of the
-            unit direction); with ``interval`` also ``low`` and ``high``.
+            One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior mean
+            of the topic's entry, by which words are ranked); with ``interval`` also ``low`` and ``high``, quantiles of
+            the same draws. ``components_`` is longer: it is rescaled to unit length.
         """
         check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(self.components_.shape[1]))
-        return direction_table(self.components_, self._draws(), n, interval, feature_names)
+        return direction_table(self._draws(), n, interval, feature_names)

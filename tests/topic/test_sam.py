@@ -307,6 +307,19 @@ def test_words_that_a_topic_stands_against_are_named(fitted):
     assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
 
 
+def test_weights_of_words_lie_in_their_intervals():
+    """Where everything is learnt draws differ, and the mean direction is longer than any interval."""
+    X, _, _ = make_rows(40, V=60, kappa=60.0)
+    names = ("doc_topic_prior", "kappa0", "kappa1", "sigma")
+    model = SphericalAdmixtureModel(3, **dict.fromkeys(names, "auto"), n_iter=60, random_state=0).fit(X)
+    table = model.top_words(10, interval=0.9)
+    low, weight, high = (np.asarray(table[name]) for name in ("low", "weight", "high"))
+    assert np.all((low <= weight) & (weight <= high))
+    mean = model.samples_["components"].mean(axis=(0, 1), dtype=float)
+    first = np.asarray(table["kind"]) == "present"
+    np.testing.assert_allclose(weight[first].reshape(3, 10), -np.sort(-mean, axis=1)[:, :10])
+
+
 def test_bad_input_is_named():
     X, _, _ = make_rows(10)
     with pytest.raises(ValueError, match="normalize=False"):
