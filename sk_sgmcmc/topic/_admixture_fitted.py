@@ -84,14 +84,14 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 
 def direction_table(draws, n, interval, feature_names):
     """Words with the largest and the smallest mean entries of each topic."""
-    if not n >= 1:
-        raise ValueError(f"n={n} must be at least 1.")
+    if not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
     if interval is not None and not 0 < interval < 1:
         raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
     # Not of the mean direction: where draws differ, their mean is shorter than a unit vector and than each interval.
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
-    n = min(int(n), V)
+    n = min(int(n), V // 2)  # no word is for and against at once
     feature_names = np.asarray(feature_names, dtype=object)
     if feature_names.shape != (V,):
         raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {V} names.")
@@ -236,7 +236,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         n : int, default=10
-            Words of each kind for each topic.
+            Words of each kind for each topic; at most half of all words.
         interval : float or None, default=None
             Mass of the central credible interval, for example 0.9; None leaves its columns out.
         feature_names : array-like of str, default=None

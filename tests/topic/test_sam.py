@@ -307,6 +307,20 @@ def test_words_that_a_topic_stands_against_are_named(fitted):
     assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
 
 
+def test_no_word_is_listed_for_and_against(fitted):
+    model, _ = fitted
+    for n, listed in ((5, 5), (6, 6), (7, 6), (10**6, 6)):
+        table = model.top_words(n)
+        assert len(table["word"]) == 3 * 2 * listed
+        kinds, topics, words = (np.asarray(table[name]) for name in ("kind", "topic", "word"))
+        for k in range(3):
+            present, absent = (set(words[(topics == k) & (kinds == kind)]) for kind in ("present", "absent"))
+            assert len(present) == len(absent) == listed and not present & absent
+    for n in (0, 2.5, "a", None):
+        with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
+            model.top_words(n)
+
+
 def test_weights_of_words_lie_in_their_intervals():
     """Where everything is learnt draws differ, and the mean direction is longer than any interval."""
     X, _, _ = make_rows(40, V=60, kappa=60.0)
