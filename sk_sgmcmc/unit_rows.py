@@ -38,6 +38,11 @@ def content_keys(rows):
     return row_keys(rounded)
 
 
+def has_content(rows):
+    """Which of CSR rows are not all-zero; the others say nothing."""
+    return np.diff(rows.indptr) > 0
+
+
 @dataclass(frozen=True, eq=False)
 class RowData:
     """Unit rows as the kernels read them, shared by all chains.
@@ -102,6 +107,17 @@ class UnitRowsMixin:
         if X.shape[1] < 2:
             raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
         return unit_rows(X, self.normalize)
+
+    def _scored_rows(self, X):
+        """Unit rows of X that are not all-zero, which a mean is taken over; refuses X without any."""
+        rows = self._check_X(X, reset=False)
+        full = has_content(rows)
+        if not full.any():
+            raise ValueError(
+                f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
+                "at least one row with an entry that is not zero."
+            )
+        return rows if full.all() else rows[full]
 
     def _noted(self, rows, n_batch):
         """Rows as chains are bound to them; notes what `resume` needs to know of them."""

@@ -188,7 +188,8 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing.
+            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing and counts in
+            no component.
         y : ignored
 
         Returns

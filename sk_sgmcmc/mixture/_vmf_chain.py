@@ -9,6 +9,7 @@ from ..chains import Chain, ChainDivergedError
 from ..samplers import SGGMC
 from ..samplers._base import load_kernel
 from ..samplers.schedules import ConstantStep
+from ..unit_rows import has_content
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
@@ -91,8 +92,11 @@ class MixtureChain(Chain):
 
     def _start(self):
         data, K = self.data, self.n_components
-        n = min(data.n_docs, _START_ROWS)
-        X = data.as_csr()[np.sort(self.rng.choice(data.n_docs, n, replace=False))]
+        rows = data.as_csr()
+        full = np.flatnonzero(has_content(rows))  # an empty row says nothing of where to begin
+        if not full.size:
+            full = np.arange(data.n_docs)
+        X = rows[np.sort(self.rng.choice(full, min(full.size, _START_ROWS), replace=False))]
         runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
         _, self.means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
         # Sticks are broken from the largest on; concentrations of their own that are given stay with their sticks.
@@ -228,12 +232,17 @@ class MixtureChain(Chain):
 
 
 def log_densities(X, means, log_weights, kappas):
-    """Log of weight times density of each row under each component, (n_rows, n_components)."""
+    """Log of weight times density of each row of CSR under each component, (n_rows, n_components).
+
+    An empty row is no observation: its log density is 0 under all of them.
+    """
     normalisers = np.empty(len(kappas))
     load_kernel("_bessel.von_mises_fisher_normalisers")(
         float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers
     )
-    return np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
+    out = np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
+    out[~has_content(X)] = log_weights
+    return out
 
 
 def em_start(X, n_components, rng, kappas=None):

@@ -5,6 +5,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..unit_rows import has_content
 from ..utils import as_precise_as
 from ._vmf_chain import log_densities
 
@@ -40,7 +41,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         shares : ndarray of shape (n_samples, n_components)
-            Rows sum to 1.
+            Rows sum to 1. An all-zero row has the mean weights.
         """
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
@@ -55,6 +56,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            That of an all-zero row is the component of the largest mean weight.
         """
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
@@ -69,15 +71,18 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            With respect to the surface of the sphere.
+            With respect to the surface of the sphere; 0 for an all-zero row, which is no observation.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
+        return np.where(has_content(rows), self._log_density(rows), 0.0)  # without what rounding leaves of 0
+
+    def _log_density(self, rows):
         each = [logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)]
         return logsumexp(each, axis=0) - np.log(len(each))
 
     def score(self, X, y=None):
-        """Mean of `score_samples` over rows; higher is better.
+        """Mean of `score_samples` over rows that are not all-zero; higher is better.
 
         Parameters
         ----------
@@ -88,4 +93,5 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         score : float
         """
-        return float(np.mean(self.score_samples(X)))
+        check_is_fitted(self)
+        return float(np.mean(self._log_density(self._scored_rows(X))))

@@ -308,9 +308,34 @@ def test_bad_input_is_named():
 def test_an_empty_row_belongs_anywhere():
     X, _ = clusters(60)
     X[7] = 0.0
-    model = VonMisesFisherMixture(3, n_iter=30, random_state=0).fit(X)
-    assert model._chains[0].counts.sum() == 59.0
-    assert np.isfinite(model.score_samples(X)).all()
+    # The least concentrated component is the smallest, so that an empty row is not there by its weight.
+    X = np.concatenate([X, X[20:]])
+    model = VonMisesFisherMixture(3, kappa=[5.0, 40.0, 200.0], n_iter=30, random_state=0).fit(X)
+    assert model._chains[0].counts.sum() == 99.0
+    full = np.arange(100) != 7
+    scores = model.score_samples(X)
+    assert scores[7] == 0.0 and model.score(X) == pytest.approx(scores[full].mean(), rel=1e-12)
+    assert model.score(X[full]) == model.score(X)
+    np.testing.assert_allclose(model.transform(np.zeros((2, 6))), np.tile(model.weights_, (2, 1)), rtol=1e-9)
+    assert model.weights_.argmax() == model.labels_[7] == model.predict(X)[7] != model.kappas_.argmin()
+    with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
+        model.score(np.zeros((2, 6)))
+
+
+def test_chains_start_as_without_empty_rows():
+    X, _ = clusters(60)
+    gaps = np.zeros((180, 6))
+    gaps[1::3] = X
+    with_gaps, without = (VonMisesFisherMixture(3, sampler="gibbs", n_iter=1, random_state=0) for _ in range(2))
+    starts = []
+    for model, rows in ((with_gaps, gaps), (without, X)):
+        chain = model.fit(rows)._chains[0]
+        chain.rng = np.random.default_rng(0)
+        chain._start()
+        starts.append((chain.means, chain.weights, chain.kappas))
+    for one, other in zip(*starts, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert np.all(np.isfinite(VonMisesFisherMixture(3, n_iter=4, random_state=0).fit(np.zeros((5, 6))).means_))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
