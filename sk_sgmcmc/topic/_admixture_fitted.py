@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..samplers._base import load_kernel
-from ..unit_rows import RowData, content_keys
+from ..unit_rows import RowData, content_keys, has_content
 from ..utils import as_precise_as, as_table, rng_from_key
 from ._admixture_chain import ADAPTS
 
@@ -126,7 +126,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         proportions : ndarray of shape (n_samples, n_components)
-            Rows sum to 1. A row's answer does not depend on the other rows.
+            Rows sum to 1. A row's answer does not depend on the other rows; that of an all-zero row is the prior's.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
@@ -145,22 +145,29 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            With respect to the surface of the sphere, at most 5 kept draws, evenly spaced.
+            With respect to the surface of the sphere, at most 5 kept draws, evenly spaced; 0 for an all-zero row, which
+            is no observation.
         """
         check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        full, out = has_content(rows), np.zeros(rows.shape[0])
+        if full.any():
+            out[full] = self._log_density(rows[full], n_temperatures)
+        return out
+
+    def _log_density(self, rows, n_temperatures):
         if not isinstance(n_temperatures, Integral) or n_temperatures < 1:
             raise ValueError(
                 f"n_temperatures={n_temperatures!r} must be a whole number of at least 1; 400 is the default, and "
                 "fewer are less exact."
             )
-        rows = self._check_X(X, reset=False)
         draws = self._draws()
         chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
         scores = [annealed_scores(rows, draws[i], *self._laws(i), n_temperatures, self.n_jobs) for i in chosen]
         return logsumexp(scores, axis=0) - np.log(len(scores))
 
     def score(self, X, y=None):
-        """Mean log density of a row by annealed importance sampling; see `score_samples`.
+        """Mean log density of the rows that are not all-zero, by annealed importance sampling; see `score_samples`.
 
         Parameters
         ----------
@@ -172,18 +179,19 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         score : float
             Higher is better.
         """
-        return float(np.mean(self.score_samples(X)))
+        check_is_fitted(self)
+        return float(np.mean(self._log_density(self._scored_rows(X), 400)))
 
     def _score_now(self, callback):
         """Held-out score of the topics as they are, for `HeldOutScore`."""
         if callback._split is None:
-            callback._split = self._check_X(callback.X, reset=False)
+            callback._split = self._scored_rows(callback.X)
         chain = self._chains[0]
         beta = chain.current()["components"]
         return annealed_scores(callback._split, beta, chain.alpha, chain.numbers[1], 100, self.n_jobs).mean()
 
     def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
-        """Mean negative log density of a row.
+        """Mean negative log density of the rows that are not all-zero.
 
         Parameters
         ----------
@@ -208,7 +216,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             return -self.score(X)
         if not isinstance(n_proportions, Integral) or n_proportions < 1:
             raise ValueError(f"n_proportions={n_proportions!r} must be a whole number of at least 1.")
-        rows = self._check_X(X, reset=False)
+        rows = self._scored_rows(X)
         theta = np.random.default_rng(0).dirichlet(self.doc_topic_prior_, n_proportions)
         total = np.full(rows.shape[0], -np.inf)
         draws = self._draws()[slice(None) if pooled else slice(-1, None)]

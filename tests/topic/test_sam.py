@@ -6,6 +6,7 @@ from scipy import sparse, stats
 from scipy.special import logsumexp
 
 from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
+from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.kernels import admixture, admixture_score, admixture_vi
 from sk_sgmcmc.kernels._bessel import von_mises_fisher_table
@@ -305,6 +306,25 @@ def test_words_that_a_topic_stands_against_are_named(fitted):
     kinds, weights = np.asarray(table["kind"]), np.asarray(table["weight"])
     assert weights[kinds == "present"].min() > weights[kinds == "absent"].max()
     assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
+
+
+def test_empty_rows_are_no_observations(fitted):
+    model, X = fitted
+    gaps, nothing = np.zeros((12, 12)), np.zeros((2, 12))
+    gaps[::3] = X[:4]
+    scores = model.score_samples(gaps, n_temperatures=20)
+    assert np.all(scores[1::3] == 0.0) and np.all(scores[2::3] == 0.0)
+    np.testing.assert_array_equal(scores[::3], model.score_samples(X[:4], n_temperatures=20))
+    np.testing.assert_array_equal(model.score_samples(nothing), [0.0, 0.0])
+    for answer in (model.score, model.log_perplexity, lambda rows: model.log_perplexity(rows, "annealed")):
+        assert answer(gaps) == answer(X[:4])
+        with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
+            answer(nothing)
+    traces = []
+    for rows in (gaps, X[:4]):
+        again = SphericalAdmixtureModel(3, n_iter=4, callbacks=HeldOutScore(rows, every=4), random_state=0).fit(X)
+        traces.append(again.trace_["score"])
+    assert traces[0] == traces[1]
 
 
 def test_no_word_is_listed_for_and_against(fitted):
