@@ -75,7 +75,7 @@ class HeldOutScore(Callback):
     patience : int or None, default=None
         End the run when the best score is this many scores old; None never does.
     **given
-        What else ``score`` is to be given, for example ``metadata``.
+        What else ``score`` is to be given, for example ``metadata`` or ``n_temperatures``.
 
     Notes
     -----

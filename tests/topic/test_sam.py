@@ -327,6 +327,17 @@ def test_empty_rows_are_no_observations(fitted):
     assert traces[0] == traces[1]
 
 
+@pytest.mark.parametrize("given", [{}, {"n_temperatures": 7}], ids=str)
+def test_traces_are_scores_of_the_present_draw(given):
+    X, _, _ = make_rows()
+    trace = HeldOutScore(X[:9], every=4, **given)
+    model = SphericalAdmixtureModel(3, n_iter=4, burn_in=3, thin=1, callbacks=trace, random_state=0).fit(X)
+    assert model.trace_["score"] == [model.score(X[:9], **given)]
+    assert model.score(X[:9], n_temperatures=given.get("n_temperatures", 400)) == model.trace_["score"][0]
+    with pytest.raises(TypeError, match="n_proportions"):
+        model.set_params(callbacks=HeldOutScore(X[:9], every=4, n_proportions=3)).fit(X)
+
+
 def test_no_word_is_listed_for_and_against(fitted):
     model, _ = fitted
     for n, listed in ((5, 5), (6, 6), (7, 6), (10**6, 6)):
