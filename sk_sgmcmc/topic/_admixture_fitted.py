@@ -208,9 +208,10 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             "prior": the paper's recipe, one set of proportions drawn from the prior for all rows and draws. It does not
             rank models; "annealed", which is minus `score`, does.
         pooled : bool, default=True
-            Pool all kept draws, as in the paper, or take the last one only.
+            Pool all kept draws, as in the paper, or with "annealed" those that `score` takes; False takes the last one
+            only.
         n_proportions : int, default=200
-            Proportions drawn from the prior.
+            Proportions drawn from the prior, by "prior".
 
         Returns
         -------
@@ -220,8 +221,10 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         if method not in ("prior", "annealed"):
             raise ValueError(f'method={method!r} must be "prior" or "annealed".')
-        if method == "annealed":
+        if method == "annealed" and pooled:
             return -self.score(X)
+        if method == "annealed":
+            return -float(np.mean(self._annealed(self._scored_rows(X), [(self._draws()[-1], *self._laws(-1))])))
         if not isinstance(n_proportions, Integral) or n_proportions < 1:
             raise ValueError(f"n_proportions={n_proportions!r} must be a whole number of at least 1.")
         rows = self._scored_rows(X)

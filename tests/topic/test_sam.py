@@ -299,6 +299,15 @@ def test_topics_that_are_all_the_same_have_a_known_density(fitted):
     assert model.log_perplexity(X, method="annealed") == pytest.approx(-exact, rel=1e-7)
 
 
+def test_the_last_draw_alone_is_annealed():
+    X, _, _ = make_rows(40)
+    model = SphericalAdmixtureModel(3, kappa1="auto", n_iter=6, thin=1, n_chains=2, random_state=0).fit(X)
+    pooled, last = (model.log_perplexity(X, "annealed", pooled=which) for which in (True, False))
+    assert pooled == -model.score(X)
+    model.samples_ = {name: value[-1:, -1:] for name, value in model.samples_.items()}
+    assert last == -model.score(X) == model.log_perplexity(X, "annealed") != pooled
+
+
 def test_words_that_a_topic_stands_against_are_named(fitted):
     model, _ = fitted
     table = model.top_words(2, interval=0.9)
