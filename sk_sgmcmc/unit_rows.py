@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from .utils import row_keys
 from .utils._sklearn import validate_data
+from .utils._warnings import warn_user
+
+_HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults end between 0.98 and 1.28
+_SETTLED = 20  # steps from which on a chain has lost the heat that it brings from its start
 
 
 def unit_rows(X, normalize):
@@ -88,11 +93,20 @@ class RowData:
         return self.ptr.size - 1
 
 
+def excess_heat(velocity):
+    """Mean squared velocity on spheres, of which 1 is right, where it is too much for chance; otherwise 0."""
+    n = velocity.shape[0] * (velocity.shape[1] - 1)
+    with np.errstate(over="ignore"):
+        heat = np.sum(velocity**2) / n
+    # Of a few dimensions chance alone gives more than the bound: a chi-square of n, with a probability of exp(-20).
+    return 0.0 if heat <= max(_HOT, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n) else float(heat)
+
+
 class UnitRowsMixin:
     """What estimators of directions share: rows scaled to unit length, known again by their content.
 
     For classes with a parameter ``normalize``, whose `fit` leaves the size of a minibatch in ``_n_batch_`` and the
-    rows' fingerprint in ``_fingerprint``.
+    rows' fingerprint in ``_fingerprint``, and whose chains have velocities in ``aux[0]`` where their sampler has some.
     """
 
     def __sklearn_tags__(self):
@@ -118,6 +132,31 @@ class UnitRowsMixin:
                 "at least one row with an entry that is not zero."
             )
         return rows if full.all() else rows[full]
+
+    def _run(self, chains, n_iter):
+        super()._run(chains, n_iter)
+        self._warn_where_hot()
+        return self
+
+    def _warn_where_hot(self):
+        """Warn where velocities are too large: on a sphere nothing leaves the finite numbers."""
+        if self._chains[0].sampler._name not in ("sggmc", "gsgnht") or self._chains[0].step < _SETTLED:
+            return
+        chain = max(self._chains, key=lambda chain: excess_heat(chain.aux[0]))
+        heat = excess_heat(chain.aux[0])
+        if heat == 0.0:
+            return
+        start = (chain.step - 1) * chain.n_inner
+        h = chain.sampler._hyper(start, start + 1)[0, 0]
+        instead = f"sampler__step_size={h / 10:.2g}"
+        if not isinstance(chain.sampler.step_size, str):
+            instead = f'sampler__step_size="auto" or {instead}'
+        warn_user(
+            f"The step size of {h:.3g} is too long: at the end of the fit the mean squared velocity of "
+            f"{type(chain.sampler).__name__} is {heat:.3g} instead of 1, so draws are spread too widely. Set "
+            f"{instead} by set_params.",
+            ConvergenceWarning,
+        )
 
     def _noted(self, rows, n_batch):
         """Rows as chains are bound to them; notes what `resume` needs to know of them."""

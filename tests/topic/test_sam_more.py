@@ -1,11 +1,14 @@
 """Spherical admixture: calibration, learnt concentrations, stored proportions, streams."""
 
+import re
+import warnings
 from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from sk_sgmcmc import SphericalAdmixtureModel
+from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
 from sk_sgmcmc.chains import DrawPlan
 from sk_sgmcmc.kernels.admixture import held_noise
 from sk_sgmcmc.kernels.signals.admixture import admixture_signal, exchange_documents
@@ -97,6 +100,33 @@ def test_a_stream_after_a_fit_begins_with_the_step_of_its_noisier_gradient():
     chain = model.partial_fit(X[:20])._chains[0]
     assert chain.sampler.step_size_(0) < 0.5 * before
     assert np.sum(chain.aux[0] ** 2) / (3 * 89) < 3.0
+
+
+@pytest.mark.parametrize(
+    "kind, others",
+    [
+        (SphericalAdmixtureModel, ({}, {"sampler": "gsgnht"}, {"batch_size": 50}, {"sampler": "gmc-appr-mh"})),
+        (VonMisesFisherMixture, ({}, {"sampler": "gsgnht"}, {"batch_size": 50}, {"sampler": "gibbs"})),
+    ],
+    ids=["admixture", "mixture"],
+)
+def test_a_step_that_is_too_long_is_said(kind, others):
+    X, _, _ = make_rows(400, V=30, kappa=2000.0)
+    for step in (1.0, 1e9):
+        model = kind(3, n_iter=30, random_state=0).set_params(sampler__step_size=step)
+        with pytest.warns(ConvergenceWarning, match=re.escape(f"step size of {step:.3g} is too long")) as caught:
+            model.fit(X)
+        assert f'"auto" or sampler__step_size={step / 10:.2g} by' in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(sampler__step_size="auto").fit(X)
+        for given in others:
+            kind(3, n_iter=30, random_state=0, **given).fit(X)
+        # The first steps bring the heat of the start.
+        kind(3, n_iter=2, random_state=0).fit(X)
+        # One velocity of few dimensions is large by chance.
+        for seed in range(8):
+            kind(1, n_iter=20, random_state=seed).fit(X[:, :2])
 
 
 def test_metropolis_steps_of_topics_aim_at_the_acceptance_asked_for():
