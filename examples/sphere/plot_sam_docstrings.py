@@ -43,7 +43,7 @@ alike = SphericalAdmixtureModel(1, kappa1="auto", n_iter=int(400 * SHARE), rando
 for name in ("kappa1", "doc_topic_prior"):
     low, high = np.quantile(sam.samples_[name], [0.05, 0.95])
     print(f"{name}: {low:.4g} to {high:.4g}")
-gain = sam.score_samples(X_test, n_temperatures=100) - alike.score_samples(X_test, n_temperatures=100)
+gain = sam.score_samples(X_test) - alike.score_samples(X_test)
 print(f"log density of a document kept aside beyond that of a single topic: {gain.mean():.1f} ± "
       f"{gain.std() / np.sqrt(len(gain)):.1f} nats")  # fmt: skip
 

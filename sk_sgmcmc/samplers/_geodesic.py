@@ -76,7 +76,7 @@ class SGGMC(_Geodesic):
         `sample`), as blocks of rows that are read in turn bring noise that cancels over an epoch.
         "estimated" takes the model's estimate from each minibatch (empirical Fisher information). Where a minibatch
         stays for several steps (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate
-        counts that in.
+        counts that in. With that model's stored proportions minibatches bring no noise, and the estimate is 0.
 
     Attributes
     ----------
@@ -136,7 +136,8 @@ class GSGNHT(_Geodesic):
     friction : float or "auto", default="auto"
         :math:`C`, of the noise that is added. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
-        :math:`V`, as for `SGGMC`: what of the noise is known. The thermostat takes care of the rest.
+        :math:`V`, as for `SGGMC`: what of the noise is known. The thermostat takes care of the rest. With
+        stored proportions of `SphericalAdmixtureModel` minibatches bring no noise, and "estimated" is 0.
     thermostat : float or None, default=None
         :math:`\xi` at the start; None is the friction. Start it high where the gradient is very noisy: it moves by at
         most :math:`(|v|^2/n - 1) h` in a step.

@@ -39,6 +39,10 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     kappa0, kappa1, sigma : float, "auto" or None, default=None
         Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
         features; "auto" learns one, whose logarithm has the prior :math:`N(\log c, 1)` with that number as :math:`c`.
+        "auto" for all, and for ``doc_topic_prior``, gives sharper answers; at the fixed ones, which are as published,
+        draws of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, as much time): mean log density of a row
+        14,269 against -2310, accuracy of logistic regression on `transform` .959 against .950, standard deviation of
+        proportions .096 against .023.
     normalize : bool, default=True
         Scale rows to unit length. False refuses rows that are not.
     n_inner : int, default=10
