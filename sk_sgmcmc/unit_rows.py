@@ -12,7 +12,7 @@ from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
 
 _HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults end between 0.98 and 1.28
-_SETTLED = 20  # steps from which on a chain has lost the heat that it brings from its start
+_SETTLED = 20  # steps from which on a chain at a default step has lost the heat that it brings from its start
 
 
 def unit_rows(X, normalize):
@@ -106,7 +106,7 @@ class UnitRowsMixin:
     """What estimators of directions share: rows scaled to unit length, known again by their content.
 
     For classes with a parameter ``normalize``, whose `fit` leaves the size of a minibatch in ``_n_batch_`` and the
-    rows' fingerprint in ``_fingerprint``, and whose chains have velocities in ``aux[0]`` where their sampler has some.
+    rows' fingerprint in ``_fingerprint``, and whose chains have `_is_too_stiff`, and velocities in ``aux[0]``.
     """
 
     def __sklearn_tags__(self):
@@ -139,12 +139,15 @@ class UnitRowsMixin:
         return self
 
     def _warn_where_hot(self):
-        """Warn where velocities are too large: on a sphere nothing leaves the finite numbers."""
+        """Warn where velocities are too large: on a sphere nothing leaves the finite numbers.
+
+        Chains that still fall towards the posterior, by short steps, are hot too; the curvature tells them apart.
+        """
         if self._chains[0].sampler._name not in ("sggmc", "gsgnht") or self._chains[0].step < _SETTLED:
             return
         chain = max(self._chains, key=lambda chain: excess_heat(chain.aux[0]))
         heat = excess_heat(chain.aux[0])
-        if heat == 0.0:
+        if heat == 0.0 or not chain._is_too_stiff():
             return
         start = (chain.step - 1) * chain.n_inner
         h = chain.sampler._hyper(start, start + 1)[0, 0]

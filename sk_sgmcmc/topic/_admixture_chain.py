@@ -8,6 +8,7 @@ from ..chains import Chain, ChainDivergedError
 from ..samplers._base import load_kernel
 from ..samplers.schedules import ConstantStep
 
+_STIFF = 1.0  # step size over the shortest time scale from which the topics are no longer followed (stable below 2)
 # A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
@@ -277,6 +278,16 @@ class AdmixtureChain(Chain):
         if before is not None and self.scalars.size > 1:
             # A thermostat keeps its distance from the friction, which may go with the step size.
             self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
+
+    def _is_too_stiff(self):
+        """Whether the step size is too long for topics that fit their documents, whether or not they do now."""
+        full = np.diff(self.data.ptr) > 0
+        theta = self.theta[full]
+        sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
+        theta = theta / np.maximum(sizes, 1e-12)[:, None]
+        size = self.scale(full) * self.numbers[1] * np.linalg.eigvalsh(theta.T @ theta)[-1] + self.numbers[2] + 1.0
+        start = self.step * self.n_inner
+        return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(size) > _STIFF
 
     def current(self):
         """The present topics, and what is learnt beside."""
