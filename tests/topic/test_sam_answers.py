@@ -1,0 +1,168 @@
+"""Spherical admixture: what a fitted model answers, what it refuses."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc import SphericalAdmixtureModel
+from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.samplers import SGGMC
+from tests.conftest import importorskip
+from tests.topic.test_sam import make_rows, unit, vmf
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, _, _ = make_rows()
+    return SphericalAdmixtureModel(3, n_iter=40, random_state=0).fit(X), X
+
+
+def test_rows_answer_for_themselves(fitted):
+    model, X = fitted
+    np.testing.assert_allclose(model.transform(X).sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.transform(X[::-1][:7]), model.transform(X)[::-1][:7], atol=1e-12)
+    np.testing.assert_allclose(model.transform(sparse.csr_matrix(3.0 * X)), model.transform(X), atol=1e-5)
+    whole = model.score_samples(X, n_temperatures=50)
+    np.testing.assert_allclose(model.score_samples(X[5:9], n_temperatures=50), whole[5:9], atol=1e-9)
+    np.testing.assert_allclose(model.transform(np.zeros((1, 12))), 1.0 / 3.0)
+
+
+def test_topics_that_are_all_the_same_have_a_known_density(fitted):
+    model, X = fitted
+    m = unit(X.mean(axis=0))
+    import copy
+
+    model = copy.deepcopy(model)
+    model.samples_ = {"components": np.tile(m, (1, 2, 3, 1))}
+    kappa = 6 * 12
+    exact = kappa * np.mean(X @ m) + vmf(12, kappa)[0]
+    assert model.score(X) == pytest.approx(exact, rel=1e-7)
+    assert model.log_perplexity(X) == pytest.approx(-exact, rel=1e-7)
+    assert model.log_perplexity(X, method="annealed") == pytest.approx(-exact, rel=1e-7)
+
+
+def test_the_last_draw_alone_is_annealed():
+    X, _, _ = make_rows(40)
+    model = SphericalAdmixtureModel(3, kappa1="auto", n_iter=6, thin=1, n_chains=2, random_state=0).fit(X)
+    pooled, last = (model.log_perplexity(X, "annealed", pooled=which) for which in (True, False))
+    assert pooled == -model.score(X)
+    model.samples_ = {name: value[-1:, -1:] for name, value in model.samples_.items()}
+    assert last == -model.score(X) == model.log_perplexity(X, "annealed") != pooled
+
+
+def test_words_that_a_topic_stands_against_are_named(fitted):
+    model, _ = fitted
+    table = model.top_words(2, interval=0.9)
+    assert len(table["word"]) == 3 * 4
+    kinds, weights = np.asarray(table["kind"]), np.asarray(table["weight"])
+    assert weights[kinds == "present"].min() > weights[kinds == "absent"].max()
+    assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
+
+
+def test_empty_rows_are_no_observations(fitted):
+    model, X = fitted
+    gaps, nothing = np.zeros((12, 12)), np.zeros((2, 12))
+    gaps[::3] = X[:4]
+    scores = model.score_samples(gaps, n_temperatures=20)
+    assert np.all(scores[1::3] == 0.0) and np.all(scores[2::3] == 0.0)
+    np.testing.assert_array_equal(scores[::3], model.score_samples(X[:4], n_temperatures=20))
+    np.testing.assert_array_equal(model.score_samples(nothing), [0.0, 0.0])
+    for answer in (model.score, model.log_perplexity, lambda rows: model.log_perplexity(rows, "annealed")):
+        assert answer(gaps) == answer(X[:4])
+        with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
+            answer(nothing)
+    traces = []
+    for rows in (gaps, X[:4]):
+        again = SphericalAdmixtureModel(3, n_iter=4, callbacks=HeldOutScore(rows, every=4), random_state=0).fit(X)
+        traces.append(again.trace_["score"])
+    assert traces[0] == traces[1]
+
+
+@pytest.mark.parametrize("given", [{}, {"n_temperatures": 7}], ids=str)
+def test_traces_are_scores_of_the_present_draw(given):
+    X, _, _ = make_rows()
+    trace = HeldOutScore(X[:9], every=4, **given)
+    model = SphericalAdmixtureModel(3, n_iter=4, burn_in=3, thin=1, callbacks=trace, random_state=0).fit(X)
+    assert model.trace_["score"] == [model.score(X[:9], **given)]
+    assert model.score(X[:9], n_temperatures=given.get("n_temperatures", 400)) == model.trace_["score"][0]
+    with pytest.raises(TypeError, match="n_proportions"):
+        model.set_params(callbacks=HeldOutScore(X[:9], every=4, n_proportions=3)).fit(X)
+
+
+def test_no_word_is_listed_for_and_against(fitted):
+    model, _ = fitted
+    for n, listed in ((5, 5), (6, 6), (7, 6), (10**6, 6)):
+        table = model.top_words(n)
+        assert len(table["word"]) == 3 * 2 * listed
+        kinds, topics, words = (np.asarray(table[name]) for name in ("kind", "topic", "word"))
+        for k in range(3):
+            present, absent = (set(words[(topics == k) & (kinds == kind)]) for kind in ("present", "absent"))
+            assert len(present) == len(absent) == listed and not present & absent
+    for n in (0, 2.5, "a", None):
+        with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
+            model.top_words(n)
+
+
+def test_weights_of_words_lie_in_their_intervals():
+    """Where everything is learnt draws differ, and the mean direction is longer than any interval."""
+    X, _, _ = make_rows(40, V=60, kappa=60.0)
+    names = ("doc_topic_prior", "kappa0", "kappa1", "sigma")
+    model = SphericalAdmixtureModel(3, **dict.fromkeys(names, "auto"), n_iter=60, random_state=0).fit(X)
+    table = model.top_words(10, interval=0.9)
+    low, weight, high = (np.asarray(table[name]) for name in ("low", "weight", "high"))
+    assert np.all((low <= weight) & (weight <= high))
+    mean = model.samples_["components"].mean(axis=(0, 1), dtype=float)
+    first = np.asarray(table["kind"]) == "present"
+    np.testing.assert_allclose(weight[first].reshape(3, 10), -np.sort(-mean, axis=1)[:, :10])
+
+
+def test_bad_input_is_named():
+    X, _, _ = make_rows(10)
+    with pytest.raises(ValueError, match="normalize=False"):
+        SphericalAdmixtureModel(2, normalize=False).fit(2.0 * X)
+    with pytest.raises(ValueError, match="n_doc_draws"):
+        SphericalAdmixtureModel(2, n_doc_draws=(1, 0)).fit(X)
+    with pytest.raises(ValueError, match="doc_topic_prior"):
+        SphericalAdmixtureModel(2, doc_topic_prior=[1.0, 2.0, 3.0]).fit(X)
+    with pytest.raises(ValueError, match="batch_size=11"):
+        SphericalAdmixtureModel(2, batch_size=11).fit(X)
+    with pytest.raises(ValueError, match="does not fit"):
+        SphericalAdmixtureModel(2, sampler="scir").fit(X)
+    model = SphericalAdmixtureModel(2, n_iter=4, random_state=0).fit(X)
+    for n_temperatures in (0, -1, 2.5):
+        with pytest.raises(ValueError, match=f"n_temperatures={n_temperatures} must be"):
+            model.score_samples(X, n_temperatures=n_temperatures)
+
+
+@pytest.mark.real_data
+def test_all_topics_alike_on_20_newsgroups():
+    from sk_sgmcmc.datasets import fetch_20news_different
+
+    data = fetch_20news_different()
+    train, test = data.tfidf[data.train], data.tfidf[data.test]
+    model = SphericalAdmixtureModel(20, kappa0=1e4, kappa1=3e4, sigma=1e4, n_iter=2, random_state=0).fit(train)
+    m = unit(np.asarray(train.mean(axis=0)).ravel())
+    model.samples_ = {"components": np.tile(m, (1, 1, 20, 1))}
+    assert model.log_perplexity(test) == pytest.approx(5092.60, abs=0.01)
+
+
+def test_parameters_of_the_sampler_are_set_and_found_again():
+    X, _, _ = make_rows(40)
+    for given in (None, "gsgnht", SGGMC(step_size=0.1)):
+        model = SphericalAdmixtureModel(2, sampler=given, n_iter=6, random_state=0).set_params(sampler__step_size=0.01)
+        before = repr(model.sampler)
+        assert model.fit(X).sampler_._hyper(0, 1)[0, 0] == 0.01
+        assert repr(model.sampler) == before and not hasattr(model.sampler, "step_size_")
+    frame = importorskip("pandas").DataFrame(X, columns=[f"w{i}" for i in range(12)])
+    model = SphericalAdmixtureModel(2, n_iter=6, random_state=0).set_output(transform="pandas").fit(frame)
+    assert list(model.transform(frame).columns) == ["sphericaladmixturemodel0", "sphericaladmixturemodel1"]
+    assert set(model.top_words(3)["word"]) <= set(frame.columns)
+    # A step of the topics' default is found from the curvature, and so has no place in the sampler as given.
+    assert model.sampler is None and model.sampler_.step_size == "auto" and model.sampler_.step_size_(0) > 0
+
+
+def test_resume_refuses_other_rows():
+    X, _, _ = make_rows(40)
+    model = SphericalAdmixtureModel(2, n_iter=6, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="same X"):
+        model.resume(X[::-1])
