@@ -7,7 +7,7 @@ from scipy import stats
 from sk_sgmcmc import sample
 from sk_sgmcmc.manifold_targets import RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
-from sk_sgmcmc.samplers import SCIR, SGGMC, SGHMC, SGRLD, CyclicalStep, ExponentialOU, PolynomialDecay
+from sk_sgmcmc.samplers import SCIR, SGHMC, SGRLD, CyclicalStep, ExponentialOU, PolynomialDecay
 from sk_sgmcmc.samplers.schedules import Schedule
 from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -204,11 +204,3 @@ def test_bad_values_and_targets_are_refused():
         sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
-
-
-def test_estimated_noise_is_refused_where_replacement_makes_it_too_small():
-    target = RestrictedGaussian(linear=[[0.0, 5.0]], linear_terms=np.random.default_rng(0).standard_normal((200, 2)))
-    sampler = SGGMC(gradient_noise="estimated")
-    sample(target, sampler, batch_size=2, with_replacement=True, n_iter=10, random_state=0)
-    with pytest.raises(ValueError, match="n/N = 20/200"):
-        sample(target, sampler, batch_size=20, with_replacement=True, n_iter=10)

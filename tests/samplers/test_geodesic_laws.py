@@ -293,7 +293,7 @@ def test_every_default_runs_and_repeats_itself():
             np.testing.assert_array_equal(a.samples_["x"], b.samples_["x"])
 
 
-PRODUCT = [("stiefel", 2), ("simplex", 1), ("stiefel", 2), ("sphere", 1)]
+PRODUCT = [("stiefel", 2), ("simplex", 1), ("sphere", 1)]
 
 
 @pytest.mark.parametrize("geometry", ["sphere", "simplex", "stiefel", PRODUCT], ids=str)

@@ -64,14 +64,14 @@ def coupled_z(sampler, seed, n_iter, noise=0.0, **kwargs):
     return z_scores(means, exact), heat
 
 
-NOISY = {"noise": 200.0, "batch_size": 1, "with_replacement": True, "n_iter": 60_000, "thin": 10}
+NOISY = {"noise": 200.0, "batch_size": 1, "with_replacement": True, "n_iter": 40_000, "thin": 10}
 
 
 @pytest.mark.parametrize(
     "sampler, options",
     [
         (GMC(0.3, 5), {"n_iter": 3000}),
-        (SGGMC(0.02, 4.0), {"n_iter": 30_000, "thin": 5}),
+        (SGGMC(0.02, 4.0), {"n_iter": 20_000, "thin": 5}),
         (SGGMC(0.02, 8.0, 200.0), NOISY),
         (GSGNHT(0.02, 8.0), NOISY),
     ],
@@ -133,7 +133,7 @@ def pressed_ratios(make, sampler, on_spheres, on_simplex):
     spaces = {"x": ("sphere", 3), "f": ("stiefel", (2, 3)), "w": ("simplex", 2), "c": ("euclidean", 1)}
     start = {"x": [1.0, 0.0, 0.0], "w": [0.9, 0.1]}
     target = make(pressed, spaces, data=[[on_spheres, on_simplex]], start=start)
-    draws = sample(target, sampler, n_iter=40_000, n_chains=8, random_state=0).samples_
+    draws = sample(target, sampler, n_iter=40_000, n_chains=4, random_state=0).samples_
     along = 1.0 / np.tanh(on_spheres) - 1.0 / on_spheres
     away = 1.0 / on_simplex - 1.0 / np.expm1(on_simplex)  # exponential on (0, 1)
     return np.array([
@@ -147,7 +147,7 @@ def pressed_ratios(make, sampler, on_spheres, on_simplex):
 @pytest.mark.parametrize("on_spheres, on_simplex", [(1000.0, 10.0), (20.0, 40.0)])
 @pytest.mark.parametrize("sampler", ["sggmc", "gsgnht"])
 def test_the_step_of_auto_suits_the_stiffest_part(sampler, on_spheres, on_simplex):
-    np.testing.assert_allclose(pressed_ratios(ManifoldDensity, sampler, on_spheres, on_simplex), 1.0, atol=0.1)
+    np.testing.assert_allclose(pressed_ratios(ManifoldDensity, sampler, on_spheres, on_simplex), 1.0, atol=0.15)
 
 
 def test_a_step_that_knows_no_force_is_rejected():

@@ -120,7 +120,7 @@ def product_z(sampler, seed, n_iter):
 
 @pytest.mark.parametrize("sampler", [SGGMC(0.03, 4.0), GSGNHT(0.03, 4.0), GMC(0.25, 5)], ids=repr)
 def test_each_block_of_a_product_has_its_law(sampler, global_random_seed):
-    z, heat = product_z(sampler, global_random_seed, 1500 if isinstance(sampler, GMC) else 10_000)
+    z, heat = product_z(sampler, global_random_seed, 1500 if isinstance(sampler, GMC) else 6000)
     assert np.abs(z).max() < THRESHOLD
     assert heat is None or heat.mean() / DIMENSION == pytest.approx(1.0, abs=0.02)
 
@@ -164,7 +164,7 @@ def test_the_temperature_of_a_product_is_exact_and_that_of_all_coordinates_rejec
     z = []
     for make in (GSGNHT, EmbeddedGSGNHT):
         sampler = make(0.1, 3.0, thermostat_mass=0.2)
-        _, heat = statistics(target, sampler, lambda x: (x[..., 0, 0],), 4000, global_random_seed, geometry=PRODUCT)
+        _, heat = statistics(target, sampler, lambda x: (x[..., 0, 0],), 2000, global_random_seed, geometry=PRODUCT)
         z.append(z_scores(heat[:, None], [float(DIMENSION)])[0])
     assert abs(z[0]) < THRESHOLD
     assert abs(z[1]) > 1.3 * THRESHOLD

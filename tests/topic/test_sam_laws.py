@@ -13,7 +13,7 @@ from tests.cases import THRESHOLD, z_scores
 from tests.topic.test_sam import unit
 
 NUMBERS = {"kappa0": 1.5, "kappa1": 6.0, "sigma": 2.0, "doc_topic_prior": 2.0}
-N_CHAINS = 20
+N_CHAINS = 12
 
 
 def rows():
