@@ -8,13 +8,15 @@ from sklearn.utils import check_array
 from .samplers._geodesic import AUTO_DECAY
 from .samplers._products import MANIFOLDS, Block, Product
 from .samplers.schedules import ConstantStep
-from .targets import Target, user_signal_of
-from .tuning import DenseGradient, check_finite, check_gradient, minibatch_variance, stiffness
+from .targets import Target
+from .tuning import DenseGradient, check_finite, check_gradient, check_scale, minibatch_variance, stiffness
 
 # Step as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2
 # What the noise of minibatches may heat the chain by, beyond what the friction takes away.
 _NOISE_SHARE = 0.05
+# How far from the start gradients are checked a second time.
+_AWAY = 0.3
 
 
 def _product_of_rows(pairs, shape, known, owner):
@@ -95,7 +97,8 @@ class ManifoldTarget(Target):
             return self._geometry
         return Product([Block(self._geometry, *self._rows()[2])])
 
-    def _step_size(self, sampler, dense, theta, n_batch):
+    def _step_size(self, sampler, dense, points):
+        theta, n_batch = points[0], dense.n_batch
         gradient = DenseGradient(dense, theta.shape)
         # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width, or
         # where a force presses against it, in the inverse of that.
@@ -148,7 +151,8 @@ class ManifoldDensity(ManifoldTarget):
         Where chains start, for all parts or some. Others start with equal coordinates, frames with the first axes, flat
         ones at 0. The automatic step size is that of the start: one where the density is high.
     check_gradient : bool, default=True
-        Compare the gradient of each part with a difference of the log density along its manifold at the start, once.
+        Compare the gradient of each part with a difference of the log density along its manifold, at the start and
+        away from it, and minibatches with all rows, once.
 
     Attributes
     ----------
@@ -227,7 +231,9 @@ class ManifoldDensity(ManifoldTarget):
         return self._product().dimension()
 
     def _signal(self):
-        return user_signal_of(self.log_density_and_gradient)
+        from .kernels.signals.user import user_signal
+
+        return user_signal(self.log_density_and_gradient)
 
     def _rows(self):
         X = np.zeros((1, 1)) if self.data is None else check_array(self.data, dtype=np.float64, input_name="data")
@@ -262,16 +268,28 @@ class ManifoldDensity(ManifoldTarget):
             first.append(whole.ravel())
         return np.concatenate(first)[:, None]
 
-    def _check(self, dense, theta):
-        gradient, product, at = DenseGradient(dense, theta.shape), self._product(), 0
-        check_finite(gradient, theta)
+    def _check(self, dense, starts):
+        gradient = DenseGradient(dense, starts[0].shape)
+        for start in starts:
+            check_finite(gradient, start)
         if not self.check_gradient:
             return
+        theta = starts[0]
+        self._check_parts(gradient, theta, "at the start")
+        away = self._product().moved(theta, _AWAY, np.random.default_rng(2))
+        if all(np.all(np.isfinite(part)) for part in gradient(away)):
+            self._check_parts(gradient, away, "away from the start")
+            if dense.n_batch < dense.n_rows:
+                check_scale(gradient, away)
+
+    def _check_parts(self, gradient, theta, where):
+        """Check the gradient of each part along a direction in which that part can move."""
+        product, at = self._product(), 0
         for name, (shape, _) in self._parts().items():
             end = at + int(np.prod(shape))
             own = np.zeros(theta.size)
             own[at:end] = np.random.default_rng(0).standard_normal(end - at)
-            check_gradient(gradient, theta, product.project(theta, own), f" of the part {name!r}")
+            check_gradient(gradient, theta, product.project(theta, own), f" of the part {name!r}", where)
             at = end
 
     def _public(self, theta, aux, sampler):

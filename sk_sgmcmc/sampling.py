@@ -7,13 +7,16 @@ from sklearn.utils import Bunch
 
 from .base import BaseSGMCMC
 from .chains import DrawPlan, run_chains, stacked_draws
+from .convergence import spread_ratios, warn_if_not_converged
 from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
 from .samplers._registry import check_fits, fitting_pair, make_sampler
 from .targets import Target
+from .tuning import DenseGradient
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
 
+_N_POINTS = 3  # draws of a normal approximation at which a step size is looked for, beside the mode
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
 _CONSTRAINTS = {
@@ -75,10 +78,10 @@ def sample(
         Seed; an int gives the same draws each time.
     verbose : int, default=0
         1 shows a progress bar.
-    init : array-like of shape (n_rows, width), default=None
-        Start of every chain in the sampler's own coordinates; None lets the target choose. Of
-        `~sk_sgmcmc.manifold_targets.ManifoldDensity` (dim,). Of particle samplers also
-        (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
+    init : array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
+        Start of every chain in the sampler's own coordinates, or one start for each chain; None lets the target choose.
+        Only chains from starts wider apart than the posterior show by R-hat that they have forgotten them. Of particle
+        samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
 
     Returns
     -------
@@ -92,6 +95,13 @@ def sample(
         If the sampler does not fit the target, or an argument is out of range.
     ChainDivergedError
         If a chain leaves the finite numbers.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Of `sklearn.exceptions`, with the number and what to type: where split R-hat of some entry is above 1.1 or fewer
+        than ten effective draws a chain are left, and, on flat space, where the spread of the draws does not fit the
+        curvature of the log density.
 
     Examples
     --------
@@ -139,26 +149,58 @@ def sample(
         with_replacement,
         metric=metric,
     )
-    first = target._start(sampler, None) if init is None else _given_start(init, shape, sampler)
+    starts = [target._start(sampler, None)] if init is None else _given_starts(init, shape, sampler, n_chains)
     if init is not None:
-        target._check_init(first)
-    one = first[0] if first.ndim == 3 else first
-    target._check(dense, one)
-    auto = target._step_size(sampler, dense, one, n_batch) if _is_auto(sampler) else None
-    fitted = sampler._resolved(auto)
+        for start in starts:
+            target._check_init(start)
+    states = [start[0] if start.ndim == 3 else start for start in starts]
+    target._check(dense, states)
+    dense, approximation = target._prepared(dense, states[0], sampler)
+    points = states[:1]
+    if approximation is not None:
+        mode = approximation.mode.reshape(shape)
+        starts = starts if init is not None else [mode]
+        points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
+    picks_step = _is_auto(sampler)
+    if picks_step and approximation is not None:
+        sampler = sampler._in_units_of(approximation.precision)
+    fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
     if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
         # The estimate is that of rows read without replacement, which bring (1 - n/N) of the noise.
         fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
     space = target._space(name)
-    chains = make_chains(chain_seeds, plan, fitted, space, [first] * n_chains, shuffle_seed, dense)
+    starts = starts if len(starts) == n_chains else starts * n_chains
+    chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense)
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
     draws = stacked_draws(chains)
     report_state(fitted, chains)
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
+    if sampler._runner != "particles":  # whose draws are one system at one time
+        ratios = None
+        if target._offers[0][0] == "euclidean":
+            temperature = getattr(fitted, "temperature", 1.0)
+            ratios = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
+        warn_if_not_converged(samples, _remedies(target, fitted, picks_step, dense, n_iter), ratios)
     return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step)
+
+
+def _remedies(target, sampler, picks_step, dense, n_iter):
+    """What to type against draws that have not settled, that are too narrow, or too wide."""
+    longer, less_noise = f"n_iter={10 * n_iter}", ""
+    if dense.n_batch < dense.n_rows:
+        less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
+    if not hasattr(sampler, "step_size_"):
+        return dict.fromkeys(("unsettled", "narrow", "wide"), f"Try {longer}{less_noise}.")
+    h = f"{float(sampler.step_size_(0)):.3g}"
+    step = "" if picks_step else f', another step_size than {h}, or "auto"'
+    return {
+        "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
+        "narrow": f"Try a larger step_size than {h}, or {longer}{less_noise}.",
+        "wide": f"Try a smaller step_size than {h}{less_noise}.",
+    }
 
 
 def _default_sampler(offers):
@@ -170,8 +212,8 @@ def _is_auto(sampler):
     return isinstance(sampler.get_params(deep=False).get("step_size"), str)
 
 
-def _given_start(init, shape, sampler):
-    """A user's start, of one state or of all particles."""
+def _given_starts(init, shape, sampler, n_chains):
+    """A user's starts: one of a state or of all particles, for all chains or for each."""
     try:
         init = np.asarray(init, dtype=float)
     except (TypeError, ValueError):
@@ -182,15 +224,17 @@ def _given_start(init, shape, sampler):
     if not np.all(np.isfinite(init)):
         raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
     if init.size == size:
-        return init.reshape(shape)
-    if sampler._runner != "particles":
-        raise ValueError(f"init has shape {init.shape}; this target needs {shape}.")
-    if init.size != sampler.n_particles * size or init.shape[0] != sampler.n_particles:
-        raise ValueError(
-            f"init has shape {init.shape}; give {shape}, about which particles begin, or "
-            f"{(sampler.n_particles, *shape)}, the particles of {sampler!r}."
-        )
-    return init.reshape(-1, *shape)
+        return [init.reshape(shape)]
+    n_particles = sampler.n_particles if sampler._runner == "particles" else 1
+    if init.shape[0] == n_particles and init.size == n_particles * size:
+        return [init.reshape(-1, *shape)]
+    if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
+        return [each.reshape(shape) if each.size == size else each.reshape(-1, *shape) for each in init]
+    particles = f", {(n_particles, *shape)}, the particles of {sampler!r}," if n_particles > 1 else ""
+    raise ValueError(
+        f"init has shape {init.shape}; this target needs {shape}{particles} or, with n_chains={n_chains}, one of these "
+        f"for each chain, {(n_chains, *shape)}."
+    )
 
 
 def _check_batch_size(batch_size, n_rows, sampler):

@@ -1,14 +1,14 @@
 """Targets for `sk_sgmcmc.sample`: bare posteriors whose law is known exactly."""
 
 import numpy as np
-from scipy import optimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from .dense_chain import DenseData, Metric
+from .dense_chain import Metric
+from .laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
-from .tuning import DenseGradient, auto_step_size, check_finite, check_gradient, check_metric
+from .tuning import DenseGradient, auto_step_size, check_density
 
 
 class Target(BaseEstimator):
@@ -22,14 +22,22 @@ class Target(BaseEstimator):
     def _signal(self):
         return load_kernel(self._signal_kernel)
 
-    def _check(self, dense, theta):
-        """Raise where data and start do not make a target."""
+    def _check(self, dense, starts):
+        """Raise where data and starts do not make a target."""
 
-    def _step_size(self, sampler, dense, theta, n_batch):
-        """The step size that "auto" means."""
+    def _prepared(self, dense, start, sampler):
+        """The data as chains read them, and a `Laplace` approximation for steps and starts, or None."""
+        return dense, None
+
+    def _less_noise(self, dense):
+        """What lessens the noise of minibatches beside more rows, for warnings."""
+        return ""
+
+    def _step_size(self, sampler, dense, points):
+        """The step size that "auto" means, by the first or the worst of some states."""
         if self._offers[0][0] == "euclidean":
-            return auto_step_size(sampler, dense, theta, n_batch)
-        return self._auto_step_size(sampler, n_batch, dense.n_rows)
+            return auto_step_size(sampler, dense, points, dense.n_batch)
+        return self._auto_step_size(sampler, dense.n_batch, dense.n_rows)
 
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""
@@ -273,13 +281,14 @@ class Density(Target):
     data : array-like of shape (n_samples, n_columns), default=None
         Rows that minibatches are made of; None for a density without data.
     start : array-like of shape (dim,), default=None
-        Where chains start; None is 0.
+        Where chains start; None is 0. With data, minibatch samplers look for the mode from there, and chains start at
+        that mode, unless `sample` is given ``init``.
     check_gradient : bool, default=True
-        Compare the gradient with a difference of the log density at the start, once; the metric likewise.
-    control_variates : bool, default=False
-        Whether minibatches estimate only the difference of the gradient to that at the mode, which is looked for from
-        ``start``, and where chains then start. Costs a second call a step; pays where rows are many, and draws near
-        the mode.
+        Compare the gradient with differences of the log density, at the start and away from it, and minibatches with
+        all rows, once; the metric at the start.
+    control_variates : bool or "auto", default="auto"
+        Whether minibatches estimate only the difference of the gradient to that at the mode. Costs a second call a
+        step. "auto" does so where, by a normal approximation about the mode, it lessens the noise of the gradient.
     metric : function jitted by ``numba.njit``, default=None
         For `RHMC` and `SGRNPHMC`: ``f(theta, rows, scale, G, dG)`` writes a positive definite matrix, such as a Fisher
         information, into ``G`` (dim, dim), and its derivative along the k-th parameter into ``dG[k]`` (dim, dim). With
@@ -317,7 +326,7 @@ class Density(Target):
         data=None,
         start=None,
         check_gradient=True,
-        control_variates=False,
+        control_variates="auto",
         metric=None,
         metric_is_diagonal=False,
     ):
@@ -330,39 +339,42 @@ class Density(Target):
         self.metric = metric
         self.metric_is_diagonal = metric_is_diagonal
 
-    def _signal(self, controlled=None):
-        controlled = self.control_variates if controlled is None else controlled
-        return user_signal_of(self.log_density_and_gradient, bool(controlled))
+    def _signal(self, controlled=False):
+        from .kernels.signals.user import user_signal
+
+        return user_signal(self.log_density_and_gradient, controlled)
 
     def _metric(self):
         from .kernels.signals.user import user_metric
 
         kernel = user_metric(self.metric, bool(self.metric_is_diagonal))
-        shapes = "G (dim,) and dG (dim, dim)" if self.metric_is_diagonal else "G (dim, dim) and dG (dim, dim, dim)"
-        _compile(kernel, "metric", f"a number scale, {shapes}")
         return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
+        if not isinstance(self.control_variates, (bool, np.bool_)) and self.control_variates != "auto":
+            raise ValueError(f'control_variates={self.control_variates!r} must be True, False or "auto".')
         X = np.zeros((1, 1)) if self.data is None else check_array(self.data, dtype=np.float64, input_name="data")
-        params = self._mode(X) if self.control_variates else np.zeros(0)
-        return X, params, (int(self.dim), 1)
+        return X, np.zeros(0), (int(self.dim), 1)
 
-    def _mode(self, X):
-        """Mode, gradient there, and log density, on all the rows."""
-        n = len(X)
-        dense = DenseData(X, np.zeros((n, 0)), np.ones(n), np.zeros(0), self._signal(controlled=False), n)
-        gradient = DenseGradient(dense, (int(self.dim), 1))
-        found = optimize.minimize(
-            lambda theta: tuple(-each for each in gradient(theta)), self._given_start(), jac=True, method="BFGS"
+    def _prepared(self, dense, start, sampler):
+        wanted, minibatches = self.control_variates, dense.n_batch < dense.n_rows
+        picks_step = isinstance(sampler.get_params(deep=False).get("step_size"), str)
+        if self.data is None or sampler._full_batch or not (picks_step or (wanted and minibatches)):
+            return dense, None
+        found = (
+            laplace_approximation(DenseGradient(dense, start.shape), start.ravel()) if self.dim <= MAX_ENTRIES else None
         )
-        value, slope = gradient(found.x)
-        if not np.isfinite(value) or not np.all(np.isfinite(slope)):
-            raise ValueError(f"No mode was found from the start for control_variates: {found.message}")
-        return np.concatenate([found.x, slope, [value]])
+        if wanted and minibatches:
+            dense = with_control_variates(
+                dense, start, found, lambda: self._signal(controlled=True), force=wanted is True
+            )
+        return dense, found
+
+    def _less_noise(self, dense):
+        return "" if dense.params.size else ", Density(..., control_variates=True)"
 
     def _start(self, sampler, rng):
-        start = self._rows()[1][: self.dim] if self.control_variates else self._given_start()
-        return start[:, None].copy()
+        return self._given_start()[:, None].copy()
 
     def _given_start(self):
         start = np.zeros(self.dim) if self.start is None else np.asarray(self.start, dtype=float)
@@ -373,28 +385,5 @@ class Density(Target):
     def _public(self, theta, aux, sampler):
         return {"theta": theta[..., 0]}
 
-    def _check(self, dense, theta):
-        gradient = DenseGradient(dense, theta.shape)
-        check_finite(gradient, theta)
-        if not self.check_gradient:
-            return
-        check_gradient(gradient, theta)
-        if dense.metric is not None:
-            check_metric(dense, theta)
-
-
-def user_signal_of(function, controlled=False):
-    """The signal of a user's function, compiled."""
-    from .kernels.signals.user import user_signal
-
-    signal = user_signal(function, controlled)
-    _compile(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
-    return signal
-
-
-def _compile(kernel, name, rest):
-    try:
-        kernel.compiled  # noqa: B018
-    except Exception as error:
-        takes = f"float64 arrays theta (dim,), rows (n, columns), {rest}"
-        raise ValueError(f"numba cannot compile {name} for {takes}: {error}") from error
+    def _check(self, dense, starts):
+        check_density(dense, starts, derivatives=self.check_gradient)

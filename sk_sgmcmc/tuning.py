@@ -42,9 +42,11 @@ def stiffness(gradient, theta, inverse_mass, rng):
     base = gradient(theta)[1]
     direction = rng.standard_normal(theta.size)
     value = 0.0
+    step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
+    while not np.all(np.isfinite(gradient(theta + step * direction)[1])) and step > 1e-12:
+        step *= 0.1  # a density that overflows within what is a small step of others
     for _ in range(_STIFFNESS_STEPS):
         direction /= np.linalg.norm(direction)
-        step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
         image = (base - gradient(theta + step * direction)[1]) / step
         if inverse_mass is not None:
             image = inverse_mass @ image
@@ -87,31 +89,67 @@ def check_finite(gradient, theta):
         )
 
 
-def check_gradient(gradient, theta, direction=None, which=""):
-    """Raise where a user's gradient is not the slope of the log density along a direction at the start.
+def check_gradient(gradient, theta, direction=None, which="", where="at the start"):
+    """Raise where a user's gradient is not the slope of the log density along a direction.
 
     Parameters
     ----------
     gradient : DenseGradient
     theta : ndarray
-        The start.
+        The point.
     direction : ndarray of shape (D,), default=None
         One in which the state can move; None is a random one.
     which : str
-        What of the gradient is looked at, for the error.
+        Part of the gradient that is checked, for the error.
+    where : str
+        Name of the point, for the error.
     """
     x = theta.ravel()
     value, slope = gradient(x)
     direction = np.random.default_rng(0).standard_normal(x.size) if direction is None else direction
     step = difference_step(x)
     high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
-    seen, told = (high - low) / (2.0 * step), slope @ direction
+    seen, given = (high - low) / (2.0 * step), slope @ direction
     slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
-    if np.isfinite(seen) and not abs(seen - told) <= slack:
+    if np.isfinite(seen) and not abs(seen - given) <= slack:
         raise ValueError(
-            f"The gradient{which} does not fit the log density: along a random direction at the start it says "
-            f"{told:.6g}, differences of the log density say {seen:.6g}. Is scale in both?"
+            f"The gradient{which} does not fit the log density: along a random direction {where} it gives "
+            f"{given:.6g}, differences of the log density give {seen:.6g}. Check its sign, and that scale is in both."
         )
+
+
+def points_away(gradient, theta):
+    """Points away from the start, at which a wrong sign cannot hide in a zero, each with a phrase that says where.
+
+    They lie in random directions, one at the distance at which the density changes much, by its curvature, and one
+    further away. Points at which the log density is not finite are left out.
+    """
+    rng = np.random.default_rng(2)
+    x = theta.ravel()
+    near = 1.0 / np.sqrt(stiffness(gradient, theta, None, rng))
+    for distance in (near, 0.1 * (1.0 + np.abs(x).max())):
+        point = x + distance * rng.standard_normal(x.size)
+        value, slope = gradient(point)
+        if np.isfinite(value) and np.all(np.isfinite(slope)):
+            yield point.reshape(theta.shape), f"{distance:.3g} away from the start"
+
+
+def check_scale(gradient, theta):
+    """Raise where the two halves of the rows, each scaled up, do not average to all rows, as minibatches have to."""
+    n = gradient.dense.n_rows
+    x = theta.ravel()
+    halves = (slice(0, n // 2), slice(n // 2, n))
+    parts = [np.append(*gradient(x, rows)) * (rows.stop - rows.start) / n for rows in halves]
+    whole, slack = np.append(*gradient(x)), 1e-6 * (np.abs(parts).sum(axis=0) + 1e-3)
+    if np.all(np.isfinite(parts)) and np.all(np.isfinite(whole)):
+        off = np.abs(sum(parts) - whole) - slack
+        if off.max() > 0:
+            k = int(np.argmax(off))
+            which = "the log density" if k == 0 else f"entry {k - 1} of the gradient"
+            raise ValueError(
+                f"Minibatches do not add up to the data: {which} is {whole[k]:.6g} on all rows and {sum(parts)[k]:.6g} "
+                "on average over two halves of them. Multiply what is a sum over rows by scale, and nothing else."
+            )
 
 
 def check_metric(dense, theta):
@@ -133,8 +171,26 @@ def check_metric(dense, theta):
         )
 
 
-def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30):
-    """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data."""
+def check_density(dense, starts, derivatives=True):
+    """Raise where a user's density is not finite at the starts, or its ``derivatives`` or minibatches do not fit."""
+    gradient, theta = DenseGradient(dense, starts[0].shape), starts[0]
+    for start in starts:
+        check_finite(gradient, start)
+    if derivatives:
+        check_gradient(gradient, theta)
+        for point, where in points_away(gradient, theta):
+            check_gradient(gradient, point, where=where)
+            if dense.n_batch < dense.n_rows:
+                check_scale(gradient, point)
+        if dense.metric is not None:
+            check_metric(dense, theta)
+
+
+def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
+    """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data.
+
+    ``root``, (D, D), changes the units: the entries are those of its transpose times the gradient.
+    """
     n_rows = gradient.dense.n_rows
     if n_batch >= n_rows:
         return 0.0
@@ -142,17 +198,27 @@ def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30):
     first = None
     for _ in range(n_probes):
         probe = gradient(theta.ravel(), rng.integers(0, n_rows, n_batch))[1]
+        probe = probe if root is None else probe @ root
         first = probe if first is None else first
         total += probe - first
         squares += (probe - first) ** 2
     return float(((squares - total**2 / n_probes) / (n_probes - 1)).max())
 
 
-def auto_step_size(sampler, dense, theta, n_batch):
-    """A constant step that keeps the errors of discretisation and of minibatches near 5 % of a variance."""
+def auto_step_size(sampler, dense, points, n_batch):
+    """A constant step that keeps the errors of discretisation and of minibatches near 5 % of a variance.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    dense : DenseData
+    points : list of ndarray
+        States at which curvature and noise are measured: the worst of them counts.
+    n_batch : int
+    """
     rng = np.random.default_rng(0)
-    gradient = DenseGradient(dense, theta.shape)
-    D = theta.size
+    gradient = DenseGradient(dense, points[0].shape)
+    D = points[0].size
     given = getattr(sampler, "preconditioner", None)
     W = np.eye(D) if given is None else np.diag(np.asarray(given, dtype=float))
     mass = getattr(sampler, "mass", None)
@@ -161,9 +227,11 @@ def auto_step_size(sampler, dense, theta, n_batch):
         mass_root(mass, D)
         W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
     if dense.metric is not None:
-        W = np.linalg.inv(metric_at(dense, theta)[0])
-    largest = stiffness(gradient, theta, W, rng)
-    noise = minibatch_variance(gradient, theta, n_batch, rng) * float(np.diag(W).max())
+        W = np.linalg.inv(metric_at(dense, points[0])[0])
+    # Noise counts in units in which W is the identity.
+    root = None if np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
+    largest = max(stiffness(gradient, point, W, rng) for point in points)
+    noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
     if sampler._overdamped:
         # Variance times 1 + h lambda / 2 + h V / 2.
         return ConstantStep(2.0 * _TOLERANCE / (largest + noise))

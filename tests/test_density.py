@@ -31,7 +31,7 @@ jitted = numba.njit(gaussian)
 @pytest.mark.parametrize("sampler", [HMC(), SGLD(step_size=0.002)], ids=["hmc", "sgld"])
 def test_gives_the_draws_of_the_built_in_target(function, sampler):
     args = {"n_iter": 200, "random_state": 0, "batch_size": 20, "n_chains": 2}
-    own = sample(Density(function, dim=2, data=ROWS, start=ROWS.mean(axis=0)), sampler, **args)
+    own = sample(Density(function, 2, ROWS, start=ROWS.mean(axis=0), control_variates=False), sampler, **args)
     known = sample(GaussianMean(ROWS), sampler, **args)
     np.testing.assert_allclose(own.samples_["theta"], known.samples_["theta"], rtol=1e-8)
 
@@ -124,12 +124,13 @@ def poisson_rate(theta, rows, scale, gradient):
 def test_control_variates_take_out_the_noise_at_the_mode_and_nothing_else():
     counts = np.random.default_rng(0).poisson(4.0, (400, 1))
     args = {"dim": 1, "data": counts, "start": [1.0]}
-    gradients = {}
-    for control in (False, True):
-        target = Density(poisson_rate, control_variates=control, **args)
-        X, params, shape = target._rows()
-        dense = DenseData(X, np.zeros((400, 0)), np.ones(400), params, target._signal(), 20)
-        gradients[control] = DenseGradient(dense, shape)
+    plain_signal, start = Density(poisson_rate, **args)._signal(), np.array([[1.0]])
+    dense = DenseData(counts.astype(float), np.zeros((400, 0)), np.ones(400), np.zeros(0), plain_signal, 20)
+    (controlled_dense, _), (plain_dense, _) = (
+        Density(poisson_rate, control_variates=control, **args)._prepared(dense, start, SGLD(step_size=1.0))
+        for control in (True, False)
+    )
+    gradients = {False: DenseGradient(plain_dense, (1, 1)), True: DenseGradient(controlled_dense, (1, 1))}
     theta, blocks = np.array([1.45]), np.arange(400).reshape(20, 20)
     plain, controlled = (np.array([gradients[c](theta, b)[1] for b in blocks]) for c in (False, True))
     np.testing.assert_allclose(controlled.mean(), gradients[False](theta)[1][0], rtol=1e-6)

@@ -76,6 +76,13 @@ class Sampler(BaseEstimator):
             fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
         return fitted
 
+    def _in_units_of(self, precision):
+        """The sampler to run on a posterior of that precision: its own mass or preconditioner, where none is given.
+
+        One step size and one friction, of about 1, then suit all directions.
+        """
+        return self
+
     def _continues(self, other):
         """Whether a chain of ``other`` can go on by this sampler: the same one, but for its step size and friction."""
         mine, others = self.get_params(deep=False), other.get_params(deep=False)

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import clone
 
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
@@ -39,6 +40,11 @@ class _Euclidean(Sampler):
 
     def _write(self, scalars, n_entries):
         """Write a sampler's own numbers into the head of the state."""
+
+    def _in_units_of(self, precision):
+        if self.get_params(deep=False).get("mass", False) is not None:
+            return self
+        return clone(self).set_params(mass=precision)
 
 
 class SGLD(_Euclidean):
@@ -96,6 +102,11 @@ class SGLD(_Euclidean):
             raise ValueError(f"preconditioner has shape {np.shape(P)}; this model has ({theta.size},) entries.")
         inverse = None if P is None else 1.0 / np.asarray(P, dtype=float)
         return np.zeros((0, *theta.shape)), mass_state(inverse, theta.size, n_burn)
+
+    def _in_units_of(self, precision):
+        if self.preconditioner is not None:
+            return self
+        return clone(self).set_params(preconditioner=1.0 / np.diag(precision))
 
     def _transition(self, geometry):
         return "simplex.no_advance", "langevin.sgld_step"

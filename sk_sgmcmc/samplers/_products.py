@@ -63,6 +63,13 @@ class Product:
         """A point of each block, one (n_rows, width) for each."""
         return [_START[block.geometry](*block[1:]) for block in self.blocks]
 
+    def moved(self, theta, distance, rng):
+        """A point of the product in a random direction from theta, of the shape of theta."""
+        parts = [
+            _MOVED[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
+        ]
+        return np.concatenate([part.ravel() for part in parts]).reshape(np.shape(theta))
+
     def check(self, theta, name="init"):
         """Raise where a point lies off the product, which no draw would ever come back to."""
         for at, (block, x) in enumerate(zip(self.blocks, self.split(theta), strict=True)):
@@ -77,6 +84,27 @@ _START = {
     "simplex": lambda n, width: np.full((n, width), 1.0 / width),
     "stiefel": np.eye,
     "euclidean": lambda n, width: np.zeros((n, width)),
+}
+
+
+def _beside(x, distance, rng):
+    return x + distance * rng.standard_normal(x.shape)
+
+
+def _on_spheres(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def _orthonormal(x):
+    Q, R = np.linalg.qr(x.T)
+    return (Q * np.sign(np.diag(R))).T
+
+
+_MOVED = {
+    "sphere": lambda *given: _on_spheres(_beside(*given)),
+    "simplex": lambda x, distance, rng: x + distance * (rng.dirichlet(np.ones(x.shape[1]), len(x)) - x),
+    "stiefel": lambda *given: _orthonormal(_beside(*given)),
+    "euclidean": _beside,
 }
 _OFF = {
     "sphere": lambda x: np.abs((x**2).sum(axis=1) - 1.0).max(),

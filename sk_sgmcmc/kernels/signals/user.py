@@ -71,16 +71,28 @@ def _diagonal_metric(jitted):
 
 
 def user_signal(function, controlled=False):
-    """The signal kernel of a user's function; raises TypeError or ValueError where it is not one."""
+    """The signal kernel of a user's function, compiled; raises TypeError or ValueError where it is not one."""
     lack = "the samplers need the gradient beside the log density"
     function = checked_function(function, "log_density_and_gradient", 4, lack, HOW)
-    return kernel_of(_controlled_signal if controlled else _signal, function, DENSE_SIGNAL)
+    signal = kernel_of(_controlled_signal if controlled else _signal, function, DENSE_SIGNAL)
+    return _compiled(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
 
 
 def user_metric(function, diagonal):
-    """The metric kernel of a user's function; raises TypeError or ValueError where it is not one."""
+    """The metric kernel of a user's function, compiled; raises TypeError or ValueError where it is not one."""
     if function is None:
         raise ValueError(f"This sampler moves under a metric, and the density has metric=None. {METRIC_HOW}")
     lack = "Riemannian samplers need the derivatives beside the metric"
     function = checked_function(function, "metric", 5, lack, METRIC_HOW)
-    return kernel_of(_diagonal_metric if diagonal else _full_metric, function, DENSE_SIGNAL)
+    shapes = "G (dim,) and dG (dim, dim)" if diagonal else "G (dim, dim) and dG (dim, dim, dim)"
+    metric = kernel_of(_diagonal_metric if diagonal else _full_metric, function, DENSE_SIGNAL)
+    return _compiled(metric, "metric", f"a number scale, {shapes}")
+
+
+def _compiled(kernel, name, rest):
+    try:
+        kernel.compiled  # noqa: B018
+    except Exception as error:
+        takes = f"float64 arrays theta (dim,), rows (n, columns), {rest}"
+        raise ValueError(f"numba cannot compile {name} for {takes}: {error}") from error
+    return kernel
