@@ -62,7 +62,7 @@ def network(theta, rows, scale, gradient):
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16.0, y, test_size=0.4, random_state=0)
-target = Density(network, DIM, np.column_stack([X_train, y_train]), start=np.zeros(DIM), check_gradient=True)
+target = Density(network, DIM, np.column_stack([X_train, y_train]), control_variates=False)
 
 
 def predictive(weights):

@@ -141,10 +141,13 @@ def logistic_metric(theta, rows, scale, G, dG):
         G[j, j] += 0.1
 
 
+PLAIN = {"control_variates": False}  # as in the paper
+
+
 def gaussian_target(seed):
     """Table 1: the target of one seed's data."""
     rows = np.random.default_rng([seed, 1]).standard_normal((5000, 1))
-    return Density(gaussian, 2, rows, start=[0.1, 0.8], metric=gaussian_metric, metric_is_diagonal=True)
+    return Density(gaussian, 2, rows, [0.1, 0.8], metric=gaussian_metric, metric_is_diagonal=True, **PLAIN)
 
 
 def logistic_target(seed):
@@ -152,7 +155,7 @@ def logistic_target(seed):
     rng = np.random.default_rng([seed, 2])
     X = rng.standard_normal((2000, 2)) + np.where(rng.random(2000) < 0.5, 1.0, -1.0)[:, None] * [1.0, -1.0]
     y = rng.random(2000) < 1.0 / (1.0 + np.exp(X[:, 1] - X[:, 0]))
-    return Density(logistic, 2, np.column_stack([X, y]), metric=logistic_metric)
+    return Density(logistic, 2, np.column_stack([X, y]), metric=logistic_metric, **PLAIN)
 
 
 BATCHES = {"batch_size": 100, "with_replacement": True}
@@ -171,7 +174,7 @@ def table_target(name):
     X = np.asarray(table.data, dtype=float)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = np.unique(table.target, return_inverse=True)[1]
-    return Density(logistic, X.shape[1], np.column_stack([X, y]), metric=logistic_metric)
+    return Density(logistic, X.shape[1], np.column_stack([X, y]), metric=logistic_metric, **PLAIN)
 
 
 # ------------------------------------------------------------------------------------------------------------ samplers
