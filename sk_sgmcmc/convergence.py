@@ -34,7 +34,7 @@ def warn_if_not_converged(samples, remedies, ratios=None):
     if name is not None and (r_hat > R_HAT or ess < FEW_DRAWS * n_chains):
         stuck = f"{_entry(name, at)} never moved. {remedies['unsettled']}"
         found.append(
-            f"split R-hat of {_entry(name, at)} is {r_hat:.3g} (1 where each chain agrees with the others and with "
+            f"split R-hat of {_entry(name, at)} is {r_hat:.4g} (1 where each chain agrees with the others and with "
             f"itself, {R_HAT} at most), and all draws together are worth {ess:.0f} independent ones. "
             f"{remedies['unsettled']}"
             if np.isfinite(r_hat)

@@ -81,11 +81,11 @@ def laplace_approximation(gradient, start):
     gradient : DenseGradient
     start : ndarray of shape (D,)
     """
-    theta = _search(gradient, start)
+    theta, probe = _search(gradient, start), gradient.on_some_rows()
     scale = 1e-4 * (1.0 + np.abs(theta))
     for _ in range(_NEWTON_STEPS):
         value, slope = gradient(theta)
-        precision = negative_hessian(gradient, theta, scale)
+        precision = negative_hessian(probe, theta, scale)
         if not np.isfinite(value) or not np.all(np.isfinite(precision)) or not is_definite(precision):
             return None
         step = linalg.solve(precision, slope, assume_a="pos")

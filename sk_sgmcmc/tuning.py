@@ -6,6 +6,7 @@ from .samplers._mass import mass_root
 from .samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30
+_SOME_ROWS = 20_000
 # The largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
 
@@ -31,6 +32,14 @@ class DenseGradient:
         scale = dense.n_rows / X.shape[0]
         status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)
         return (extra[0] if status == 0 else np.nan), out.ravel()
+
+    def on_some_rows(self):
+        """The same as a function of theta alone, from at most `_SOME_ROWS` rows: enough for a curvature."""
+        n_rows = self.dense.n_rows
+        if n_rows <= _SOME_ROWS:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(n_rows, _SOME_ROWS, replace=False))
+        return lambda theta: self(theta, chosen)
 
 
 def stiffness(gradient, theta, inverse_mass, rng):
@@ -230,7 +239,8 @@ def auto_step_size(sampler, dense, points, n_batch):
         W = np.linalg.inv(metric_at(dense, points[0])[0])
     # Noise counts in units in which W is the identity.
     root = None if np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
-    largest = max(stiffness(gradient, point, W, rng) for point in points)
+    probe = gradient if len(points) == 1 else gradient.on_some_rows()
+    largest = max(stiffness(probe, point, W, rng) for point in points)
     noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
     if sampler._overdamped:
         # Variance times 1 + h lambda / 2 + h V / 2.
