@@ -27,7 +27,7 @@ FIRST_AWAY_SECONDS = 0.5
 AWAY_SECONDS = 1.0, 10.0
 AWAY_SHARE = 0.05
 # How long after Ctrl-C and the end of a piece a worker may take to answer.
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 5.0
 
 
 class DrawPlan:
