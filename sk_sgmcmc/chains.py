@@ -323,13 +323,7 @@ class _OtherProcesses:
         began = time.monotonic()
         try:
             answers = self.pool(
-                # As bytes: of arrays joblib would leave a file for each piece.
-                delayed(_run_away)(
-                    wrap_non_picklable_objects(chain, keep_wrapper=False),
-                    chain.data,
-                    max(until, chain.step),
-                    self.seconds / turns,
-                )
+                delayed(_run_away)(_Parcel(chain), chain.data, max(until, chain.step), self.seconds / turns)
                 for chain in chains
             )
         except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
@@ -358,10 +352,20 @@ def _rebind(chain, data):
     return chain if chain.data is data else chain.bind(data)
 
 
-def _run_away(chain, data, until, seconds):
+class _Parcel:
+    """A chain on its way to another process, as bytes: of arrays joblib would leave a file for each piece."""
+
+    def __init__(self, chain):
+        self.chain = chain
+
+    def __reduce__(self):
+        return _Parcel, (wrap_non_picklable_objects(self.chain, keep_wrapper=False),)
+
+
+def _run_away(parcel, data, until, seconds):
     """What a worker does: the chain after a piece, and for how long it ran."""
     with deaf_to_interrupts():
-        chain.bind(data)
+        chain = parcel.chain.bind(data)
         began = time.monotonic()
         chain.run(until, seconds)
         return chain, time.monotonic() - began

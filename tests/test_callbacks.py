@@ -323,6 +323,15 @@ def test_a_second_interrupt_leaves_the_estimator_as_it_was(case):
     assert_same_draws(case.fitted(), model.set_params(callbacks=None).resume(*data))
 
 
+def test_labels_belong_to_the_draws_of_an_interrupted_resume():
+    case = next(case for case in DEFAULTS if case.id == "dp")
+    model, X = case.new(callbacks=StopAt(1)).fit(case.X()), case.X()
+    with interrupted():
+        model.set_params(callbacks=Press(12)).resume(X)
+    assert model.n_iter_ == 12
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
 def test_an_interrupt_while_draws_are_summed_up_loses_nothing(monkeypatch):
     case = next(case for case in DEFAULTS if case.id == "logistic")
     model, data = case.new(), case.data_of()
