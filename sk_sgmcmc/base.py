@@ -1,5 +1,6 @@
 """What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
 
+from contextlib import suppress
 from copy import copy, deepcopy
 from functools import wraps
 from inspect import signature
@@ -11,16 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import as_callbacks
 from .chains import run_chains
+from .interrupts import FitInterrupted, deferred_interrupt
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
+from .utils._warnings import warn_user
 
 
 def all_or_nothing(fit):
-    """Make a method of an estimator leave it as it was where it refuses its input or fails on the way.
+    """Make a method of an estimator leave it as it was where it refuses its input, fails or is interrupted.
 
-    ``fit`` makes its chains; other methods go on with those at hand, which they change, and are given copies.
+    Only after `FitInterrupted` does it stay as the method left it: fitted so far. ``fit`` makes its chains; other
+    methods go on with those at hand, which they change, and are given copies.
     """
 
     @wraps(fit)
@@ -30,9 +34,12 @@ def all_or_nothing(fit):
             if fit.__name__ != "fit":
                 self.__dict__.update(self._copied_state())
             return fit(self, *args, **kwargs)
-        except Exception:  # not KeyboardInterrupt, after which the estimator is fitted so far
-            self.__dict__.clear()
-            self.__dict__.update(before)
+        except FitInterrupted as interrupted:
+            if interrupted.estimator_id != id(self):
+                self.__dict__ = before
+            raise
+        except BaseException:
+            self.__dict__ = before  # one assignment, in which a further Ctrl-C is not heard
             raise
 
     return refusing
@@ -135,20 +142,30 @@ class BaseSGMCMC(BaseEstimator):
 
     def _run(self, chains, n_iter):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
-        self._chains, self._planned_iter = chains, n_iter
-        if chains[0].step == 0:
-            self.__dict__.pop("trace_", None)
-        callbacks = as_callbacks(self.callbacks)
-        for callback in callbacks:
-            callback.start(self)
-        n_jobs = min(self.n_chains, effective_n_jobs(self.n_jobs))
-        self._chains, interrupted = run_chains(
-            chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look
-        )
-        self._set_fitted(self._chains)
-        self.n_iter_ = self._chains[0].step
-        if interrupted:
-            raise KeyboardInterrupt(f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far.")
+        with deferred_interrupt() as stop:
+            self._chains, self._planned_iter = chains, n_iter
+            if chains[0].step == 0:
+                self.__dict__.pop("trace_", None)
+            callbacks = as_callbacks(self.callbacks)
+            for callback in callbacks:
+                callback.start(self)
+            n_jobs = min(self.n_chains, effective_n_jobs(self.n_jobs))
+            self._chains, _ = run_chains(
+                chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look, stop=stop
+            )
+            self._set_fitted(self._chains)
+            self.n_iter_ = min(chain.step for chain in self._chains)
+        if stop.is_set():
+            with suppress(UserWarning):  # where warnings are errors: the interrupt says the same
+                warn_user(
+                    f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
+                    "far, and resume(X) goes on from here."
+                )
+            interrupted = FitInterrupted(
+                f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far."
+            )
+            interrupted.estimator_id = id(self)
+            raise interrupted
         return self
 
     def _copied_state(self):

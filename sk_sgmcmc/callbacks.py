@@ -8,8 +8,11 @@ with and without them.
 import os
 import time
 
-import joblib
 import numpy as np
+
+from .utils import _sealed
+from .utils._sealed import DamagedFileError  # noqa: F401
+from .utils._warnings import warn_user
 
 
 class Callback:
@@ -112,14 +115,28 @@ class HeldOutScore(Callback):
 
 
 class Checkpoint(Callback):
-    """Save the estimator to a file now and then; `joblib.load` it and call ``resume(X)`` to go on.
+    """Save the estimator to a file now and then; `load_checkpoint` it and call ``resume(X)`` to go on.
 
     Parameters
     ----------
     path : str or path-like
-        File, replaced as a whole each time, so that it is valid whenever the machine stops.
+        File in a folder that exists. It is replaced as a whole each time, so that it is valid whenever the machine
+        stops. Several fits may share it, such as those of ``GridSearchCV(n_jobs=2)``: it then holds one whole model,
+        the one saved last.
     seconds : float, default=60
         Time between two saves.
+
+    See Also
+    --------
+    load_checkpoint : Reads the file.
+
+    Notes
+    -----
+    Where a save fails, as on a full disk, a warning says so once; the fit goes on and tries again, and the file keeps
+    the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends in
+    ``.part`` beside it, which may be deleted.
+
+    Loading a pickle runs code that it names: load only files from a source that you trust.
     """
 
     def __init__(self, path, seconds=60.0):
@@ -128,8 +145,16 @@ class Checkpoint(Callback):
         self.seconds = seconds
 
     def start(self, estimator):
-        """Start the clock."""
+        """Start the clock; refuses a path at which nothing can be saved."""
+        folder = os.path.dirname(self.path) or os.curdir
+        if not os.path.isdir(folder):
+            raise ValueError(
+                f"path={self.path!r} lies in {folder!r}, which is no folder; make it, or give another path."
+            )
+        if os.path.isdir(self.path):
+            raise ValueError(f"path={self.path!r} is a folder; give the name of a file in it, such as 'fit.joblib'.")
         self._saved_at = time.monotonic()
+        self._warned = False
 
     def next_step(self, step):
         """Never asks for a stop of its own: any pause between two pieces will do."""
@@ -140,7 +165,49 @@ class Checkpoint(Callback):
         if time.monotonic() - self._saved_at >= self.seconds:
             estimator._set_fitted(estimator._chains)
             estimator.n_iter_ = step
-            joblib.dump(estimator, self.path + ".part")
-            os.replace(self.path + ".part", self.path)
+            try:
+                _sealed.write(estimator, self.path)
+            except (OSError, MemoryError) as error:
+                self._warn_once(error)
             self._saved_at = time.monotonic()
         return False
+
+    def _warn_once(self, error):
+        if self._warned:
+            return
+        self._warned = True
+        last = "the file keeps the last one saved" if os.path.exists(self.path) else "there is no file yet"
+        warn_user(
+            f"No checkpoint could be saved to {self.path!r} ({type(error).__name__}: {error}); {last}. The fit goes on "
+            f"and tries again every {self.seconds:g} seconds: make room there, or press Ctrl-C, which leaves a fitted "
+            "estimator, and save it elsewhere with joblib.dump."
+        )
+
+
+def load_checkpoint(path):
+    """Load what `Checkpoint` saved, and find out whether the file is damaged.
+
+    `joblib.load` reads the file too, and finds bytes that have changed; this gives one error for every kind of damage.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File saved by `Checkpoint`, by this or an earlier version, or a model saved by `joblib.dump` (in which changed
+        bytes are not found: only `Checkpoint` writes a checksum).
+
+    Returns
+    -------
+    estimator : estimator
+        Fitted up to the save; ``resume(X)`` goes on from there.
+
+    Raises
+    ------
+    DamagedFileError
+        A ``ValueError``: bytes are missing, or are not those that were saved.
+
+    Notes
+    -----
+    Loading a pickle runs code that it names: load only files from a source that you trust. The checksum guards against
+    accidents, not against somebody who means harm.
+    """
+    return _sealed.read(path)

@@ -4,16 +4,17 @@ A chain is numbers only, so that it can be pickled, resumed and sent to another 
 outside. How long a piece of it runs never changes a draw.
 """
 
-import signal
-import threading
 import time
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor
 from copy import deepcopy
+from multiprocessing import TimeoutError as PoolTimeoutError
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, wrap_non_picklable_objects
 from joblib.parallel import get_active_backend
 
+from .interrupts import deaf_to_interrupts, deferred_interrupt
+from .utils._progress import progress_bar
 from .utils._warnings import warn_user
 
 # Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer rather than more.
@@ -21,6 +22,12 @@ DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
 TINY = 1e-300  # what a cell that underflows is set to, so that no row sums to 0
 LOOK_AROUND_SECONDS = 0.5
+# In other processes: the first piece, which starts them; bounds of later ones; the share of time that sending may take.
+FIRST_AWAY_SECONDS = 0.5
+AWAY_SECONDS = 1.0, 10.0
+AWAY_SHARE = 0.05
+# How long after Ctrl-C and the end of a piece a worker may take to answer.
+PATIENCE_SECONDS = 5.0
 
 
 class DrawPlan:
@@ -230,34 +237,8 @@ def stacked_draws(chains):
     return {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}
 
 
-@contextmanager
-def deferred_interrupt():
-    """Turn Ctrl-C into an event, so that chains stop between two steps; outside the main thread it does nothing.
-
-    Yields
-    ------
-    threading.Event
-        Set once Ctrl-C was pressed. Pressing it again interrupts at once, as always.
-    """
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def request(signum, frame):
-        stop.set()
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, request)
-    try:
-        yield stop
-    finally:
-        if signal.getsignal(signal.SIGINT) is request:
-            signal.signal(signal.SIGINT, before)
-
-
-def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=None):
-    """Run chains up to step ``n_iter``, looking around about twice a second.
+def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=None, stop=None):
+    """Run chains up to step ``n_iter``, looking around about twice a second (less often at chains in other processes).
 
     Parameters
     ----------
@@ -273,6 +254,8 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
         See `sk_sgmcmc.callbacks`.
     look : callable, optional
         Given the chains, returns the estimator that callbacks are shown.
+    stop : Stop, optional
+        From `deferred_interrupt`, where the caller handles Ctrl-C; otherwise it is handled, and warned of, here.
 
     Returns
     -------
@@ -280,87 +263,109 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
     interrupted : bool
         Whether Ctrl-C stopped them early.
     """
-    bar = _progress_bar(verbose, n_iter, min(chain.step for chain in chains))
-    with deferred_interrupt() as stop, bar, _pool(n_jobs) as pool:
-        # Chains that live in other processes are sent out once and come back finished.
-        shared = pool.n_jobs == 1 or getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
-        seconds = LOOK_AROUND_SECONDS if shared else np.inf
+    if stop is None:
+        with deferred_interrupt() as stop:
+            chains = _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop)
+        if stop.is_set():
+            step = min(chain.step for chain in chains)
+            warn_user(f"Interrupted after {step} of {n_iter} steps; what is returned holds the draws made so far.")
+        return chains, stop.is_set()
+    return _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop), stop.is_set()
+
+
+def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop):
+    bar = progress_bar(verbose, n_iter, min(chain.step for chain in chains))
+    # Large arrays reach other processes as memory maps, copied on write.
+    with bar, Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c") as pool:
+        shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+        away = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
             bar.update(step - bar.n)
             if step >= n_iter:
                 break
             until = min([n_iter, *(callback.next_step(step) for callback in callbacks)])
-            ahead = [chain.step for chain in chains]
-            if pool.n_jobs == 1 or len(chains) == 1:
-                chains = [chain.run(max(until, chain.step), seconds, stop) for chain in chains]
+            if away:
+                chains = away.run(chains, until)
+            elif pool.n_jobs == 1 or len(chains) == 1:
+                for chain in chains:
+                    chain.run(max(until, chain.step), LOOK_AROUND_SECONDS, stop)
             else:
-                event = stop if shared else None
-                data = [chain.data for chain in chains]
-                chains = pool(
-                    delayed(_run)(chain, bound, max(until, chain.step), seconds, event)
-                    for chain, bound in zip(chains, data, strict=True)
-                )
-                for chain, bound in zip(chains, data, strict=True):
-                    _rebind(chain, bound)
-            if callbacks and min(chain.step for chain in chains) > min(ahead):
-                estimator = look(chains)
-                if any([callback(estimator, min(chain.step for chain in chains)) for callback in callbacks]):
-                    break
-    if stop.is_set():
-        warn_user(
-            f"Interrupted after {min(chain.step for chain in chains)} of {n_iter} steps; the fitted attributes hold "
-            "the draws made so far, and resume(X) goes on from here.",
-        )
-    return chains, stop.is_set()
+                pool(delayed(chain.run)(max(until, chain.step), LOOK_AROUND_SECONDS, stop) for chain in chains)
+            reached = min(chain.step for chain in chains)
+            if callbacks and reached > step and any([callback(look(chains), reached) for callback in callbacks]):
+                break
+    return chains
 
 
-def _pool(n_jobs):
-    # Large arrays reach other processes as memory maps: copied on write, since a chain writes into its own.
-    return Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c")
+class _OtherProcesses:
+    """Runs chains in other processes, piece by piece; they come home in between, as copies.
+
+    A piece is long enough that sending chains takes a small share of the time, and short enough that Ctrl-C,
+    checkpoints and progress need not wait for long.
+
+    Parameters
+    ----------
+    pool : joblib.Parallel
+    stop : Stop
+    """
+
+    def __init__(self, pool, stop):
+        self.pool, self.stop = pool, stop
+        self.seconds, self.sending = FIRST_AWAY_SECONDS, None
+
+    def run(self, chains, until):
+        """Chains after one more piece; those given where Ctrl-C lost it."""
+        # A worker that was interrupted before it could turn deaf may leave its task without an answer for ever.
+        self.pool.timeout = None
+        self.stop.when_set = lambda: setattr(self.pool, "timeout", self.seconds + PATIENCE_SECONDS)
+        turns = -(-len(chains) // self.pool.n_jobs)
+        began = time.monotonic()
+        try:
+            answers = self.pool(
+                delayed(_run_away)(_Parcel(chain), chain.data, max(until, chain.step), self.seconds / turns)
+                for chain in chains
+            )
+        except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
+            # Ctrl-C reached a worker between two pieces, maybe before it reached us. The last copies are whole.
+            if self.stop.pressed_again or not self.stop.wait(1.0):
+                raise
+            return chains
+        finally:
+            self.stop.when_set = lambda: None
+        spent = time.monotonic() - began
+        ran = max(seconds for _, seconds in answers) * turns
+        self._adapt(max(0.0, spent - ran))
+        return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, answers, strict=True)]
+
+    def _adapt(self, sending):
+        """Size the next piece; what the first one took beside running was the start of the processes."""
+        if self.sending is None:
+            self.sending = np.inf
+        else:
+            self.sending = min(self.sending, sending)
+            shortest, longest = AWAY_SECONDS
+            self.seconds = min(max(shortest, self.sending / AWAY_SHARE), longest, max(shortest, 2 * self.seconds))
 
 
 def _rebind(chain, data):
     return chain if chain.data is data else chain.bind(data)
 
 
-def _run(chain, data, until, seconds, stop):
-    return _rebind(chain, data).run(until, seconds, stop)
+class _Parcel:
+    """A chain on its way to another process, as bytes: of arrays joblib would leave a file for each piece."""
+
+    def __init__(self, chain):
+        self.chain = chain
+
+    def __reduce__(self):
+        return _Parcel, (wrap_non_picklable_objects(self.chain, keep_wrapper=False),)
 
 
-class _Silent:
-    n = 0
-
-    def update(self, n):
-        self.n += n
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        return None
-
-
-class _Lines(_Silent):
-    """Progress where tqdm is not installed: a line at each tenth."""
-
-    def __init__(self, total, initial):
-        self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)
-
-    def update(self, n):
-        self.n += n
-        if 10 * self.n // max(1, self.total) > self.tenth:
-            self.tenth = 10 * self.n // max(1, self.total)
-            print(f"step {self.n} of {self.total}", flush=True)
-
-
-def _progress_bar(verbose, total, initial):
-    if not verbose:
-        bar = _Silent()
-        bar.n = initial
-        return bar
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return _Lines(total, initial)
-    return tqdm(total=total, initial=initial, unit="step")
+def _run_away(parcel, data, until, seconds):
+    """What a worker does: the chain after a piece, and for how long it ran."""
+    with deaf_to_interrupts():
+        chain = parcel.chain.bind(data)
+        began = time.monotonic()
+        chain.run(until, seconds)
+        return chain, time.monotonic() - began

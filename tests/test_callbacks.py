@@ -1,9 +1,12 @@
 """Looking at a fit, ending it early, and going on: the draws are those of a fit that nobody looked at."""
 
 import _thread
+import contextlib
+import errno
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -12,10 +15,13 @@ import time
 import joblib
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 
 from sk_sgmcmc import chains
-from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore
-from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted
+from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
+from sk_sgmcmc.interrupts import FitInterrupted
+from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
@@ -58,7 +64,7 @@ def test_checkpoints_are_whole_and_resume_to_the_same_draws(case, tmp_path, monk
 
     def look(estimator, step):
         if path.exists():
-            written.append(joblib.load(path))
+            written.append((load_checkpoint, joblib.load)[step % 2](path))
 
     model = case.fitted(callbacks=[Checkpoint(path, seconds=0.0), look])
     assert [saved.n_iter_ for saved in written] == list(range(1, len(written) + 1)) and len(written) >= 15
@@ -70,44 +76,132 @@ def test_checkpoints_are_whole_and_resume_to_the_same_draws(case, tmp_path, monk
 
 
 @each_class
-def test_a_failing_save_leaves_the_last_checkpoint(case, tmp_path, monkeypatch):
+def test_a_failing_save_neither_ends_the_fit_nor_touches_the_last_checkpoint(case, tmp_path, monkeypatch):
     data, path = case.data_of(), tmp_path / "model.joblib"
 
     def look(estimator, step):  # ends each piece after one step, so that there is something to save in between
         return False
 
-    model = case.fitted(callbacks=[Checkpoint(path, seconds=0.0), look])
+    whole = case.fitted(callbacks=[Checkpoint(path, seconds=0.0), look])
+    before = path.read_bytes()
 
-    def half(value, filename):
-        with open(filename, "wb") as file:
-            file.write(b"half a")
-        raise OSError("disk full")
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(joblib, "dump", half)
-    with pytest.raises(OSError, match="disk full"):
-        model.set_params(callbacks=[Checkpoint(path, seconds=0.0), look]).fit(*data)
-    assert np.isfinite(joblib.load(path).score(*data))
+    monkeypatch.setattr(os, "fsync", full)
+    model = case.new(callbacks=[Checkpoint(path, seconds=0.0), look])
+    with pytest.warns(UserWarning, match="model.joblib.*No space left.*keeps the last.*fit goes on") as caught:
+        model.fit(*data)
+    assert sum("No checkpoint" in str(warning.message) for warning in caught) == 1
+    assert_same_draws(whole, model)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["model.joblib"]
+    assert np.isfinite(load_checkpoint(path).score(*data))
 
 
+@pytest.mark.parametrize("path, match", [("nowhere/fit.joblib", "nowhere.*no folder"), ("", "is a folder")])
+def test_a_path_where_nothing_can_be_saved_is_refused_before_the_fit(path, match, tmp_path):
+    case = DEFAULTS[0]
+    with pytest.raises(ValueError, match=match):
+        case.fitted(callbacks=Checkpoint(tmp_path / path))
+
+
+def test_the_bytes_are_on_the_disk_before_the_file_takes_its_name(tmp_path, monkeypatch):
+    case, done = next(case for case in DEFAULTS if case.id == "logistic"), []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda *args: (done.append("replace"), replace(*args)))
+    case.fitted(n_iter=2, callbacks=[Checkpoint(tmp_path / "model.joblib", seconds=0.0), lambda *args: False])
+    assert done[:3] == (["file", "replace", "folder"] if os.name == "posix" else ["file", "replace", "file"])
+
+
+def test_checkpoints_are_saved_while_chains_run_in_other_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(chains, "FIRST_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "AWAY_SECONDS", (0.0, 0.0))
+    case, path, saved = next(case for case in DEFAULTS if case.id == "logistic"), tmp_path / "model.joblib", []
+    data = case.data_of()
+
+    class Look(Callback):  # no stops of its own
+        def next_step(self, step):
+            return 10**9
+
+        def __call__(self, estimator, step):
+            saved.append(load_checkpoint(path))
+            return False
+
+    # Each piece is one of the chain's own: at first 64 steps.
+    params = {"n_iter": 3000, "n_chains": 2, "n_jobs": 2}
+    with joblib.parallel_config(backend="loky"):
+        model = case.fitted(**params, callbacks=[Checkpoint(path, seconds=0.0), Look(1)])
+    whole = case.fitted(**params)
+    assert_same_draws(whole, model)
+    assert len(saved) >= 3 and 0 < saved[0].n_iter_ < saved[1].n_iter_ < 3000
+    for each in saved[:2]:
+        assert np.isfinite(each.score(*data))
+        assert_same_draws(whole, each.resume(*data))
+
+
+def test_searches_in_several_processes_may_share_a_checkpoint(tmp_path):
+    case, path = next(case for case in DEFAULTS if case.id == "logistic"), tmp_path / "model.joblib"
+    X, y = case.data_of()
+    model = case.new(n_iter=40, callbacks=[Checkpoint(path, seconds=0.0), StopAt(10**9)])  # a save at each step
+    search = GridSearchCV(model, {"prior_scale": [0.5, 1.0]}, cv=2, n_jobs=2, refit=False, error_score="raise")
+    search.fit(X, y)
+    assert os.listdir(tmp_path) == ["model.joblib"]
+    assert load_checkpoint(path).coef_.shape == (1, 5)
+
+
+class _Gone(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit, _Gone])
 @pytest.mark.parametrize(
     "case, method",
     [(case, method) for case in DEFAULTS for method in ("fit", "partial_fit") if case.streams or method == "fit"],
     ids=lambda value: getattr(value, "id", value),
 )
-def test_a_fit_that_fails_on_the_way_leaves_the_estimator_as_it_was(case, method):
+def test_a_fit_that_ends_on_the_way_leaves_the_estimator_as_it_was(case, method, error):
     def look(estimator, step):
-        raise OSError("disk full")
+        raise error("enough")
 
     data = case.data_of()
+    new = case.new(callbacks=look)
+    with pytest.raises(error, match="enough"):
+        getattr(new, method)(*data)
+    assert vars(new).keys() == vars(case.new()).keys()
+    with pytest.raises(NotFittedError):
+        case.answer(new)
+
     model = getattr(case.new(), method)(*data)
     before = pickle.loads(pickle.dumps(model))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(error, match="enough"):
         getattr(model.set_params(callbacks=look), method)(*data)
     assert_same_draws(model, before)
     assert model.n_iter_ == before.n_iter_
+    assert getattr(model, "n_samples_seen_", None) == getattr(before, "n_samples_seen_", None)
     for one in (model.set_params(callbacks=None), before):
         getattr(one, method)(*data)
     assert_same_draws(model, before)
+
+
+def test_an_interrupt_in_a_callback_leaves_classes_and_coefficients_that_belong_together():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    X, y = case.data_of()
+    model = case.fitted()
+    coef = model.coef_.copy()
+
+    def look(estimator, step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callbacks=look).fit(X, np.where(y == 1, "a", "b"))
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(model.coef_, coef)
 
 
 @each_count_model
@@ -186,6 +280,140 @@ def test_an_interrupt_from_a_timer_leaves_a_fitted_estimator(case):
     timer.join()
     assert signal.getsignal(signal.SIGINT) is handler
     assert 0 < model.n_iter_ < 10**8 and np.isfinite(model.score(*data))
+
+
+class Press(Callback):
+    """Press Ctrl-C a number of times, at the start of a run or after a number of steps."""
+
+    def __init__(self, step, times=1):
+        super().__init__(1)
+        self.step, self.times = step, times
+
+    def start(self, estimator):
+        self(estimator, 0)
+
+    def __call__(self, estimator, step):
+        for _ in range(self.times if step == self.step else 0):
+            signal.raise_signal(signal.SIGINT)
+        return False
+
+
+@each_class
+def test_an_interrupt_before_the_first_step_leaves_an_estimator_that_goes_on(case):
+    model, data = case.new(callbacks=Press(0)), case.data_of()
+    with interrupted():
+        model.fit(*data)
+    assert model.n_iter_ == 0 and np.all(np.isfinite(case.answer(model)))
+    assert_same_draws(case.fitted(), model.set_params(callbacks=None).resume(*data))
+
+
+@each_class
+def test_a_second_interrupt_leaves_the_estimator_as_it_was(case):
+    data = case.data_of()
+    model = case.new(callbacks=Press(5, times=2))
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            model.fit(*data)
+        assert not isinstance(caught.value, FitInterrupted)
+        assert vars(model).keys() == vars(case.new()).keys()
+    model.set_params(callbacks=StopAt(5)).fit(*data)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.set_params(callbacks=Press(9, times=2)).resume(*data)
+    assert not isinstance(caught.value, FitInterrupted) and model.n_iter_ == 5
+    assert_same_draws(case.fitted(), model.set_params(callbacks=None).resume(*data))
+
+
+def test_labels_belong_to_the_draws_of_an_interrupted_resume():
+    case = next(case for case in DEFAULTS if case.id == "dp")
+    model, X = case.new(callbacks=StopAt(1)).fit(case.X()), case.X()
+    with interrupted():
+        model.set_params(callbacks=Press(12)).resume(X)
+    assert model.n_iter_ == 12
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_an_interrupt_while_draws_are_summed_up_loses_nothing(monkeypatch):
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    model, data = case.new(), case.data_of()
+    summed_up = type(model)._set_fitted
+
+    def slowly(self, chains):
+        signal.raise_signal(signal.SIGINT)
+        summed_up(self, chains)
+
+    monkeypatch.setattr(type(model), "_set_fitted", slowly)
+    with pytest.warns(UserWarning, match="Interrupted after 16 of 16"), pytest.raises(FitInterrupted, match="16 steps"):
+        model.fit(*data)
+    monkeypatch.undo()
+    assert_same_draws(case.fitted(), model)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_interrupt_leaves_a_fitted_estimator_also_where_warnings_are_errors():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    model = case.new(callbacks=Press(7))
+    with pytest.raises(FitInterrupted, match="after 7 steps"):
+        model.fit(*case.data_of())
+    assert_same_draws(case.fitted(), model.set_params(callbacks=None).resume(*case.data_of()))
+
+
+def test_the_interrupt_of_a_fit_inside_a_callback_is_not_taken_for_that_of_the_outer_fit():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    inner = case.new(callbacks=Press(3))
+    outer = case.new(callbacks=lambda estimator, step: inner.fit(*case.data_of()))
+    with pytest.warns(UserWarning, match="Interrupted"), pytest.raises(FitInterrupted):
+        outer.fit(*case.data_of())
+    assert inner.n_iter_ == 3
+    with pytest.raises(NotFittedError):
+        outer.predict(case.X())
+
+
+@pytest.fixture
+def handler_of():
+    """Sets a handler of SIGINT, and puts the one before back."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_ignored_interrupt_stays_ignored(handler_of):
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    handler_of(signal.SIG_IGN)
+    model = case.fitted(callbacks=Press(5, times=3))
+    assert model.n_iter_ == 16 and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert_same_draws(case.fitted(), model)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_a_handler_of_ones_own_is_put_back_and_hears_the_second_interrupt(handler_of, times):
+    case, heard = next(case for case in DEFAULTS if case.id == "logistic"), []
+
+    def own(signum, frame):
+        heard.append(signum)
+
+    handler_of(own)
+    model = case.new(callbacks=Press(5, times=times))
+    with contextlib.ExitStack() as stack:
+        if times:
+            stack.enter_context(interrupted())
+        model.fit(*case.data_of())
+    assert signal.getsignal(signal.SIGINT) is own and len(heard) == max(0, times - 1)
+    assert model.n_iter_ == (5 if times else 16)
+
+
+def test_a_forked_worker_leaves_the_decision_to_its_parent():
+    code = (
+        "import os, signal\n"
+        "from sk_sgmcmc.interrupts import deferred_interrupt\n"
+        "with deferred_interrupt() as stop:\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGINT)\n"
+        "        os._exit(7 if not stop.is_set() else 1)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), stop.is_set())\n"
+    )
+    if hasattr(os, "fork"):
+        assert run_python(code).split() == ["7", "False"]
 
 
 @each_class

@@ -1,14 +1,20 @@
 """Chains: which draws are kept, and that neither how long a piece runs nor where it runs changes a draw."""
 
 import copy
+import os
 import pickle
+import signal
+import sys
+import time
 
+import joblib
 import numpy as np
 import pytest
 
-from sk_sgmcmc import chains, dense_chain
+from sk_sgmcmc import chains, dense_chain, interrupts
 from sk_sgmcmc.chains import Chain, ChainDivergedError, DrawPlan, StreamPlan, run_chains
 from sk_sgmcmc.dense_chain import DenseChain, DenseData
+from sk_sgmcmc.interrupts import deaf_to_interrupts
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.targets import DirichletCategorical
 
@@ -112,6 +118,117 @@ def expected():
 def test_draws_depend_neither_on_looking_around_nor_on_threads(monkeypatch, expected, seconds, n_jobs):
     monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", seconds)
     np.testing.assert_array_equal(draws_of(run_chains(dense_chains(), 200, n_jobs=n_jobs)[0]), expected)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+@pytest.mark.parametrize("seconds", [0.0, 100.0])
+def test_the_length_of_a_piece_in_another_process_changes_no_draw(monkeypatch, backend, seconds):
+    monkeypatch.setattr(chains, "FIRST_AWAY_SECONDS", seconds)
+    monkeypatch.setattr(chains, "AWAY_SECONDS", (seconds, seconds))
+    made, looks = dense_chains(2000, n_chains=3), Looks([])
+    expected, data = draws_of(run_chains(dense_chains(2000, n_chains=3), 2000)[0]), [chain.data for chain in made]
+    with joblib.parallel_config(backend=backend):
+        made, _ = run_chains(made, 2000, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+    np.testing.assert_array_equal(draws_of(made), expected)
+    assert len(looks.at) == 1 if seconds else len(looks.at) >= 3
+    assert all(chain.data is bound for chain, bound in zip(made, data, strict=True))
+
+
+class Looks:
+    """A callback that asks for stops at some steps, and notes where it looked."""
+
+    def __init__(self, stops):
+        self.stops, self.at = stops, []
+
+    def next_step(self, step):
+        return min([stop for stop in self.stops if stop > step], default=10**9)
+
+    def __call__(self, estimator, step):
+        self.at.append(step)
+
+
+def test_pieces_in_other_processes_grow_until_sending_is_a_small_share_of_the_time():
+    away = chains._OtherProcesses(None, None)
+    away._adapt(9.0)  # the first piece starts the processes
+    assert away.seconds == chains.FIRST_AWAY_SECONDS
+    seconds = []
+    for sending in (0.001, 0.2, 0.2, 0.2):
+        away._adapt(sending)
+        seconds.append(away.seconds)
+    assert seconds == [1.0] * 4  # the shortest: the least that sending took counts
+    away.sending = np.inf
+    for sending in (0.2, 0.2, 0.2, 0.2):
+        away._adapt(sending)
+    assert away.seconds == pytest.approx(0.2 / chains.AWAY_SHARE)
+    away.sending = np.inf
+    for _ in range(9):
+        away._adapt(100.0)
+    assert away.seconds == chains.AWAY_SECONDS[1]
+
+
+class Failing(Counter):
+    """In another process, Ctrl-C is pressed at step 5, and the chain never comes home."""
+
+    def __init__(self, how):
+        super().__init__(0, DrawPlan(10, 0, 1))
+        self.how, self.home = how, os.getpid()
+
+    def _advance(self, until):
+        super()._advance(until)
+        if self.step == 5 and os.getpid() != self.home:
+            for _ in range(2 if self.how == "pressed again" else 1):
+                os.kill(self.home, signal.SIGINT)
+                time.sleep(0.5)
+            if self.how == "exits":
+                os._exit(1)
+            if self.how == "interrupted":
+                raise KeyboardInterrupt
+            time.sleep(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
+@pytest.mark.parametrize(
+    "backend, how",
+    [
+        ("loky", "exits"), ("loky", "interrupted"), ("loky", "hangs"), ("loky", "pressed again"),
+        ("multiprocessing", "hangs"),
+    ],
+)  # fmt: skip
+def test_where_ctrl_c_costs_a_worker_the_last_copies_of_its_chains_are_kept(monkeypatch, backend, how):
+    monkeypatch.setattr(chains, "PATIENCE_SECONDS", 0.5)
+    made, looks = [Failing(how), Counter(0, DrawPlan(10, 0, 1))], Looks([4])
+    began = time.monotonic()
+    with joblib.parallel_config(backend=backend):
+        if how == "pressed again":
+            with pytest.raises(KeyboardInterrupt):
+                run_chains(made, 10, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+            return
+        with pytest.warns(UserWarning, match="Interrupted after 4 of 10"):
+            made, interrupted = run_chains(made, 10, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+    assert time.monotonic() - began < 50
+    assert interrupted and [chain.step for chain in made] == [4, 4]
+    expected = Counter(0, DrawPlan(10, 0, 1)).run(10).draws()["step"]
+    for chain in run_chains(made, 10)[0]:
+        np.testing.assert_array_equal(chain.draws()["step"], expected)
+
+
+def test_a_worker_hears_ctrl_c_again_some_time_after_its_piece(monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with deaf_to_interrupts():
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # still handing its chain back
+        with deaf_to_interrupts():
+            monkeypatch.setattr(interrupts, "_DEAF_SECONDS", -1.0)
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is before
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with deaf_to_interrupts():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("first, seconds", [(1, 0.2), (3, 0.0), (1000, 1e9)])

@@ -6,6 +6,7 @@ from sklearn.base import DensityMixin
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan
+from ..interrupts import FitInterrupted
 from ..samplers.schedules import ConstantStep
 from ..utils._sklearn import Interval, StrOptions
 from ._dp_chain import BlockPlan, CollapsedChain
@@ -293,7 +294,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     def _fit_rows(self, chains, n_iter, X):
         try:
             self._run(chains, n_iter)
-        except KeyboardInterrupt:
+        except FitInterrupted:
             self._label(X)
             raise
         return self._label(X)
@@ -302,6 +303,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         self.labels_ = self._most_probable(X)
         return self
 
+    @all_or_nothing
     def resume(self, X, y=None):
         """Go on with a fit that was interrupted or loaded from a checkpoint.
 
@@ -318,7 +320,12 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         self : object
             Fitted.
         """
-        return super().resume(X, y)._label(self._encoded(X))
+        try:
+            self._resume(X, y)
+        except FitInterrupted:
+            self._label(self._encoded(X))
+            raise
+        return self._label(self._encoded(X))
 
     def _taken(self, X, weight, n_batch, total):
         """Rows as chains are bound to them; notes what `resume` knows them by."""

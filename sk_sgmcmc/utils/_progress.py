@@ -1,0 +1,40 @@
+"""Progress of a fit on the screen."""
+
+
+class _Silent:
+    n = 0
+
+    def update(self, n):
+        self.n += n
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return None
+
+
+class _Lines(_Silent):
+    """Progress where tqdm is not installed: a line at each tenth."""
+
+    def __init__(self, total, initial):
+        self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)
+
+    def update(self, n):
+        self.n += n
+        if 10 * self.n // max(1, self.total) > self.tenth:
+            self.tenth = 10 * self.n // max(1, self.total)
+            print(f"step {self.n} of {self.total}", flush=True)
+
+
+def progress_bar(verbose, total, initial):
+    """A bar of ``total`` steps, of which ``initial`` are made: tqdm where installed, nothing unless ``verbose``."""
+    if not verbose:
+        bar = _Silent()
+        bar.n = initial
+        return bar
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Lines(total, initial)
+    return tqdm(total=total, initial=initial, unit="step")
