@@ -16,6 +16,7 @@ from ..design_rows import packed
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
+from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._predict import INPUT, DrawsPredictMixin
 
@@ -256,6 +257,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
         weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
+        if sparse.issparse(X):
+            X = canonical(X)
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
         if self.class_weight is not None:
