@@ -11,6 +11,7 @@ from .dense_chain import DenseData, report_state
 from .particle_chain import make_chains
 from .samplers._registry import check_fits, fitting_pair, make_sampler
 from .targets import Target
+from .utils._integers import plain_integer
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
 
@@ -103,6 +104,9 @@ def sample(
     >>> draws.samples_["omega"].shape
     (1, 250, 5)
     """
+    n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(
+        plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
+    )
     if not isinstance(target, Target):
         raise TypeError(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."

@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
@@ -18,6 +17,7 @@ from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
 from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
+from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
 
 # Above this share of entries that are not zero, sparse rows are read faster as dense ones.
@@ -198,7 +198,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self._validate_params()
         sampler, _ = self._checked_sampler()
         X, y = validate_data(self, X, y, **INPUT)
-        check_classification_targets(y)
+        check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         data = self._weighted(X, codes, classes, y, sample_weight)
@@ -226,7 +226,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_design")
         X, y = validate_data(self, X, y, reset=first, **INPUT)
-        check_classification_targets(y)
+        check_labels(y)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 'class_weight="balanced" needs all rows at once, partial_fit sees some; give a dict, for example of '
