@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import signal
+import warnings
 
 import joblib
 import numba
@@ -219,7 +220,9 @@ def test_narrow_integers_of_numpy_are_integers(case):
     }
     whole = case.fitted(**given)
     narrow = {name: np.int8(value) for name, value in given.items()}
-    model = case.fitted(**narrow)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # of what overflows and goes on
+        model = case.fitted(**narrow)
     assert_same_draws(whole, model)
     assert model.score(*case.data_of()) == whole.score(*case.data_of())
     assert all(model.get_params()[name] is value for name, value in narrow.items()), "parameters were changed"
@@ -227,6 +230,11 @@ def test_narrow_integers_of_numpy_are_integers(case):
     with pytest.raises(ValueError, match="n_iter"):
         model.fit(*case.data_of())
     assert model.n_iter.dtype == np.uint8
+
+
+def test_narrow_integers_do_not_overflow_with_many_words():
+    model = sk_sgmcmc.BayesianLDA(np.int8(3), n_iter=np.int8(4), random_state=0).fit(np.ones((40, 60)))
+    assert_same_draws(sk_sgmcmc.BayesianLDA(3, n_iter=4, random_state=0).fit(np.ones((40, 60))), model)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 10**20])
