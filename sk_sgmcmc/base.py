@@ -6,7 +6,6 @@ from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
 
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +14,7 @@ from .chains import run_chains
 from .interrupts import FitInterrupted, deferred_interrupt
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
+from .utils._integers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
 from .utils._warnings import warn_user
@@ -33,7 +33,8 @@ def all_or_nothing(fit):
         try:
             if fit.__name__ != "fit":
                 self.__dict__.update(self._copied_state())
-            return fit(self, *args, **kwargs)
+            with plain_integers(self):
+                return fit(self, *args, **kwargs)
         except FitInterrupted as interrupted:
             if interrupted.estimator_id != id(self):
                 self.__dict__ = before
@@ -70,7 +71,7 @@ class BaseSGMCMC(BaseEstimator):
         "thin": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, MAX_JOBS, closed="both"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "callbacks": [callable, list, tuple, None],
@@ -138,7 +139,7 @@ class BaseSGMCMC(BaseEstimator):
 
     def _threads_per_chain(self):
         """Threads left for the documents or rows of one chain when each chain has a thread of its own."""
-        return max(1, effective_n_jobs(self.n_jobs) // self.n_chains)
+        return max(1, check_n_jobs(self.n_jobs) // self.n_chains)
 
     def _run(self, chains, n_iter):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
@@ -149,7 +150,7 @@ class BaseSGMCMC(BaseEstimator):
             callbacks = as_callbacks(self.callbacks)
             for callback in callbacks:
                 callback.start(self)
-            n_jobs = min(self.n_chains, effective_n_jobs(self.n_jobs))
+            n_jobs = min(self.n_chains, check_n_jobs(self.n_jobs))
             self._chains, _ = run_chains(
                 chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look, stop=stop
             )

@@ -13,6 +13,7 @@ from .particle_chain import make_chains
 from .samplers._registry import check_fits, fitting_pair, make_sampler
 from .targets import Target
 from .tuning import DenseGradient
+from .utils._integers import plain_integer
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
 
@@ -113,6 +114,9 @@ def sample(
     >>> draws.samples_["omega"].shape
     (1, 250, 5)
     """
+    n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(
+        plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
+    )
     if not isinstance(target, Target):
         raise TypeError(
             f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."

@@ -24,6 +24,8 @@ from sk_sgmcmc.interrupts import FitInterrupted
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
+# Cases without metadata are about what all estimators share.
+pytestmark = pytest.mark.filterwarnings("ignore:No metadata were given")
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
 each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
 each_stream = pytest.mark.parametrize("case", [c for c in ESTIMATORS if c.streams], ids=lambda case: case.id)

@@ -1,6 +1,8 @@
 """However the same data arrive, the draws are the same; and what bad data get."""
 
+import inspect
 import pickle
+import time
 import warnings
 from dataclasses import replace
 
@@ -9,10 +11,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from sk_sgmcmc import metrics
+from sk_sgmcmc.callbacks import HeldOutScore
 from tests.common.compare import assert_same_draws
-from tests.common.instances import COUNTS, ESTIMATORS, LDA
+from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, LDA
 from tests.conftest import importorskip
 
+# Cases without metadata are about what all estimators share.
+pytestmark = pytest.mark.filterwarnings("ignore:No metadata were given")
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
 each_count_model = pytest.mark.parametrize("case", COUNTS, ids=lambda case: case.id)
 
@@ -44,6 +50,9 @@ WAYS = {
     "strided": lambda X: np.repeat(X.toarray(), 2, axis=1)[:, ::2],
     "int32": lambda X: X.toarray().astype(np.int32),
     "uint8": lambda X: X.toarray().astype(np.uint8),
+    "int8": lambda X: X.toarray().astype(np.int8),
+    "float16": lambda X: X.toarray().astype(np.float16),
+    "sparse int8": lambda X: X.astype(np.int8),
     "float32": lambda X: X.toarray().astype(np.float32),
     "sparse float32": lambda X: X.astype(np.float32),
     "sparse int": lambda X: X.astype(np.int16),
@@ -91,6 +100,24 @@ def test_frames_are_taken(case):
         assert list(model.feature_names_in_) == names and model.score(frame) == whole.score(X)
 
 
+@each_count_model
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_few_rows_with_huge_counts_are_refused_at_once(case, form):
+    X = np.random.default_rng(0).poisson(1.0, (5, 12)).astype(float)
+    X[:, 3] = 1e8
+    X = X if form == "dense" else sparse.csr_array(X)
+    start = time.monotonic()
+    for method in ("fit", "partial_fit"):
+        message = r"X holds 5e\+08 tokens, its largest entry being 1e\+08.*entries that are not zero.*X \* 1e-02"
+        with pytest.raises(ValueError, match=message):
+            getattr(case.new(), method)(X)
+    model = case.fitted()
+    wide = np.pad(np.asarray(X if form == "dense" else X.toarray()), ((0, 0), (0, 28)))
+    assert np.isfinite(model.score(wide)) and np.all(np.isfinite(model.transform(wide)))  # no token is made for these
+    assert time.monotonic() - start < 30
+    case.new().fit(X * 1e-6)  # as the message says
+
+
 @each
 def test_read_only_memory_maps_are_taken(case, tmp_path):
     X, *y = case.data_of()
@@ -107,6 +134,94 @@ def test_read_only_memory_maps_are_taken(case, tmp_path):
         assert model.score(mapped, *labels) == whole.score(X, *y)
         if case.streams:
             model.partial_fit(mapped, *labels)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.float16, bool, object])
+@pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
+def test_narrow_and_odd_types_of_numbers_are_read_as_float64(case, dtype):
+    """In particular, no sum of them overflows."""
+    X, *y = case.data_of()
+    X = np.clip(X.toarray() if sparse.issparse(X) else X, 0, 100)
+    X = np.where(X > 0, 100.0, 0.0) if dtype in (np.int8, np.uint8) and case.id != "dmr" else X
+    narrow = X.astype(dtype)
+    assert_same_draws(case.new().fit(narrow.astype(np.float64), *y), case.new().fit(narrow, *y))
+
+
+SPARSE = [case for case in ESTIMATORS if case.new().__sklearn_tags__().input_tags.sparse]
+
+
+def _damaged(X, index, form):
+    """Rows as a sparse matrix with one index that it does not have room for."""
+    X = getattr(sparse, f"{form}_array")(X, dtype=np.float64)
+    X.indices = X.indices.copy()
+    X.indices[5] = index
+    return X
+
+
+def _readers(model):
+    """Names of the public methods whose first argument is X."""
+    for name in dir(type(model)):
+        method = getattr(type(model), name)
+        if name.startswith("_") or not inspect.isfunction(method) or not hasattr(model, name):
+            continue
+        if list(inspect.signature(method).parameters)[1:2] == ["X"]:
+            yield name
+
+
+@pytest.mark.parametrize(("index", "form"), [(10**8, "csr"), (-(10**8), "csr"), (40, "csc")])
+@pytest.mark.parametrize("case", SPARSE, ids=lambda case: case.id)
+def test_damaged_sparse_rows_are_refused_by_every_method(case, index, form):
+    """Read by compiled code, they would end the process."""
+    X, *y = case.data_of()
+    bad, model = _damaged(X, max(index, X.shape[form == "csr"]) if index == 40 else index, form), case.fitted()
+    before = pickle.dumps(model)
+    names = set(_readers(model))
+    assert {"fit", "score", "resume"} < names
+    if not case.streams:
+        names.discard("partial_fit")
+    for name in names:
+        arguments = y if "y" in inspect.signature(getattr(model, name)).parameters else ()
+        with pytest.raises(ValueError, match=r"X is a damaged sparse matrix: X\.indices holds"):
+            getattr(model, name)(bad, *arguments)
+    assert pickle.dumps(model) == before
+    watched = case.new(callbacks=HeldOutScore(bad, *y, every=1))
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
+        watched.fit(X, *y)
+
+
+def test_sparse_rows_are_what_all_estimators_but_one_read():
+    dense = {type(case.estimator).__name__ for case in ESTIMATORS} - {type(case.estimator).__name__ for case in SPARSE}
+    assert dense == {"BayesianGaussian"}
+
+
+def test_damaged_sparse_metadata_are_refused():
+    case = next(case for case in ESTIMATORS if case.id == "dmr-plain")
+    metadata = sparse.random_array((90, 70), density=0.3, rng=0, format="csr")
+    model = case.new().fit(case.X(), metadata=metadata)
+    bad = _damaged(metadata, 10**8, "csr")
+    before = pickle.dumps(model)
+    for name in ("fit", "partial_fit", "transform", "score", "perplexity", "resume"):
+        with pytest.raises(ValueError, match="metadata is a damaged sparse matrix"):
+            getattr(model, name)(case.X(), metadata=bad)
+    for name in ("predict_prevalence", "doc_topic_priors"):
+        with pytest.raises(ValueError, match="metadata is a damaged sparse matrix"):
+            getattr(model, name)(bad)
+    assert pickle.dumps(model) == before
+
+
+def test_metrics_refuse_damaged_sparse_documents():
+    X, topics = COUNTS[0].X(), np.full((2, 40), 1 / 40)
+    bad = _damaged(X, 10**8, "csr")
+    calls = {
+        "observed": lambda: metrics.document_completion(bad, X, topics),
+        "hidden": lambda: metrics.document_completion(X, bad, topics),
+        "X": lambda: metrics.doc_topic_proportions(bad, topics),
+        "X ": lambda: metrics.split_tokens(bad),
+        "X  ": lambda: metrics.coherence(topics, bad),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=f"{name.strip()} is a damaged sparse matrix"):
+            call()
 
 
 @each_count_model

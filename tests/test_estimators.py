@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import signal
+import warnings
 
 import joblib
 import numba
@@ -24,6 +25,8 @@ from tests.common.compare import StopAt, assert_same_draws, run_python
 from tests.common.instances import CHECKED, COUNTS, DEFAULTS, ESTIMATORS
 from tests.conftest import importorskip
 
+# Cases without metadata are about what all estimators share.
+pytestmark = pytest.mark.filterwarnings("ignore:No metadata were given")
 each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
 each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
 each_count_model = pytest.mark.parametrize("case", COUNTS, ids=lambda case: case.id)
@@ -204,6 +207,48 @@ def test_grid_search_in_a_pipeline(case):
     assert search.best_estimator_.transform(DOCUMENTS).shape == (24, 2)
     serial = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(DOCUMENTS)
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], scores)
+
+
+@each
+def test_narrow_integers_of_numpy_are_integers(case):
+    """They overflow in products, such as that of numbers of chains, topics and words."""
+    given = {"n_iter": 16, "n_chains": 2, "thin": 2, "burn_in": 4, "random_state": 3, "verbose": 0, "n_jobs": 2}
+    given |= {
+        name: value
+        for name, value in case.new().get_params(deep=False).items()
+        if isinstance(value, int) and not isinstance(value, bool) and name not in given
+    }
+    whole = case.fitted(**given)
+    narrow = {name: np.int8(value) for name, value in given.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # of what overflows and goes on
+        model = case.fitted(**narrow)
+    assert_same_draws(whole, model)
+    assert model.score(*case.data_of()) == whole.score(*case.data_of())
+    assert all(model.get_params()[name] is value for name, value in narrow.items()), "parameters were changed"
+    model.set_params(n_iter=np.uint8(0))
+    with pytest.raises(ValueError, match="n_iter"):
+        model.fit(*case.data_of())
+    assert model.n_iter.dtype == np.uint8
+
+
+def test_narrow_integers_do_not_overflow_with_many_words():
+    model = sk_sgmcmc.BayesianLDA(np.int8(3), n_iter=np.int8(4), random_state=0).fit(np.ones((40, 60)))
+    assert_same_draws(sk_sgmcmc.BayesianLDA(3, n_iter=4, random_state=0).fit(np.ones((40, 60))), model)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 10**20])
+@each_class
+def test_a_number_of_threads_that_cannot_be_is_refused_alike_by_all_that_use_threads(case, n_jobs):
+    data = case.data_of()
+    model = case.fitted().set_params(n_jobs=n_jobs)
+    of_rows = {"score": data, "transform": data[:1], "perplexity": data[:1]} if hasattr(model, "perplexity") else {}
+    if case.id == "sam":
+        of_rows = {"score": data}
+    for name, arguments in {"fit": data, "partial_fit": data, **of_rows}.items():
+        with pytest.raises(ValueError, match=r"n_jobs.*1024") as caught:
+            getattr(model, name)(*arguments)
+        assert str(n_jobs) in str(caught.value)
 
 
 BAD_PARAMETERS = [

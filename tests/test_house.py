@@ -192,6 +192,21 @@ def test_private_parts_of_scikit_learn_are_imported_in_utils_only(path):
         assert not [f"{module}.{name}" for module, name in imports_of(path) if _is_private(module, name)]
 
 
+@over(MODULES)
+def test_sparse_data_come_in_by_one_door(path):
+    """Checks of scikit-learn that let sparse matrices in are called in utils only, behind `well_formed`."""
+    if part_of(dotted_name(path)) == "utils":
+        return
+    assert not {name for module, name in imports_of(path) if module.startswith("sklearn")} & {
+        "validate_data",
+        "check_X_y",
+    }
+    for call in _calls(path):
+        named = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        if named == "check_array":
+            assert "accept_sparse" not in [keyword.arg for keyword in call.keywords], f"line {call.lineno}"
+
+
 def test_importing_the_package_loads_neither_numba_nor_an_optional_package():
     code = (
         "import json, sys\n"

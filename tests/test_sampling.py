@@ -1,13 +1,27 @@
 """`sample` on bare targets: exact laws end to end, what does not fit, seeds and jobs."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.manifold_targets import RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
-from sk_sgmcmc.samplers import SCIR, SGHMC, SGRLD, CyclicalStep, ExponentialOU, PolynomialDecay
+from sk_sgmcmc.samplers import (
+    HMC,
+    SCIR,
+    SGHMC,
+    SGNHT,
+    SGRLD,
+    Blob,
+    CyclicalStep,
+    ExponentialOU,
+    MonteCarloEM,
+    PolynomialDecay,
+)  # fmt: skip
 from sk_sgmcmc.samplers.schedules import Schedule
 from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -94,6 +108,28 @@ def test_a_seed_gives_the_same_draws_whatever_the_jobs(sampler):
     assert not np.allclose(a[0], a[1])  # chains differ
     more = sample(target, sampler, n_iter=300, n_chains=4, batch_size=5, random_state=3).samples_["omega"]
     np.testing.assert_array_equal(a, more[:3])
+
+
+SAMPLERS_OF_WHOLE_NUMBERS = [
+    ("sgld", {}),
+    (HMC(n_leapfrog=5), {"n_leapfrog": np.int8(5)}),
+    (Blob(n_particles=7), {"n_particles": np.int8(7)}),
+    (SGNHT(mass=MonteCarloEM(every=3)), {"mass__every": np.int8(3)}),
+]
+
+
+@pytest.mark.parametrize(("sampler", "narrow"), SAMPLERS_OF_WHOLE_NUMBERS, ids=str)
+def test_narrow_integers_of_numpy_are_integers(sampler, narrow):
+    target = GaussianMean(np.random.default_rng(0).normal(size=(100, 60)))
+    given = {"n_iter": 60, "n_chains": 3, "thin": 2, "burn_in": 20, "batch_size": 25, "n_jobs": 2, "random_state": 5}
+    whole = sample(target, sampler, **given)
+    if narrow:
+        sampler = clone(sampler).set_params(**narrow)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # of what overflows and goes on
+        again = sample(target, sampler, **{name: np.int8(value) for name, value in given.items()})
+    np.testing.assert_array_equal(again.samples_["theta"], whole.samples_["theta"])
+    assert all(sampler.get_params()[name] is value for name, value in narrow.items())
 
 
 @pytest.mark.parametrize("parameterization", ["expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"])

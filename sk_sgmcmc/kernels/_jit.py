@@ -16,10 +16,12 @@ never raise, they return a status: `OK`, or the code of what went wrong.
 
 import threading
 import warnings
+from functools import wraps
 
 import numba
 import numpy as np
 from numba import types
+from numba.core.caching import FunctionCache
 
 OK = 0
 NOT_FINITE = 1  # the state left the finite numbers: the step size is too large
@@ -58,27 +60,81 @@ FLOW = I8(F2, F2, F2_IN, F8)
 PROJECT = I8(F2, F2, F2_IN)
 
 _lock = threading.RLock()
-_cache_warned = False
+_troubles, _told = {}, set()  # with numba's cache on disk, by kind: still to be told, and told
+
+
+class _GuardedCache(FunctionCache):
+    """numba's cache of a function on disk; what cannot be read is compiled again, what cannot be written is not kept.
+
+    Nothing is warned of here: numba asks in the midst of compiling, where a warning that the user turned into an error
+    would leave things half done. `_tell_troubles` does it afterwards.
+    """
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle may raise anything
+            try:
+                self.flush()  # an empty index, so that the files are written anew
+            except OSError:
+                self.disable()
+            _troubles["read"] = (
+                f"numba's cache in {self.cache_path} holds files that cannot be read ({_said(error)}); their kernels "
+                "were compiled again. If this comes back, delete that folder, or set the environment variable "
+                "NUMBA_CACHE_DIR to another folder, writable only by you."
+            )
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _troubles["write"] = (
+                f"numba's cache in {self.cache_path} cannot be written ({_said(error)}), so kernels are compiled anew "
+                "in each process. Make room there, or set the environment variable NUMBA_CACHE_DIR to another folder, "
+                "writable only by you."
+            )
+
+
+def _said(error):
+    return f"{type(error).__name__}: {error}"
+
+
+def _tell_troubles():
+    """Warn once in a process of each kind of trouble with the cache."""
+    for kind, message in list(_troubles.items()):
+        if kind not in _told:
+            _told.add(kind)  # first: the warning may be an error, and the next call goes on
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _njit(function, **options):
     """`numba.njit` with a disk cache, or without one where no place for it can be written."""
-    global _cache_warned
     options["error_model"] = "numpy"  # a division by zero gives inf, as in NumPy; kernels never raise
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    if dispatcher is function:  # NUMBA_DISABLE_JIT=1
+        return function
     try:
-        return numba.njit(cache=True, nogil=True, **options)(function)
+        dispatcher._cache = _GuardedCache(function)  # what ``cache=True`` does, with numba's own
     except RuntimeError as error:
         if "cannot cache function" not in str(error):
             raise
-        if not _cache_warned:
-            _cache_warned = True
-            warnings.warn(
-                "numba found no writable place for its cache, so kernels are compiled anew in each process; "
-                "set the environment variable NUMBA_CACHE_DIR to a writable folder to avoid that.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return numba.njit(nogil=True, **options)(function)
+        _troubles["place"] = (
+            "numba found no writable place for its cache, so kernels are compiled anew in each process; "
+            "set the environment variable NUMBA_CACHE_DIR to a folder writable only by you to avoid that."
+        )
+    return dispatcher
+
+
+def _interpreted(function):
+    """A function as Python runs it with NUMBA_DISABLE_JIT=1, where compiled code would not warn of 1/0 either."""
+
+    @wraps(function)
+    def quiet(*args):
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return quiet
 
 
 def helper(function=None, *, fast_sums=False, inline=False):
@@ -120,11 +176,18 @@ class Kernel:
             # Two threads that compile the same dispatcher at once break each other (numba keeps no lock here).
             with _lock:
                 if self._dispatcher is None:
-                    dispatcher = _njit(self.py_func, **self._options)
-                    dispatcher.compile(self.signature)
-                    dispatcher.disable_compile()
-                    self._dispatcher = dispatcher
+                    dispatcher = self._jitted()
+                    if dispatcher is self.py_func:
+                        self._dispatcher = _interpreted(dispatcher)
+                    else:
+                        dispatcher.compile(self.signature)
+                        dispatcher.disable_compile()
+                        self._dispatcher = dispatcher
+            _tell_troubles()
         return self._dispatcher
+
+    def _jitted(self):
+        return _njit(self.py_func, **self._options)
 
     def __call__(self, *args):
         return self.compiled(*args)

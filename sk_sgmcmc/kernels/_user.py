@@ -16,14 +16,8 @@ class _UserKernel(Kernel):
         self._made_by = make, function, signature
         super().__init__(make(function if is_jitted(function) else numba.njit(function)), signature)
 
-    @property
-    def compiled(self):
-        if self._dispatcher is None:
-            dispatcher = numba.njit(nogil=True, error_model="numpy")(self.py_func)
-            dispatcher.compile(self.signature)
-            dispatcher.disable_compile()
-            self._dispatcher = dispatcher
-        return self._dispatcher
+    def _jitted(self):
+        return numba.njit(nogil=True, error_model="numpy")(self.py_func)
 
     def __reduce__(self):
         return kernel_of, self._made_by

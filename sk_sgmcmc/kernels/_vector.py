@@ -1,6 +1,8 @@
 """Arithmetic that the compiler can turn into vector instructions; libm's calls cannot be."""
 
-from numba import types
+import math
+
+from numba import config, types
 from numba.extending import intrinsic
 
 from ._jit import helper
@@ -32,6 +34,11 @@ def _as_int(context, x):
     return types.int64(types.float64), generate
 
 
+def _exp_of_python(x):
+    """The same without a compiler, which intrinsics need."""
+    return math.exp(-700.0 if x < -700.0 else x)
+
+
 @helper(inline=True)
 def exp_not_positive(x):
     """exp(x) for x <= 0, relative error below 1e-14; e^-700 for what is smaller, NaN for NaN.
@@ -55,3 +62,7 @@ def exp_not_positive(x):
     p = p * r + 1.0
     p = p * r + 1.0
     return p * _as_float((_as_int(shifted) + 1023) << 52)
+
+
+if config.DISABLE_JIT:
+    exp_not_positive = _exp_of_python

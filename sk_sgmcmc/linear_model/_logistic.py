@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
@@ -16,7 +15,9 @@ from ..design_rows import packed
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
+from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
+from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
 
 # Above this share of entries that are not zero, sparse rows are read faster as dense ones.
@@ -197,7 +198,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self._validate_params()
         sampler, _ = self._checked_sampler()
         X, y = validate_data(self, X, y, **INPUT)
-        check_classification_targets(y)
+        check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         data = self._weighted(X, codes, classes, y, sample_weight)
@@ -225,7 +226,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_design")
         X, y = validate_data(self, X, y, reset=first, **INPUT)
-        check_classification_targets(y)
+        check_labels(y)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 'class_weight="balanced" needs all rows at once, partial_fit sees some; give a dict, for example of '
@@ -256,6 +257,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
         weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
+        if sparse.issparse(X):
+            X = canonical(X)
         if weight.min() < 0:
             raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
         if self.class_weight is not None:

@@ -4,10 +4,11 @@ import itertools
 import math
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
 from ..utils import Corpus
+from ..utils._integers import check_n_jobs
 
 # A hidden token that every draw finds impossible counts as this probable: such a model pays, and stays finite.
 FLOOR = 1e-12
@@ -295,7 +296,7 @@ def _prior(prior, s, n_draws, n_docs, n_topics):
 
 def _over_documents(call, corpus, cost_per_pair, n_jobs):
     """Run ``call(start, stop)`` over ranges that cover the documents, in threads where asked for."""
-    n_threads = effective_n_jobs(n_jobs)
+    n_threads = check_n_jobs(n_jobs)
     work = corpus.words.size * cost_per_pair
     n_ranges = max(n_threads, math.ceil(work / _WORK_PER_CALL))
     # Ranges of about equal numbers of pairs; empty ones where documents are few.

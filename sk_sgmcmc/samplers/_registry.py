@@ -1,5 +1,8 @@
 """Names of samplers, and which of them fit a model."""
 
+import numpy as np
+from sklearn.base import clone
+
 from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
 from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
@@ -54,7 +57,10 @@ SAMPLERS.update({f"psghmc-{kind}": _made(PSGHMC, kind=kind) for kind in ("det", 
 
 
 def make_sampler(sampler):
-    """The sampler that a user's ``sampler=`` argument means: a name becomes its object, an object stays itself."""
+    """The sampler that a user's ``sampler=`` argument means: a name becomes its object, an object stays itself.
+
+    But one whose parameters are integers of NumPy comes back as a copy with Python's.
+    """
     from ._base import Sampler
 
     if isinstance(sampler, str):
@@ -66,6 +72,9 @@ def make_sampler(sampler):
             f"sampler must be a name, a sampler object from sk_sgmcmc.samplers, or None; got {sampler!r} "
             f"of type {type(sampler).__name__}."
         )
+    narrow = {name: value for name, value in sampler.get_params().items() if isinstance(value, np.integer)}
+    if narrow:  # they would overflow in products; the user's object keeps them
+        sampler = clone(sampler).set_params(**{name: int(value) for name, value in narrow.items()})
     return sampler
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..samplers._base import load_kernel
 from ..unit_rows import RowData, content_keys, has_content
 from ..utils import as_precise_as, as_table, rng_from_key
+from ..utils._integers import check_n_jobs
 from ._admixture_chain import ADAPTS
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over
@@ -79,7 +80,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
         ]
 
     parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
-    scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(some)(part) for part in parts)
+    scores = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")(delayed(some)(part) for part in parts)
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
 
 

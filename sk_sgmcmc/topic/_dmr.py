@@ -10,7 +10,7 @@ from ..samplers._mass import MonteCarloEM
 from ..samplers._registry import fitting_pair, make_sampler
 from ..utils._sklearn import Interval, StrOptions
 from ._dmr_chain import DMRChain, DMRGibbsChain
-from ._dmr_input import MetadataInput
+from ._dmr_input import MetadataInput, refuse_table
 from ._lda import BayesianLDA
 from ._prevalence import PrevalenceMixin
 
@@ -254,6 +254,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
             Counts, as for `BayesianLDA`; with ``metadata_columns`` and no ``metadata``, also columns of metadata.
         y : ignored
+            Labels, one-dimensional, as a pipeline hands them on. A table is refused: metadata go by their name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
             One row a document.
 
@@ -270,6 +271,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
+        refuse_table(y, "fit")
         return self._fit(X, metadata=metadata)
 
     def fit_transform(self, X, y=None, *, metadata=None):
@@ -284,7 +286,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         -------
         proportions : ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X, metadata=metadata).transform(X, metadata=metadata)
+        return self.fit(X, y, metadata=metadata).transform(X, metadata=metadata)
 
     @all_or_nothing
     def partial_fit(self, X, y=None, *, metadata=None):
@@ -304,6 +306,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         self : object
             Fitted.
         """
+        refuse_table(y, "partial_fit")
         return self._partial_fit(X, metadata=metadata, is_read=False)
 
     @all_or_nothing
@@ -378,6 +381,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         score : float
             Higher is better; see `BayesianLDA.score`. Each draw has its own prior for each document.
         """
+        refuse_table(y, "score")
         return self._completion(X, metadata=metadata).score
 
     def perplexity(self, X, *, metadata=None):

@@ -1,5 +1,6 @@
 """Documents with metadata, beside X or among its columns, checked and made ready for chains."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral
 
@@ -8,7 +9,22 @@ from scipy import sparse
 
 from ..utils import Corpus
 from ..utils._sklearn import validate_data
+from ..utils._sparse import well_formed
+from ..utils._warnings import warn_user
 from ._metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
+
+
+def refuse_table(y, method):
+    """Raise where ``y`` is metadata that were passed without their name, which would be ignored; labels pass."""
+    is_table = isinstance(y, Mapping) or hasattr(y, "collect") or hasattr(y, "columns")
+    if isinstance(y, (list, tuple)) and len(y):
+        is_table = isinstance(y[0], (list, tuple, Mapping)) or np.ndim(y[0]) > 0
+    is_table = is_table or len(getattr(y, "shape", ())) > 1
+    if is_table:
+        raise ValueError(
+            f"{method} was given a table as y, of type {type(y).__name__}, which it would ignore. If it is metadata, "
+            f"pass metadata=M: model.{method}(X, metadata=M). Only labels of one dimension may stand as y."
+        )
 
 
 class MetadataInput:
@@ -23,6 +39,11 @@ class MetadataInput:
         else:
             corpus, metadata, places = self._parted(X, metadata, reset)
         n_docs = corpus.n_docs
+        if reset and metadata is None:
+            warn_user(
+                f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
+                "learnt prior. Pass metadata=, one row a document, or set metadata_columns; or use BayesianLDA."
+            )
         if reset:
             self._metadata_in_X = places
             self._encoder = MetadataEncoder().fit(metadata)
@@ -44,7 +65,7 @@ class MetadataInput:
         if not (hasattr(X, "shape") and hasattr(X, "dtype")) and not hasattr(X, "columns"):
             X = np.array(X, dtype=object)
         if sparse.issparse(X):
-            X = sparse.csr_array(X)
+            X = sparse.csr_array(well_formed(X))
         if len(X.shape) != 2:
             raise ValueError(f"Expected 2D array, got an X of shape {X.shape}; one row a document.")
         if not reset and metadata is not None and X.shape[1] == self.n_features_in_ - self._metadata_in_X.size:
@@ -85,6 +106,10 @@ class MetadataInput:
                 "least one for metadata, none twice, and at least one for counts."
             )
         return places
+
+    def _bound_data(self, X, y=None, **given):
+        refuse_table(y, "resume")
+        return super()._bound_data(X, y, **given)
 
     def _tokens(self, corpus, *args):
         return MetadataTokens(self._encoder, corpus, *args)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..design_rows import DenseRows, SparseRows, moments
 from ..utils import Corpus, row_keys
+from ..utils._sparse import well_formed
 from ..utils._warnings import warn_user
 from ._tokens import TokenData
 
@@ -84,11 +85,11 @@ class MetadataEncoder:
         """Learn columns and levels; metadata None stands for no columns at all."""
         self.columns, columns = _columns_of(metadata)
         is_sparse = sparse.issparse(columns)
-        if is_sparse:
-            self.levels = [None] * columns.shape[1]
-        else:
-            self.levels = [None if _is_numeric(column) else _levels(column) for column in columns]
+        self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
         labels = self._labels()
+        if not is_sparse:
+            pairs = zip(columns, labels, strict=True)
+            self.levels = [None if _is_numeric(column, label) else _levels(column, label) for column, label in pairs]
         self.names, is_level = [], []
         for label, levels in zip(labels, self.levels, strict=True):
             self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
@@ -220,6 +221,7 @@ def _columns_of(metadata, wanted=None):
     """
     if metadata is None:
         return None, []
+    metadata = well_formed(metadata, "metadata")
     if sparse.issparse(metadata) and metadata.shape[1] <= _DENSE_COLUMNS:
         metadata = metadata.toarray()
     if sparse.issparse(metadata):
@@ -227,7 +229,9 @@ def _columns_of(metadata, wanted=None):
         encoded.sum_duplicates()
         encoded.eliminate_zeros()
         return None, encoded
-    if hasattr(metadata, "to_frame") and getattr(metadata, "ndim", 2) == 1:
+    if hasattr(metadata, "collect"):
+        raise TypeError(f"metadata is a {type(metadata).__name__}, which holds no rows yet; pass metadata.collect().")
+    if hasattr(metadata, "to_frame") and len(getattr(metadata, "shape", (0, 0))) == 1:
         metadata = metadata.to_frame()
     if isinstance(metadata, Mapping) or hasattr(metadata, "columns"):
         names = list(metadata.columns if hasattr(metadata, "columns") else metadata)
@@ -239,7 +243,7 @@ def _columns_of(metadata, wanted=None):
                 raise ValueError(f"metadata lacks the columns {lacking}; it has {names}.")
             names = wanted
         # A Mapping may say one document: {"year": 1999, "party": "none"}.
-        columns = [[c] if isinstance(c, str) or np.ndim(c) == 0 else c for c in (metadata[name] for name in names)]
+        columns = [_plain(metadata[name], name) for name in names]
         lengths = {len(column) for column in columns}
         if len(lengths) > 1:
             raise ValueError(f"The columns of metadata have different lengths: {sorted(lengths)}.")
@@ -254,6 +258,36 @@ def _columns_of(metadata, wanted=None):
     return None, list(array.T)
 
 
+def _plain(column, name):
+    """A column as something with a length: one value as a list; of polars what stands for it without pyarrow."""
+    if isinstance(column, str) or not hasattr(column, "__len__"):
+        return [column]
+    dtype = getattr(column, "dtype", None)
+    if not hasattr(dtype, "is_temporal"):  # of polars alone
+        return column
+    if dtype.is_temporal():
+        raise _unusable(dtype, name)
+    if dtype.is_numeric() or str(dtype) == "Boolean":
+        values = [np.nan if value is None else float(value) for value in column.to_list()]
+        return np.array(values, dtype=np.float64)
+    return column if _declared(column) is not None else column.to_list()
+
+
+def _unusable(dtype, name):
+    return ValueError(
+        f"metadata column {str(name)!r} is of type {dtype}, which cannot be used; turn it into a number, for example a "
+        "year, or into text."
+    )
+
+
+def _declared(column):
+    """The levels that a column declares (of pandas' categories and polars' Enum), or None."""
+    dtype = getattr(column, "dtype", None)
+    holder = dtype if type(dtype).__name__ == "Enum" else getattr(column, "cat", None)
+    levels = getattr(holder, "categories", None)
+    return None if levels is None else list(levels)
+
+
 def _is_missing(value):
     """Whether a value is None, NaN or pandas' NA."""
     if value is None:
@@ -266,29 +300,32 @@ def _kind(column):
     return getattr(getattr(column, "dtype", None), "kind", "O")
 
 
-def _is_numeric(column):
+def _is_numeric(column, label):
     """Whether a column holds numbers; a column of objects does where all that are not missing are numbers."""
-    if hasattr(column, "cat"):
+    if _declared(column) is not None:
         return False
     if _kind(column) in "biuf":
         return True
     if _kind(column) in "mMc":
-        raise ValueError(f"metadata of type {column.dtype} cannot be used; turn it into a number, for example a year.")
+        raise _unusable(column.dtype, label)
     if _kind(column) in "US":
         return False
     known = [value for value in column if not _is_missing(value)]
     return bool(known) and all(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) for value in known)
 
 
-def _levels(column):
-    """Levels of a column, in order; those that a categorical column declares, else those that occur."""
-    if hasattr(column, "cat"):
-        return list(column.cat.categories)
+def _levels(column, label):
+    """Levels of a column, in order; those that it declares, else those that occur."""
+    declared = _declared(column)
+    if declared is not None:
+        return declared
     try:
         found = {value for value in column if not _is_missing(value)}
+        return sorted(found, key=lambda value: (type(value).__name__, value))
     except TypeError as error:
-        raise ValueError(f"metadata must be numbers, texts or other simple values in columns: {error}.") from None
-    return sorted(found, key=lambda value: (type(value).__name__, value))
+        raise ValueError(
+            f"metadata column {label!r} must hold numbers, texts or other simple values: {error}."
+        ) from None
 
 
 def _numbers(column, label):

@@ -10,7 +10,7 @@ from ..chains import StreamPlan
 from ..samplers._registry import fitting_pair
 from ..utils import Corpus, check_counts
 from ..utils._warnings import warn_user
-from ._tokens import TokenData
+from ._tokens import TokenData, refuse_too_many_tokens
 from ._vocabulary import new_names
 
 FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
@@ -129,6 +129,7 @@ class StreamingMixin:
 
     def _token_data(self, corpus):
         """The documents as chains are bound to them, with those that they start from."""
+        refuse_too_many_tokens(corpus, self.n_chains)
         start = self._start_corpus()
         if start is not None:
             start = self._tokens(start, *self._token_args)

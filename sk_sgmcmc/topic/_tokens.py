@@ -4,7 +4,37 @@ import zlib
 
 import numpy as np
 
-_MAX_TOKENS = 10**10
+from ..utils._memory import available_memory
+
+# Counts that make no more tokens than this are not looked at.
+_MANY_TOKENS = 2 * 10**7
+# Tokens for each stored entry above which counts are refused: text has a few, and repeating each entry so often takes
+# hours for what scaled counts say as well.
+_TOKENS_PER_ENTRY = 1000
+_WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes for each token; weights are made in steps, with two copies in between
+
+
+def refuse_too_many_tokens(corpus, n_chains):
+    """Raise where tokens would not fit in memory, or where few entries stand for very many of them."""
+    n_tokens = float(np.ceil(corpus.counts).sum())  # before anything is made of them, and beyond 64 bits
+    if n_tokens <= _MANY_TOKENS:
+        return
+    needed = n_tokens * (_WORD + n_chains * _TOPIC + (0 if corpus.is_whole else _WEIGHT))
+    there, n_entries = available_memory(), corpus.counts.size
+    if needed > there:
+        why = f"but only {there / 2**30:.3g} GiB are free"
+        how = "Pass parts of its rows to partial_fit, or scale its counts down"
+    elif n_tokens > _TOKENS_PER_ENTRY * n_entries:
+        why = f"for only {n_entries} entries that are not zero, and hours"
+        how = "Scale its counts down"
+    else:
+        return
+    factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
+    raise ValueError(
+        f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}; every token is given a "
+        f"topic, which takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} has the same "
+        "proportions, and leaves the posterior as wide as so much fewer data do."
+    )
 
 
 class TokenData:
@@ -24,12 +54,6 @@ class TokenData:
     """
 
     def __init__(self, corpus, n_batch, total_samples, n_threads=1, start=None):
-        total = float(corpus.counts.sum())
-        if total > _MAX_TOKENS:
-            raise ValueError(
-                f"X holds {total:g} tokens, the largest entry being {corpus.counts.max():g}; at most {_MAX_TOKENS:g} "
-                "can be held, since every token has a topic. If these are counts, pass parts of them to partial_fit."
-            )
         self.token_ptr, self.words, weights = corpus.expand_tokens()
         # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
         self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20

@@ -4,7 +4,8 @@ When a scikit-learn release moves one of these names, this is the only file to c
 (`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
 """
 
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data as _validate_data
 
 try:  # private since it exists; the public spelling may come, the private one may go
     from sklearn.utils.validation import _check_sample_weight as check_sample_weight
@@ -18,6 +19,8 @@ try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
 except ImportError:
     callback = None
 
+from ._sparse import well_formed
+
 __all__ = [
     "Interval",
     "InvalidParameterError",
@@ -28,3 +31,8 @@ __all__ = [
     "validate_data",
     "validate_params",
 ]
+
+
+def validate_data(estimator, X="no_validation", *args, **params):
+    """scikit-learn's check of the data of an estimator, behind the door for sparse matrices."""
+    return _validate_data(estimator, well_formed(X), *args, **params)

@@ -7,6 +7,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ._sparse import well_formed
+
 _LARGEST = 2.0**53
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
 
@@ -33,11 +35,11 @@ def check_counts(X, *, input_name="X", whom="a count model"):
     Raises
     ------
     ValueError
-        For negative, non-finite or complex entries, strings that are no numbers, a wrong number of dimensions, and
-        no rows or no columns; the message says what to do.
+        For negative, non-finite or complex entries, strings that are no numbers, a wrong number of dimensions, no rows
+        or no columns, and index arrays that do not describe a matrix; the message says what to do.
     """
     X = check_array(
-        X,
+        well_formed(X, input_name),
         accept_sparse=True,
         dtype=np.float64,
         ensure_all_finite=False,
@@ -46,17 +48,11 @@ def check_counts(X, *, input_name="X", whom="a count model"):
     )
     # A new container over the same arrays: asking it whether it is sorted writes a flag, into ours and not theirs.
     counts = sparse.csr_array(X)
-    counts.check_format(full_check=True)  # kernels do not look whether an index is inside the matrix
     _refuse_bad_values(counts.data, input_name, whom)
     if not counts.has_canonical_format or np.any(counts.data == 0):
         counts = counts.copy()
         counts.sum_duplicates()  # sorts as well
         counts.eliminate_zeros()
-    if counts.indptr.dtype != counts.indices.dtype:  # hand-made matrices; scipy's compiled code wants one of them
-        wide = np.result_type(counts.indptr, counts.indices)
-        counts = sparse.csr_array(
-            (counts.data, counts.indices.astype(wide), counts.indptr.astype(wide)), shape=counts.shape
-        )
     return counts
 
 

@@ -186,6 +186,32 @@ def test_the_last_block_of_a_stream_may_be_shorter_than_a_minibatch():
     assert model.partial_fit(X[:7], y[:7]).batch_size_ == 7
 
 
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [(["a", 0], r"'a' \(str\) and 0 \(a number\)"), ([1, "b"], r"1 \(a number\)"), ([None, 1], "NoneType")],
+)
+def test_labels_of_several_types_are_refused_with_the_remedy(labels, shown):
+    X, _ = classes(2, 90)
+    y = np.array(labels * 45, dtype=object)
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=f"y mixes labels of different types, such as .*{shown}.*str\\(label\\)"):
+            getattr(BayesianLogisticRegression(n_iter=20), method)(X, y)
+    whole = BayesianLogisticRegression(n_iter=20, random_state=0).fit(X, [str(label) for label in y])
+    assert set(whole.classes_) == {str(label) for label in labels}
+
+
+def test_the_order_and_the_parts_of_sparse_entries_change_no_draw():
+    X, y = classes(2, 90)
+    X = sparse.csr_array(X)
+    whole = BayesianLogisticRegression(n_iter=40, random_state=0).fit(X, y)
+    halves = sparse.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )  # and flags that are wrong
+    halves.has_canonical_format = halves.has_sorted_indices = True
+    again = BayesianLogisticRegression(n_iter=40, random_state=0).fit(halves, y)
+    np.testing.assert_array_equal(again.samples_["coef"], whole.samples_["coef"])
+
+
 def test_partial_fit_refuses_other_classes_and_balancing():
     X, y = classes(2)
     model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)

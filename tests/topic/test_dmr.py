@@ -1,5 +1,6 @@
 """DMRTopicModel: metadata in every form, routing, bad metadata, answers, streams."""
 
+import datetime
 import pickle
 import warnings
 
@@ -73,6 +74,56 @@ def test_the_form_of_metadata_changes_no_draw(model):
     assert_same_draws(fitted(PARTY), fitted(pandas.Series(PARTY, name="x0")))
 
 
+def test_polars_columns_of_every_type_are_what_pandas_columns_are():
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    year, party = np.round(YEAR), PARTY.tolist()
+    given = pandas.DataFrame({"year": year, "party": party})
+    model = fitted(given)
+    text = polars.DataFrame({"year": year, "party": party})
+    level = polars.col("party")
+    frames = [
+        text,
+        text.with_columns(polars.col("year").cast(polars.Int16)),
+        text.with_columns(polars.col("year").cast(polars.Decimal(12, 4))),
+        text.with_columns(level.cast(polars.Categorical)),
+        text.with_columns(level.cast(polars.Enum(["tory", "whig"]))),
+        {"year": text["year"], "party": text["party"]},
+    ]
+    for frame in frames:
+        again = fitted(frame)
+        assert again.metadata_names_ == ["year", "party=tory", "party=whig"]
+        assert_same_draws(model, again)
+        # Fitted on one kind of frame, asked with the other.
+        np.testing.assert_array_equal(model.predict_prevalence(frame), again.predict_prevalence(given))
+        np.testing.assert_array_equal(model.transform(X, metadata=frame), again.transform(X, metadata=given))
+    assert_same_draws(fitted(given[["party"]]), fitted(text["party"]))
+    assert_same_draws(fitted(PARTY == "whig"), fitted(text.select(level == "whig")))
+    declared = fitted(text.select(level.cast(polars.Enum(["green", "whig", "tory"]))))
+    assert declared.metadata_names_ == ["party=green", "party=whig", "party=tory"]
+    # Among the columns of X.
+    inside = polars.DataFrame(X.toarray(), schema=[f"w{j}" for j in range(30)]).hstack(text)
+    for columns in (2, ["year", "party"]):
+        with_words = DMRTopicModel(**SMALL, metadata_columns=columns).fit(inside)
+        assert_same_draws(model, with_words)
+        assert with_words.score(inside) == model.score(X, metadata=given)
+
+
+def test_polars_nulls_are_missing_and_what_cannot_be_used_is_named():
+    polars = importorskip("polars")
+    holes = polars.DataFrame({"g": [None, "u"] * 60, "k": [1, None] * 60, "b": [True, None, False] * 40})
+    with pytest.warns(UserWarning, match="60 missing values in 'g'; 60 missing values in 'k'; 40 missing .* 'b'"):
+        assert fitted(holes).metadata_names_ == ["g=u", "k", "b"]
+    dates = polars.DataFrame({"day": [datetime.date(1900, 1, 1)] * 120})
+    with pytest.raises(ValueError, match=r"column 'day' is of type Date.*turn it into a number"):
+        fitted(dates)
+    with pytest.raises(ValueError, match=r"column 'day' is of type datetime64.*turn it into a number"):
+        fitted({"day": np.full(120, np.datetime64("1900-01-01"))})
+    with pytest.raises(ValueError, match="column 'both' must hold numbers, texts"):
+        fitted(polars.DataFrame({"both": [[1, 2]] * 120}))
+    with pytest.raises(TypeError, match=r"LazyFrame.*metadata.collect\(\)"):
+        fitted(polars.LazyFrame(TABLE))
+
+
 def test_coefficients_belong_to_the_metadata_as_given():
     # Another unit and origin of the year: the same draws of topics, coefficients converted.
     one, other = fitted(YEAR), fitted(10.0 * (YEAR - 1900.0))
@@ -114,13 +165,61 @@ def test_columns_of_X_are_the_same_as_metadata_beside_it(model):
 
 
 def test_without_metadata_it_is_a_topic_model_with_a_learnt_prior():
-    plain = DMRTopicModel(**SMALL).fit(X)
+    with pytest.warns(UserWarning, match="No metadata were given.*plain latent.*metadata=.*BayesianLDA") as caught:
+        plain = DMRTopicModel(**SMALL).fit(X)
+    assert "sk_sgmcmc" not in caught[0].filename.split("/")[-2]
     assert plain.coef_.shape == (3, 1)
     np.testing.assert_allclose(np.exp(plain.coef_[:, 0]), plain.doc_topic_prior_, rtol=0.1)
     with pytest.raises(ValueError, match="fitted without metadata"):
         plain.transform(X, metadata=TABLE)
     with pytest.raises(ValueError, match="need metadata"):
         plain.predict_prevalence(TABLE)
+
+
+def tables():
+    """Metadata in the forms that a user may pass as the second argument."""
+    numbers = np.column_stack([YEAR, PARTY == "whig"]).astype(float)
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    return [
+        numbers, numbers[:, :1], numbers.tolist(), list(numbers), object_rows(), sparse.csr_array(numbers),
+        sparse.coo_matrix(numbers), TABLE, pandas.DataFrame(TABLE), polars.DataFrame(TABLE),
+        polars.LazyFrame(TABLE), list(map(dict, [{"year": year} for year in YEAR])),
+    ]  # fmt: skip
+
+
+def test_metadata_in_the_place_of_y_are_refused_with_what_to_type(model):
+    before = pickle.dumps(model)
+    for table in tables():
+        for method in ("fit", "fit_transform", "partial_fit", "score"):
+            with pytest.raises(ValueError, match=r"pass metadata=M"):
+                getattr(model, method)(X, table)
+        with pytest.raises(ValueError, match=r"pass metadata=M"):
+            model.resume(X, table, metadata=TABLE)
+    for method in ("transform", "perplexity"):  # they take no y
+        with pytest.raises(TypeError, match="positional"):
+            getattr(model, method)(X, TABLE)
+    assert pickle.dumps(model) == before
+
+
+def test_labels_in_the_place_of_y_pass(model):
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    for labels in (PARTY, PARTY.tolist(), YEAR, pandas.Series(PARTY), polars.Series(PARTY), [], None):
+        again = DMRTopicModel(**SMALL).fit(X, labels, metadata=TABLE)
+        assert_same_draws(model, again)
+        assert again.score(X, labels, metadata=TABLE) == model.score(X, metadata=TABLE)
+
+
+def test_no_warning_where_metadata_are_given_or_the_stream_goes_on():
+    stream = DMRTopicModel(**SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted().transform(X, metadata=TABLE)
+        DMRTopicModel(**SMALL, metadata_columns=1).fit(sparse.hstack([X, YEAR[:, None]], format="csr"))
+    with pytest.warns(UserWarning, match="No metadata were given"):
+        stream.partial_fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.partial_fit(X)
 
 
 # ------------------------------------------------------------------------------------------------- bad metadata
@@ -278,7 +377,8 @@ def test_grid_search_with_routing_off():
     assert search.best_estimator_.coef_.shape == (2, 3)
     # Samplers' parameters are searched whether they are names, None or objects.
     grid = {"coef_sampler__step_size": [0.1, 0.2], "sampler__step_size": [0.5]}
-    assert GridSearchCV(search.estimator, grid, cv=2, error_score="raise").fit(counts).best_score_ < 0
+    with pytest.warns(UserWarning, match="No metadata were given"):
+        assert GridSearchCV(search.estimator, grid, cv=2, error_score="raise").fit(counts).best_score_ < 0
 
 
 def test_pipeline_with_routing_on():

@@ -1,0 +1,20 @@
+"""Class labels, checked."""
+
+from numbers import Number
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def check_labels(y):
+    """Raise where y holds no class labels, or some of different types, which have no order."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        examples = {"a number" if isinstance(label, Number) else type(label).__name__: label for label in y.ravel()}
+        if len(examples) > 1:
+            shown = " and ".join(f"{label!r} ({kind})" for kind, label in examples.items())
+            raise ValueError(
+                f"y mixes labels of different types, such as {shown}; a classifier needs one type. Drop rows without a "
+                "label, and turn the others into text, for example by [str(label) for label in y]."
+            )
+    check_classification_targets(y)

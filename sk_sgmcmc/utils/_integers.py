@@ -1,0 +1,35 @@
+"""Whole numbers that users give: NumPy's narrow ones, which overflow in products, and numbers of threads."""
+
+from contextlib import contextmanager
+
+import numpy as np
+from joblib import effective_n_jobs
+
+MAX_JOBS = 1024
+
+
+def plain_integer(value):
+    """An integer of NumPy as Python's, which does not overflow; anything else as it is."""
+    return int(value) if isinstance(value, np.integer) else value
+
+
+@contextmanager
+def plain_integers(estimator):
+    """For a while an estimator's parameters are Python's integers; afterwards they are again what a user gave."""
+    given = {name: value for name, value in estimator.get_params(deep=False).items() if isinstance(value, np.integer)}
+    vars(estimator).update({name: int(value) for name, value in given.items()})
+    try:
+        yield
+    finally:
+        vars(estimator).update(given)
+
+
+def check_n_jobs(n_jobs):
+    """The number of threads or processes that ``n_jobs`` means; raises where it means none, or more than can be."""
+    n_jobs = plain_integer(n_jobs)
+    if n_jobs is not None and (n_jobs == 0 or n_jobs > MAX_JOBS):
+        raise ValueError(
+            f"n_jobs={n_jobs} must be None, a number from 1 to {MAX_JOBS}, or below 0: -1 takes all processors, -2 all "
+            "but one."
+        )
+    return effective_n_jobs(n_jobs)

@@ -1,0 +1,53 @@
+"""How much memory this process may still take, as far as the system says."""
+
+import os
+from pathlib import Path
+
+
+def available_memory():
+    """Bytes that can be allocated before the system or a limit of this process refuses; infinity where nothing says.
+
+    The smallest of what the machine has left, what `resource.RLIMIT_AS` leaves, and the limit of a container.
+    """
+    return min(_of_machine(), _of_process(), _of_container())
+
+
+def _of_machine():
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    try:  # all that there is, where nothing says how much of it is free
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return float("inf")
+
+
+def _of_process():
+    try:
+        import resource
+    except ImportError:  # Windows
+        return float("inf")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return float("inf") if limit == resource.RLIM_INFINITY else max(0, limit - _taken(0))
+
+
+def _of_container():
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        for line in _lines(path):
+            if line.strip().isdigit():
+                return max(0, int(line) - _taken(1))
+    return float("inf")
+
+
+def _taken(column):
+    """Bytes of this process: of its addresses (0), or in memory (1); 0 where the system does not say."""
+    for line in _lines("/proc/self/statm"):
+        return int(line.split()[column]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _lines(path):
+    try:
+        return Path(path).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
