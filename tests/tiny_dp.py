@@ -78,12 +78,7 @@ def run(chain, n_steps, likelihood, burn_in=100):
     X, layout = encoded(NEW[likelihood], likelihood)
     base = layout.base_log_density(X)
     chain.run(burn_in)
-    # Rows lie in an order of their own; back to that of `ROWS`.
-    own = chain.data.as_csr(np.arange(5)).toarray()
-    given = encoded(ROWS[likelihood], likelihood)[0].toarray()
-    place = [int(np.flatnonzero((own == row).all(axis=1))[0]) for row in given]
-    if likelihood == "categorical":
-        place[3] = place[2] + 1  # two rows are equal
+    place = places(chain, likelihood)
     z, predictive = np.empty((n_steps, 5), dtype=int), np.empty((n_steps, 1))
     for t in range(n_steps):
         chain.run(chain.step + 1)
@@ -91,3 +86,13 @@ def run(chain, n_steps, likelihood, burn_in=100):
         draw = chain.current_draw()
         predictive[t] = np.exp(logsumexp(log_weights(X, draw["weights"], draw["components"], layout, base)))
     return np.concatenate([statistics(z), predictive], axis=1)
+
+
+def places(chain, likelihood):
+    """Where each row of `ROWS` lies in the chain's order."""
+    own = chain.data.as_csr(np.arange(5)).toarray()
+    given = encoded(ROWS[likelihood], likelihood)[0].toarray()
+    place = [int(np.flatnonzero((own == row).all(axis=1))[0]) for row in given]
+    if likelihood == "categorical":
+        place[3] = place[2] + 1  # two rows are equal; the lighter one comes first
+    return place

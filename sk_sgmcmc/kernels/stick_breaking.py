@@ -1,7 +1,7 @@
 """Labels of rows under broken sticks, given weights and components: the slice sampler's part that touches rows.
 
 Rows are sparse as in `signals.dp_categorical`. A component j has the weight ``omega[j]``, and a row's log density under
-it is the sum of values times ``log_cells[cells, j]``, plus the row's weight times ``log_base[j]``.
+it is the sum of entries times ``log_cells[cells, j]``, plus ``log_base[j]``.
 """
 
 import numpy as np
@@ -13,31 +13,29 @@ I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
 
 
-@kernel(I8(I1_IN, F1_IN, I1_IN, I4_IN, F1_IN, F1_IN, F2_IN, F1_IN, F1_IN, I4, RNG), fast_sums=True)
-def draw_labels(rows, slices, indptr, cells, values, weights, log_cells, log_base, omega, z, rng):
+@kernel(I8(I1_IN, F1_IN, I1_IN, I4_IN, F1_IN, F2_IN, F1_IN, F1_IN, I4, RNG), fast_sums=True)
+def draw_labels(rows, slices, indptr, cells, entries, log_cells, log_base, omega, z, rng):
     """Draw z[rows] among the components whose weight exceeds each row's slice.
 
-    P(z_i = j) is proportional to 1[omega_j^{w_i} > slice_i] exp(log density of row i under j) for a row of weight w_i;
-    where ``slices`` is negative, to omega_j^{w_i} times the density.
+    P(z_i = j) is proportional to 1[omega_j > slice_i] exp(log density of row i under j); where ``slices`` is negative,
+    to omega_j times the density.
     """
     K = omega.shape[0]
     p = np.empty(K)
     for m in range(rows.shape[0]):
         i = rows[m]
-        weight = weights[i]
         for j in range(K):
-            p[j] = weight * log_base[j]
+            p[j] = log_base[j]
         for e in range(indptr[i], indptr[i + 1]):
             w = cells[e]
-            x = values[e]
+            x = entries[e]
             for j in range(K):
                 p[j] += x * log_cells[w, j]
         largest = -np.inf
         for j in range(K):
-            share = omega[j] if weight == 1.0 else omega[j] ** weight
             if slices[m] < 0.0:
-                p[j] += np.log(max(share, 1e-300))
-            elif share <= slices[m]:
+                p[j] += np.log(max(omega[j], 1e-300))
+            elif omega[j] <= slices[m]:
                 p[j] = -1e300
             largest = max(largest, p[j])
         total = 0.0

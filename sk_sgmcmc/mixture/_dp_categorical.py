@@ -12,7 +12,6 @@ from ..utils._sklearn import Interval, StrOptions
 from ._dp_chain import BlockPlan, CollapsedChain
 from ._dp_fitted import FittedDPMixture
 from ._dp_input import MAX_ROWS, CheckedInput
-from ._dp_rows import KIND_OF, RowData
 from ._dp_sticks import StickChain
 
 _BATCH = 10_000  # rows of a minibatch where the user chooses none
@@ -41,6 +40,11 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
     category_prior : float or array-like of shape (n_features,), default=0.5
         Dirichlet parameter of every entry of a component's probabilities, or that of each column.
+    weights : {"replication", "survey"}, default="replication"
+        What ``sample_weight`` is. "replication": numbers of equal rows; a weight of 2 is the same row twice, and the
+        posterior is about as many rows as the weights sum to. "survey": how many people a respondent stands for,
+        relative to others; weights are scaled to sum to their effective sample size, so that their scale neither
+        sharpens nor blunts the posterior. See Notes.
     sampler : str, sampler object or None, default=None
         How weights and components are drawn: `SCIR` (None), `SGRLD`, or the exact reference `Gibbs`, a slice sampler
         that reads all rows at every step.
@@ -122,15 +126,30 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels and `Gibbs`
     leave the posterior unchanged.
 
+    *Weights.* A weight w is written out as m equal rows of weight w / m, where m is the whole number nearest to w, but
+    at least 1. Each has a label of its own, and counts for the others by its weight: in shares and components given
+    labels as w / m rows. Its own label is drawn as that of a whole row, with :math:`n_j` a sum of weights and
+    :math:`\alpha` times their mean. So whole weights are exactly so many rows, and a row of weight 0 is exactly left
+    out. Between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
+    f(x_i | \theta_j))^{w_i}`.
+
+    With ``weights="survey"``, weights are multiplied by :math:`\sum w / \sum w^2`. They then sum to Kish's effective
+    sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that would say as much about a mean.
+    This gives a pseudo-posterior (Savitsky and Toth): it is centred on the population, but its intervals are
+    approximate, for they allow for unequal weights and not for strata or clusters of the sampling design.
+    `partial_fit` scales the weights of each call by themselves.
+
     Computing time of a step follows the minibatch's non-zeros times the number of components (all columns for
-    "bernoulli").
+    "bernoulli"). It grows with the sum of replication weights.
 
     References
     ----------
     Baker, Fearnhead, Fox and Nemeth (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS,
     section 4.2. Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet
     process mixture models. Escobar and West (1995), Bayesian density estimation and inference using mixtures, JASA
-    90. Kalli, Griffin and Walker (2011), Slice sampling mixture models, Statistics and Computing 21.
+    90. Kalli, Griffin and Walker (2011), Slice sampling mixture models, Statistics and Computing 21. Kish (1965),
+    Survey sampling. Savitsky and Toth (2016), Bayesian estimation under informative sampling, Electronic Journal of
+    Statistics 10.
 
     Examples
     --------
@@ -151,6 +170,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         "likelihood": [StrOptions(set(_LIKELIHOODS))],
         "concentration_prior": [Interval(Real, 0, None, closed="neither"), tuple, list],
         "category_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        "weights": [StrOptions({"replication", "survey"})],
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "partition_loss": [StrOptions({"vi", "binder"})],
         "total_samples": [Interval(Real, 1, None, closed="left"), None],
@@ -162,6 +182,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         likelihood="multinomial",
         concentration_prior=(1.0, 1.0),
         category_prior=0.5,
+        weights="replication",
         sampler=None,
         assignments="auto",
         total_samples=None,
@@ -179,6 +200,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         self.likelihood = likelihood
         self.concentration_prior = concentration_prior
         self.category_prior = category_prior
+        self.weights = weights
         self.sampler = sampler
         self.assignments = assignments
         self.total_samples = total_samples
@@ -214,7 +236,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             Rows, as ``likelihood`` asks for. The order of the rows does not matter.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight w stands for floor(w) equal rows and one of weight w - floor(w).
+            What a weight means is the parameter ``weights``; one of 0 leaves its row out. None: all weigh 1.
 
         Returns
         -------
@@ -304,7 +326,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         return self
 
     @all_or_nothing
-    def resume(self, X, y=None):
+    def resume(self, X, y=None, sample_weight=None):
         """Go on with a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted ``fit`` would have given.
@@ -314,6 +336,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         X : same type and content as given to ``fit``
             The data: a saved estimator holds none.
         y : ignored
+        sample_weight : same as given to ``fit``, default=None
 
         Returns
         -------
@@ -321,18 +344,11 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             Fitted.
         """
         try:
-            self._resume(X, y)
+            self._resume(X, sample_weight)
         except FitInterrupted:
             self._label(self._encoded(X))
             raise
         return self._label(self._encoded(X))
-
-    def _taken(self, X, weight, n_batch, total):
-        """Rows as chains are bound to them; notes what `resume` knows them by."""
-        data = RowData.make(X, weight, self._layout, n_batch, total)
-        self._data_args, self._weighted = (n_batch, total), weight is not None
-        self._fingerprint = data.fingerprint()
-        return data
 
     # -- choices -------------------------------------------------------------------------------------------------
 
@@ -360,20 +376,6 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         self.sampler_ = self._resolved_sampler(sampler)
         return [StickChain(seed, plan, self._layout, concentration, self.sampler_, stored=stored) for seed in seeds]
 
-    def _refuse_other_kind(self, sampler):
-        """Raise where the chains at hand are of another kind than the parameters ask for."""
-        chain = self._chains[0]
-        if chain.layout.kind != KIND_OF[self.likelihood]:
-            raise ValueError(
-                f"likelihood={self.likelihood!r}, but the chains that partial_fit goes on with were made for another "
-                "one; set it back, or call fit to begin anew."
-            )
-        if isinstance(chain, CollapsedChain) != self._collapses(sampler) or getattr(chain, "stored", False):
-            raise ValueError(
-                f"The chains that partial_fit would go on with were not made for a stream of sampler={sampler!r} with "
-                f"assignments={self.assignments!r}; call partial_fit on a clone to begin anew."
-            )
-
     def _n_batch(self, sampler, n):
         self._refuse_large_batch(n)
         if sampler._full_batch:
@@ -386,14 +388,3 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     def _bytes_per_draw(self):
         return 4 * self.n_chains * 50 * self._layout.n_public
-
-    def _bound_data(self, X, y=None):
-        if self._weighted:
-            raise ValueError("A fit with sample_weight cannot be resumed: an estimator holds no data, and no weights.")
-        X, weight = self._checked_rows(X, None, reset=False)
-        data = RowData.make(X, weight, self._layout, *self._data_args)
-        if data.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
-            )
-        return data

@@ -129,7 +129,8 @@ class CollapsedChain(ClusterChain):
     """Labels of all rows are the state; weights and components are integrated out, and drawn when a draw is kept.
 
     A step draws the labels of a minibatch, each given all others; after each pass over the rows, splits and merges of
-    clusters are proposed. Both leave the posterior unchanged whatever the minibatch.
+    clusters are proposed. Both leave the posterior unchanged whatever the minibatch, where rows are whole; rows with
+    weights count for others by these, and have the label of a whole row.
 
     Rows of a stream's earlier blocks count through the sums over their clusters. Where ``data.total`` is less than what
     they and the present block weigh, their sums are scaled down, so that what is not met again fades and dies.
@@ -159,6 +160,7 @@ class CollapsedChain(ClusterChain):
         return (
             data.indptr,
             data.cells,
+            data.entries,
             data.values,
             data.weights,
             self.layout.kind,
@@ -219,7 +221,7 @@ class CollapsedChain(ClusterChain):
         # Multiples of 2^-20 add up exactly in any order.
         for name in ("counts", "sizes"):
             setattr(self, name, np.round(getattr(self, name) * (room / earlier) * 2.0**20) * 2.0**-20)
-        self._rearrange(np.flatnonzero(self.sizes >= 0.5))
+        self._rearrange(np.flatnonzero(self.sizes >= 0.5 * data.mean_weight))
         self._recompute_zeros()
 
     def _advance(self, until):
@@ -227,11 +229,11 @@ class CollapsedChain(ClusterChain):
 
         if self.z is None:
             self._start()
-        rows = self._next_batch()
+        rows, mean = self._next_batch(), self.data.mean_weight
         done = 0
         while True:
             done = sweep_rows(
-                rows, done, *self._arrays(), self.concentration, self.z, self.counts, self.sizes, self.zeros,
+                rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
                 self.state, self.rng,
             )  # fmt: skip
             if done == rows.size:
@@ -239,7 +241,7 @@ class CollapsedChain(ClusterChain):
             self._rearrange(np.flatnonzero(self.sizes > 0))
         if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as others
             self._rearrange(np.flatnonzero(self.sizes > 0))
-        self.learn_concentration(int(self.state[1]), self.sizes.sum())
+        self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
         if not len(self.batches) and self.epoch > _FORMING:
             self._move_groups()
         self.step += 1
@@ -256,8 +258,8 @@ class CollapsedChain(ClusterChain):
                 self._rearrange(np.flatnonzero(self.sizes > 0))
             pair = self.rng.integers(self.data.n_rows, size=2)
             outcome = split_merge(
-                pair, *self._arrays(), self.concentration, self.z, self.counts, self.sizes, self.zeros,
-                self.state, self.rng,
+                pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
+                self.zeros, self.state, self.rng,
             )  # fmt: skip
             self.moves += 1, outcome == 1, outcome == 2
 

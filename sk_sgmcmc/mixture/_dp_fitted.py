@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import point_partition
 from ..utils import as_table
+from ..utils._sklearn import check_sample_weight
 
 _PARTITION_ROWS = 3000  # rows at most that the point partition is found on
 _PIECE = 20_000  # rows at a time
@@ -63,18 +64,22 @@ class FittedDPMixture:
             labels[s] = share.argmax(axis=1)
             shares.append(share)
         partition, self.partition_loss_ = point_partition(labels, self.partition_loss)
-        member = np.eye(partition.max() + 1)[partition]
-        overlap = np.stack([share.T @ member for share in shares])
-        order = np.stack([_in_order_of_clusters(overlap[s, :n_slots], flat["weights"][s]) for s in range(n_draws)])
+        while True:
+            order, part_of = _parts_of(partition, shares, flat["weights"])
+            held = sum(shares[s][:, [*order[s], n_slots]] @ part_of[s] for s in _spread(n_draws, _N_PREDICTED))
+            found = np.bincount(held.argmax(axis=1), minlength=held.shape[1]) > 0
+            if found.all():
+                break
+            # A cluster that `predict` would never name is none: its rows go where `predict` puts them.
+            labels = np.where(found[partition], partition, held.argmax(axis=1))
+            by_size = np.argsort(-np.bincount(labels, minlength=found.size), kind="stable")
+            partition = np.argsort(by_size)[labels]
         for name in ("weights", "components"):
             index = order if name == "weights" else order[:, :, None]
             samples[name] = np.take_along_axis(flat[name], index, axis=1).reshape(samples[name].shape)
-        overlap[:, :n_slots] = np.take_along_axis(overlap[:, :n_slots], order[:, :, None], axis=1)
-        # Which part of each component belongs to which cluster; one without rows is shared out as all rows are.
-        overlap += 1e-6 * member.mean(axis=0)
-        self._part_of = (overlap / overlap.sum(axis=2, keepdims=True)).astype(np.float32)
+        self._part_of = part_of
         self.samples_ = samples
-        self.n_clusters_ = member.shape[1]
+        self.n_clusters_ = part_of.shape[2]
         self.weights_ = np.einsum("sk,skc->c", samples["weights"].reshape(n_draws, -1), self._part_of[:, :n_slots])
         self.weights_ /= self.weights_.sum()
 
@@ -95,7 +100,7 @@ class FittedDPMixture:
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
         base = self._layout.base_log_density(X)
-        for s in np.unique(np.linspace(0, len(weights) - 1, min(len(weights), n_draws)).round().astype(int)):
+        for s in _spread(len(weights), n_draws):
             yield s, log_weights(X, weights[s], components[s], self._layout, base)
 
     def _in_pieces(self, X, answer):
@@ -182,19 +187,27 @@ class FittedDPMixture:
 
         return self._in_pieces(self._encoded(X), answer)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, sample_weight=None):
         """Mean of `score_samples` over rows; higher is better.
 
         Parameters
         ----------
         X : array-like, sparse or DataFrame of shape (n_samples, n_features)
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the mean; their scale does not matter.
 
         Returns
         -------
         score : float
         """
-        return float(np.mean(self.score_samples(X)))
+        scores = self.score_samples(X)
+        if sample_weight is None:
+            return float(np.mean(scores))
+        weight = check_sample_weight(sample_weight, scores[:, None], dtype=np.float64, ensure_non_negative=True)
+        if not weight.max() > 0:
+            raise ValueError("sample_weight must have at least one non-zero number.")
+        return float(np.average(scores, weights=weight / weight.max()))
 
     def co_clustering(self, X):
         """Probability that each pair of rows is together.
@@ -274,6 +287,37 @@ class FittedDPMixture:
         if self.likelihood != "categorical":
             return names, np.full(names.size, "")
         return names[self._layout.block], np.concatenate([np.asarray(of, dtype=object) for of in self.categories_])
+
+
+def _spread(n, n_most):
+    """Numbers of at most ``n_most`` of n draws, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, n_most)).round().astype(int))
+
+
+def _parts_of(partition, shares, weights):
+    """Each draw's components in the order of the clusters, and which part of each belongs to which cluster.
+
+    Parameters
+    ----------
+    partition : ndarray of shape (n_rows,)
+    shares : list of ndarray, (n_rows, n_slots + 1)
+        Of each draw: probability of each row to belong to each component, or to one yet unseen.
+    weights : ndarray of shape (n_draws, n_slots)
+
+    Returns
+    -------
+    order : ndarray of shape (n_draws, n_slots)
+    part_of : ndarray of float32, shape (n_draws, n_slots + 1, n_clusters)
+        Components are in their new order.
+    """
+    n_slots = weights.shape[1]
+    member = np.eye(partition.max() + 1)[partition]
+    overlap = np.stack([share.T @ member for share in shares])
+    order = np.stack([_in_order_of_clusters(of[:n_slots], w) for of, w in zip(overlap, weights, strict=True)])
+    overlap[:, :n_slots] = np.take_along_axis(overlap[:, :n_slots], order[:, :, None], axis=1)
+    # One without rows is shared out as all rows are.
+    overlap += 1e-6 * member.mean(axis=0)
+    return order, (overlap / overlap.sum(axis=2, keepdims=True)).astype(np.float32)
 
 
 def _in_order_of_clusters(overlap, weights):

@@ -6,9 +6,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..utils._sklearn import check_sample_weight, validate_data
-from ._dp_rows import CATEGORICAL, KIND_OF, Cells, encode_binary, encode_categories, encode_counts, find_levels
+from ._dp_chain import CollapsedChain
+from ._dp_rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
 
 MAX_ROWS = 10**9
+_MOST_BYTES = 2**32  # that rows may take when their weights are written out
 
 
 class CheckedInput:
@@ -30,13 +32,18 @@ class CheckedInput:
         if sample_weight is None:
             return X, None
         weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if weight.sum() > MAX_ROWS:
-            raise ValueError(
-                f"sample_weight sums to {weight.sum():g}; a weight w stands for w equal rows, of which at most "
-                f"{MAX_ROWS:g} can be held. Scale the weights down."
-            )
-        if not weight.sum() > 0:
+        if not weight.max() > 0:
             raise ValueError("sample_weight must have at least one non-zero number.")
+        if self.weights == "survey":
+            weight = scaled_to_effective_size(weight)
+        needed = np.sum(np.maximum(np.round(weight), 1.0) * (40.0 + 20.0 * np.diff(X.indptr)), where=weight > 0)
+        if needed > _MOST_BYTES:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():g}; a weight w stands for w equal rows, and these would need "
+                f"about {needed / 2**30:.3g} GiB; the limit is {_MOST_BYTES / 2**30:g} GiB. For survey weights "
+                'that sum to a population, use weights="survey". Otherwise scale the weights down, say '
+                f"sample_weight / {needed / _MOST_BYTES:.2g}, which widens the posterior."
+            )
         return X, weight
 
     def _encoded(self, X, reset=False):
@@ -74,3 +81,44 @@ class CheckedInput:
                 )
             self._layout = Cells.make(kind, sizes, prior)
         return encoded
+
+    # -- rows that chains are bound to ---------------------------------------------------------------------------
+
+    def _taken(self, X, weight, n_batch, total):
+        """Rows as chains are bound to them; notes what `resume` knows them by."""
+        data = RowData.make(X, weight, self._layout, n_batch, total)
+        self._data_args = n_batch, total
+        self._fingerprint = data.fingerprint()
+        return data
+
+    def _bound_data(self, X, sample_weight=None):
+        X, weight = self._checked_rows(X, sample_weight, reset=False)
+        data = RowData.make(X, weight, self._layout, *self._data_args)
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "resume goes on with the rows that fit was given, and X or sample_weight holds others; pass the same "
+                "X and the same sample_weight again."
+            )
+        return data
+
+    def _refuse_other_kind(self, sampler):
+        """Raise where the chains at hand are of another kind than the parameters ask for."""
+        chain = self._chains[0]
+        if chain.layout.kind != KIND_OF[self.likelihood]:
+            raise ValueError(
+                f"likelihood={self.likelihood!r}, but the chains that partial_fit goes on with were made for another "
+                "one; set it back, or call fit to begin anew."
+            )
+        if isinstance(chain, CollapsedChain) != self._collapses(sampler) or getattr(chain, "stored", False):
+            raise ValueError(
+                f"The chains that partial_fit would go on with were not made for a stream of sampler={sampler!r} with "
+                f"assignments={self.assignments!r}; call partial_fit on a clone to begin anew."
+            )
+
+
+def scaled_to_effective_size(weight):
+    """Weights whose sum is their effective sample size, (sum w)^2 / sum w^2 (Kish 1965)."""
+    relative = weight / weight.max()  # squares of very large and very small ones stay in range
+    scaled = relative * (relative.sum() / np.square(relative).sum())
+    # Equal weights become exactly 1, which rounding may miss.
+    return np.where(np.abs(scaled - 1.0) < 1e-9, 1.0, scaled)

@@ -111,11 +111,11 @@ class Cells:
 class RowData:
     """Rows as chains are bound to them, in an order that depends on their contents alone.
 
-    A weight w stands for floor(w) rows, and one of weight w - floor(w).
+    A weight w stands for m rows of weight w / m, where m is the whole number nearest to w, but at least 1.
 
     Parameters
     ----------
-    indptr, cells, values, weights : ndarray
+    indptr, cells, entries, values, weights : ndarray
         As in `sk_sgmcmc.kernels.signals.dp_categorical`.
     layout : Cells
     n_batch : int
@@ -126,6 +126,7 @@ class RowData:
 
     indptr: np.ndarray
     cells: np.ndarray
+    entries: np.ndarray
     values: np.ndarray
     weights: np.ndarray
     layout: Cells
@@ -135,18 +136,22 @@ class RowData:
     @classmethod
     def make(cls, X, sample_weight, layout, n_batch, total=None):
         """From encoded rows and their weights (None: 1 each)."""
-        order = np.argsort(row_keys(X), kind="stable")
-        weights = np.ones(X.shape[0])
-        if sample_weight is not None:
-            whole = np.floor(sample_weight).astype(np.int64)
-            rest = sample_weight - whole
-            order = np.concatenate([np.repeat(order, whole[order]), order[rest[order] > 0]])
+        keys = row_keys(X)
+        if sample_weight is None:
+            order = np.argsort(keys, kind="stable")
             weights = np.ones(order.size)
-            weights[whole.sum() :] = np.maximum(np.round(rest[order[whole.sum() :]] * 2.0**20), 1.0) * 2.0**-20
+        else:
+            copies, each = split_weights(sample_weight)
+            order = np.lexsort([each, keys])
+            order = np.repeat(order, copies[order])
+            weights = each[order]
         X = X[order]
-        values = np.maximum(np.round(X.data * np.repeat(weights, np.diff(X.indptr)) * 2.0**20), 1.0) * 2.0**-20
+        entries = np.maximum(np.round(X.data * 2.0**20), 1.0) * 2.0**-20
+        values = entries
+        if np.any(weights != 1.0):  # multiples of 2^-20 sum exactly in any order
+            values = np.maximum(np.round(entries * np.repeat(weights, np.diff(X.indptr)) * 2.0**20), 1.0) * 2.0**-20
         return cls(
-            X.indptr.astype(np.int64), X.indices.astype(np.int32), values, weights, layout,
+            X.indptr.astype(np.int64), X.indices.astype(np.int32), entries, values, weights, layout,
             max(1, min(n_batch, order.size)), total,
         )  # fmt: skip
 
@@ -155,15 +160,31 @@ class RowData:
         """Number of rows, a weight counting as several."""
         return self.weights.size
 
+    @property
+    def mean_weight(self):
+        """Mean weight of the rows; 1 where all are whole."""
+        return self.weights.mean()
+
     def as_csr(self, rows):
         """Some of the rows, without their weights, encoded."""
-        X = sparse.csr_array((self.values, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
-        X.data = X.data / np.repeat(self.weights[rows], np.diff(X.indptr))
-        return X
+        return sparse.csr_array((self.entries, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
 
     def fingerprint(self):
         """A number that other rows would hardly have, to know the data again."""
-        return zlib.crc32(self.cells, zlib.crc32(self.indptr, zlib.crc32(self.values)))
+        known = zlib.crc32(self.cells, zlib.crc32(self.indptr, zlib.crc32(self.values)))
+        return zlib.crc32(self.weights, known) if np.any(self.weights != 1.0) else known
+
+
+def split_weights(sample_weight):
+    """How many rows each weight stands for, and the weight of each of these, a multiple of 2^-20 that sums exactly.
+
+    The nearest whole number of rows, at least one: whole weights are that many rows, and a row that is not of weight 1
+    is close to it. None for weight 0.
+    """
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    copies = np.maximum(np.round(weight), weight > 0).astype(np.int64)
+    each = np.round(weight / np.maximum(copies, 1) * 2.0**20) * 2.0**-20
+    return copies, np.maximum(each, 2.0**-20)
 
 
 # ------------------------------------------------------------------------------------------------------- encoding

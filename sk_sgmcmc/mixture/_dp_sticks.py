@@ -133,13 +133,16 @@ class StickChain(ClusterChain):
         known = self.z[rows] >= 0
         omega, _ = self._omega()
         slices = np.full(rows.size, -1.0)
-        slices[known] = self.rng.random(known.sum()) * omega[self.z[rows[known]]] ** data.weights[rows[known]]
+        slices[known] = self.rng.random(known.sum()) * omega[self.z[rows[known]]]
         if known.any():
-            omega = self._break_sticks((slices[known] ** (1.0 / data.weights[rows[known]])).min())
+            omega = self._break_sticks(slices[known].min())
         log_cells, log_base = self.layout.tables(self._probabilities().T)
         arrays = data.indptr, data.cells, data.values, data.weights
         counts, sizes = self._counts_without(rows, arrays)
-        draw_labels(rows, slices, *arrays, np.ascontiguousarray(log_cells), log_base, omega, self.z, self.rng)
+        draw_labels(
+            rows, slices, data.indptr, data.cells, data.entries, np.ascontiguousarray(log_cells), log_base, omega,
+            self.z, self.rng,
+        )  # fmt: skip
         count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
         last = self._forget_unused(sizes)
         counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, logsumexp
 
 from sk_sgmcmc.mixture._dp_sticks import StickChain
 from tests.cases import THRESHOLD, z_scores
@@ -120,25 +119,6 @@ def test_rows_that_say_nothing_leave_the_prior_of_the_number_of_clusters(kind, g
     p = stirling(5) * alpha ** np.arange(1, 6)
     values = (drawn[:, None] == np.arange(1, 6)).astype(float)
     assert np.abs(z_scores(batch_means(values), p / p.sum())).max() < THRESHOLD
-
-
-def test_weights_between_0_and_1_have_the_tempered_law(global_random_seed):
-    """Three rows, the last of weight 1/2: alpha^K prod Gamma(n_j) times marginals of weighted counts."""
-    X, weights, alpha = np.array([[2.0, 0], [0, 1], [2, 2]]), np.array([1.0, 1.0, 0.5]), 1.3
-    labels = naive.partitions(3)
-    log_p = [
-        sum(
-            np.log(alpha)
-            + gammaln(weights[z == k].sum())
-            + naive.log_marginal((weights[z == k, None] * X[z == k]).sum(axis=0), "multinomial", A)
-            for k in range(z.max() + 1)
-        )
-        for z in labels
-    ]
-    law = np.exp(log_p - logsumexp(log_p)) @ (labels.max(axis=1)[:, None] + 1 == [1, 2, 3])
-    chain = make_chain("collapsed", "multinomial", alpha, global_random_seed, 4000, X=X, weights=weights)
-    values = (numbers_of_clusters(chain, 3000)[:, None] == [1, 2, 3]).astype(float)
-    assert np.abs(z_scores(batch_means(values), law)).max() < THRESHOLD
 
 
 def calibration_ranks(seed, n_replicates, n_draws=7, thin=6, **arguments):

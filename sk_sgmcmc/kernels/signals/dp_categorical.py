@@ -1,7 +1,9 @@
 """Dirichlet-process mixtures of categorical rows with components integrated out: what one row says of each cluster.
 
-Rows are sparse: row i holds the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``values``, and has the weight
-``weights[i]`` (``values`` are multiplied by it already). What a cell is depends on ``kind``:
+Rows are sparse: row i holds the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``entries``, and has the weight
+``weights[i]``; ``values`` are entries times the weight. A row counts for others with its values, but its own label is
+drawn by its entries, as that of a whole row: what a row tells about its cluster has its weight, but which cluster it is
+in is as certain as ever. What a cell is depends on ``kind``:
 
 `MULTINOMIAL`
     A column of counts. All of a row's tokens are draws from one Dirichlet-distributed law.
@@ -14,8 +16,6 @@ Clusters stand in slots. ``counts`` (n_cells + n_blocks, n_slots) holds sums of 
 over blocks (no such rows for `BERNOULLI`); ``sizes`` (n_slots,) sums of weights, 0 for a free slot. ``prior`` is laid
 out like the rows of ``counts``; for `BERNOULLI` it has the shape of a 1 in each column, then that of a 0.
 """
-
-from math import lgamma
 
 import numpy as np
 from numba import types
@@ -44,16 +44,10 @@ def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, 
 
 
 @helper(fast_sums=True)
-def log_zeros(slot, weight, prior, counts, size):
-    """log probability that a row of ``weight`` is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
+def log_zeros(slot, prior, counts, size):
+    """log probability that a row is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
     D = prior.shape[0] // 2
     total = 0.0
-    if weight != 1.0:
-        for d in range(D):
-            n = size - counts[D + d, slot]
-            zeros = prior[D + d] + n - counts[d, slot]
-            total += log_rise(zeros, weight) - log_rise(prior[d] + prior[D + d] + n, weight)
-        return total
     for start in range(0, D, 16):
         above = 1.0
         below = 1.0
@@ -66,28 +60,23 @@ def log_zeros(slot, weight, prior, counts, size):
 
 
 @helper
-def log_predictive(i, slot, indptr, cells, values, weights, kind, prior, block, counts, sizes):
+def log_predictive(i, slot, indptr, cells, entries, kind, prior, block, counts, sizes):
     """log probability of row i given the rows in a slot, of which it is none; a free slot gives the prior's."""
     n_cells = block.shape[0]
-    weight = weights[i]
     total = 0.0
     if kind == BERNOULLI:
         D = n_cells // 2
-        total = log_zeros(slot, weight, prior, counts, sizes[slot])
+        total = log_zeros(slot, prior, counts, sizes[slot])
     product = 1.0
     used = 0.0
     for e in range(indptr[i], indptr[i + 1]):
         w = cells[e]
-        x = values[e]
+        x = entries[e]
         if kind == BERNOULLI:
             d = w if w < D else w - D
             n = sizes[slot] - counts[D + d, slot]
             zeros = prior[D + d] + n - counts[d, slot]
-            other = prior[d] + counts[d, slot] if w < D else prior[d] + prior[D + d] + n
-            if x == 1.0:
-                product *= other / zeros
-            else:
-                total += log_rise(other, x) - log_rise(zeros, x)
+            product *= (prior[d] + counts[d, slot] if w < D else prior[d] + prior[D + d] + n) / zeros
         else:
             b = n_cells + block[w]
             above = prior[w] + counts[w, slot]
@@ -129,53 +118,38 @@ def times_exponential(p, logs, top):
 
 @helper(fast_sums=True)
 def slot_weights(
-    i, top, free, concentration, indptr, cells, values, weights, kind, prior, block, counts, sizes, zeros, p, logs
+    i, top, free, concentration, indptr, cells, entries, kind, prior, block, counts, sizes, zeros, p, logs
 ):
     """Weights of row i's conditional law over the slots 0..top-1 (in p[:top]) and a new cluster (in p[top]).
 
     ``free`` is a free slot, ``zeros`` holds `log_zeros` of each slot at its present size.
     """
     n_cells = block.shape[0]
-    weight = weights[i]
     for j in range(top):
         p[j] = sizes[j]
     p[top] = concentration
-    if weight != 1.0:
-        for j in range(top):
-            logs[j] = lgamma(sizes[j] + weight) - lgamma(sizes[j] + 1.0) if p[j] > 0.0 else 0.0
-        logs[top] = lgamma(weight)
-        times_exponential(p, logs, top)
     if kind == BERNOULLI:
         for j in range(top):
-            logs[j] = zeros[j] if weight == 1.0 else log_zeros(j, weight, prior, counts, sizes[j])
-        logs[top] = log_zeros(free, weight, prior, counts, 0.0)
+            logs[j] = zeros[j]
+        logs[top] = log_zeros(free, prior, counts, 0.0)
         times_exponential(p, logs, top)
     D = n_cells // 2
     used = 0.0
     since = 0
     for e in range(indptr[i], indptr[i + 1]):
         w = cells[e]
-        x = values[e]
-        whole = x <= MANY and x == np.floor(x)
+        x = entries[e]
         if kind == BERNOULLI:
             d = w if w < D else w - D
             a, b = prior[d], prior[D + d]
-            if whole:
-                for j in range(top):
-                    n = sizes[j] - counts[D + d, j]
-                    p[j] *= (a + (counts[d, j] if w < D else b + n)) / (b + n - counts[d, j])
-                p[top] *= (a + (0.0 if w < D else b)) / b
-            else:
-                for j in range(top):
-                    n = sizes[j] - counts[D + d, j]
-                    logs[j] = log_rise(a + (counts[d, j] if w < D else b + n), x)
-                    logs[j] -= log_rise(b + n - counts[d, j], x)
-                logs[top] = log_rise(a + (0.0 if w < D else b), x) - log_rise(b, x)
-                times_exponential(p, logs, top)
+            for j in range(top):
+                n = sizes[j] - counts[D + d, j]
+                p[j] *= (a + (counts[d, j] if w < D else b + n)) / (b + n - counts[d, j])
+            p[top] *= (a + (0.0 if w < D else b)) / b
         else:
             row = n_cells + block[w]
             a, b = prior[w], prior[row]
-            if whole:
+            if x <= MANY and x == np.floor(x):
                 for t in range(int(x)):
                     for j in range(top):
                         p[j] *= (a + t + counts[w, j]) / (b + used + t + counts[row, j])
@@ -197,16 +171,19 @@ def slot_weights(
             since = 0
 
 
-@kernel(I8(I1_IN, I8, I1_IN, I4_IN, F1_IN, F1_IN, I8, F1_IN, I4_IN, F8, I4, F2, F1, F1, I1, RNG))
+@kernel(I8(I1_IN, I8, I1_IN, I4_IN, F1_IN, F1_IN, F1_IN, I8, F1_IN, I4_IN, F8, I4, F2, F1, F1, I1, RNG))
 def sweep_rows(
-    rows, first, indptr, cells, values, weights, kind, prior, block, concentration, z, counts, sizes, zeros, state, rng
-):
+    rows, first, indptr, cells, entries, values, weights, kind, prior, block, concentration, z, counts, sizes, zeros,
+    state, rng,
+):  # fmt: skip
     """Gibbs for the labels of rows[first:], each given those of all other rows, components and weights integrated out.
 
     A row that is `FREE` is only put in. Stops before a row for which no slot would be left.
 
     Parameters
     ----------
+    concentration : float
+        Weight of a new cluster beside ``sizes``: the concentration times the rows' mean weight.
     state : ndarray of int64, shape (2,)
         Slots in use are below ``state[0]``; ``state[1]`` of them are not free.
 
@@ -237,13 +214,12 @@ def sweep_rows(
                 free = min(free, old)
             elif kind == BERNOULLI:
                 old_zeros = zeros[old]
-                zeros[old] = log_zeros(old, 1.0, prior, counts, sizes[old])
+                zeros[old] = log_zeros(old, prior, counts, sizes[old])
         while top > 0 and sizes[top - 1] == 0.0:
             top -= 1
         slot_weights(
-            i, top, free, concentration, indptr, cells, values, weights, kind, prior, block, counts, sizes, zeros,
-            p, logs,
-        )  # fmt: skip
+            i, top, free, concentration, indptr, cells, entries, kind, prior, block, counts, sizes, zeros, p, logs
+        )
         total = 0.0
         for j in range(top + 1):
             total += p[j]
@@ -264,7 +240,7 @@ def sweep_rows(
             if new == old and old_zeros != 0.0:
                 zeros[new] = old_zeros
             else:
-                zeros[new] = log_zeros(new, 1.0, prior, counts, sizes[new])
+                zeros[new] = log_zeros(new, prior, counts, sizes[new])
         z[i] = new
         while free < n_slots and sizes[free] > 0.0:
             free += 1
@@ -279,5 +255,5 @@ def all_log_zeros(prior, counts, sizes, zeros):
     """Set ``zeros`` to `log_zeros` of each slot of Bernoulli rows."""
     for j in range(sizes.shape[0]):
         if sizes[j] > 0.0:
-            zeros[j] = log_zeros(j, 1.0, prior, counts, sizes[j])
+            zeros[j] = log_zeros(j, prior, counts, sizes[j])
     return OK

@@ -1,6 +1,10 @@
 """Moves of whole groups of rows between clusters: Metropolis-Hastings splits and merges with components integrated out.
 
 Arrays are those of `dp_categorical`.
+
+Weights that are not all equal to 1 give a pseudo-posterior, the likelihood of row i being sum_j omega_j f_j(x_i) to the
+power w_i. For any label z_i that sum is omega_z f_z(x_i) over the probability of z_i, so that a way of allotting rows
+counts w_i times the log of that probability. Sizes are taken as numbers of labels, sums of weights over their mean.
 """
 
 from math import lgamma
@@ -35,24 +39,25 @@ def log_marginal(slot, kind, prior, n_cells, counts, sizes):
 
 
 @helper
-def _allocate(members, side, given, least, indptr, cells, values, weights, kind, prior, block, counts, sizes, rng):
+def _allocate(
+    members, side, given, least, indptr, cells, entries, values, weights, kind, prior, block, counts, sizes, rng
+):
     """Let rows join one of two clusters, one after another; returns the log probability of the outcome.
+
+    Each row's part of it is multiplied by the row's weight.
 
     ``side`` is set to the outcome, or holds it where it is ``given``. It ends once that is below ``least``.
     """
     log_q = 0.0
     for m in range(members.shape[0]):
         i = members[m]
-        odds = log_predictive(i, 1, indptr, cells, values, weights, kind, prior, block, counts, sizes)
-        odds -= log_predictive(i, 0, indptr, cells, values, weights, kind, prior, block, counts, sizes)
-        if weights[i] == 1.0:
-            odds += np.log(sizes[1] / sizes[0])
-        else:
-            odds += lgamma(sizes[1] + weights[i]) - lgamma(sizes[1]) - lgamma(sizes[0] + weights[i]) + lgamma(sizes[0])
+        odds = log_predictive(i, 1, indptr, cells, entries, kind, prior, block, counts, sizes)
+        odds -= log_predictive(i, 0, indptr, cells, entries, kind, prior, block, counts, sizes)
+        odds += np.log(sizes[1] / sizes[0])
         odds = min(max(odds, -600.0), 600.0)
         if not given:
             side[m] = rng.random() * (1.0 + np.exp(-odds)) < 1.0
-        log_q -= np.log1p(np.exp(-odds)) if side[m] == 1 else np.log1p(np.exp(odds))
+        log_q -= weights[i] * (np.log1p(np.exp(-odds)) if side[m] == 1 else np.log1p(np.exp(odds)))
         if log_q < least:
             break
         add_row(i, 1.0, side[m], indptr, cells, values, weights, kind, block, counts, sizes)
@@ -60,23 +65,26 @@ def _allocate(members, side, given, least, indptr, cells, values, weights, kind,
 
 
 @helper
-def _log_split(concentration, kind, prior, n_cells, counts, sizes, one, one_size):
+def _log_split(concentration, mean, kind, prior, n_cells, counts, sizes, one, one_size):
     """log of the posterior of two clusters, the columns of ``counts``, over that of both as one, left in ``one``."""
     for w in range(counts.shape[0]):
         one[w, 0] = counts[w, 0] + counts[w, 1]
     one_size[0] = sizes[0] + sizes[1]
-    log_ratio = np.log(concentration) + lgamma(sizes[0]) + lgamma(sizes[1]) - lgamma(one_size[0])
+    log_ratio = np.log(concentration) + lgamma(sizes[0] / mean) + lgamma(sizes[1] / mean) - lgamma(one_size[0] / mean)
+    log_ratio *= mean
     log_ratio += log_marginal(0, kind, prior, n_cells, counts, sizes)
     log_ratio += log_marginal(1, kind, prior, n_cells, counts, sizes)
     return log_ratio - log_marginal(0, kind, prior, n_cells, one, one_size)
 
 
-@kernel(I8(I1_IN, I1_IN, I4_IN, F1_IN, F1_IN, I8, F1_IN, I4_IN, F8, I4, F2, F1, F1, I1, RNG))
+@kernel(I8(I1_IN, I1_IN, I4_IN, F1_IN, F1_IN, F1_IN, I8, F1_IN, I4_IN, F8, F8, I4, F2, F1, F1, I1, RNG))
 def split_merge(
-    pair, indptr, cells, values, weights, kind, prior, block, concentration, z, counts, sizes, zeros, state,
-    rng,
+    pair, indptr, cells, entries, values, weights, kind, prior, block, concentration, mean, z, counts, sizes, zeros,
+    state, rng,
 ):  # fmt: skip
     """Propose a split or a merge by a ``pair`` of rows, and accept it by its probability. A slot must be free.
+
+    ``mean`` is the rows' mean weight.
 
     Two rows of one cluster propose to split it: each founds a cluster, and the others join one of them, in random
     order, with their conditional probabilities. Two rows of different clusters propose to merge these.
@@ -114,7 +122,7 @@ def split_merge(
     least = -np.inf
     if a != b:
         # A merge is accepted if the way back is probable enough; most are seen at once not to be.
-        least = bar + _log_split(concentration, kind, prior, n_cells, two, two_sizes, one, one_size)
+        least = bar + _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size)
         if least >= 0.0:
             return 0
     n = 0
@@ -143,10 +151,10 @@ def split_merge(
     add_row(i, 1.0, 0, indptr, cells, values, weights, kind, block, two, two_sizes)
     add_row(k, 1.0, 1, indptr, cells, values, weights, kind, block, two, two_sizes)
     log_q = _allocate(
-        members, side, a != b, least, indptr, cells, values, weights, kind, prior, block, two, two_sizes, rng
+        members, side, a != b, least, indptr, cells, entries, values, weights, kind, prior, block, two, two_sizes, rng
     )
     if a == b:
-        if bar >= _log_split(concentration, kind, prior, n_cells, two, two_sizes, one, one_size) - log_q:
+        if bar >= _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size) - log_q:
             return 0
         free = 0
         while sizes[free] > 0.0:
@@ -162,7 +170,7 @@ def split_merge(
         state[0] = max(state[0], free + 1)
         state[1] += 1
         if kind == BERNOULLI:
-            zeros[free] = log_zeros(free, 1.0, prior, counts, sizes[free])
+            zeros[free] = log_zeros(free, prior, counts, sizes[free])
     else:
         if least >= log_q:
             return 0
@@ -175,5 +183,5 @@ def split_merge(
             z[members[m]] = a
         state[1] -= 1
     if kind == BERNOULLI:
-        zeros[a] = log_zeros(a, 1.0, prior, counts, sizes[a])
+        zeros[a] = log_zeros(a, prior, counts, sizes[a])
     return 1 if a == b else 2
