@@ -5,6 +5,9 @@ from scipy import sparse
 
 from .dense_chain import DenseData
 
+LARGEST, SMALLEST = 1e75, 1e-75  # entries of a column, between which powers of four stay within float64
+FAR = 100.0  # standard deviations from 0, beyond which sums over a column lose digits
+
 
 def moments(X, weight):
     """Weighted mean and standard deviation of each column, and which of them vary; X dense or sparse."""
@@ -24,6 +27,47 @@ def moments(X, weight):
         largest = np.abs(X).max(axis=0, initial=0.0)
     spread = np.sqrt(np.maximum(square, 0.0))
     return mean, spread, spread > 1e-12 * largest
+
+
+def far_offsets(X, weight):
+    """The mean of each column that lies far from 0 for its spread, constant ones too; 0 for the others."""
+    mean, spread, _ = moments(X, weight)
+    offsets = np.zeros(mean.size)
+    for j in np.flatnonzero(np.abs(mean) > FAR * spread):
+        column = X[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
+        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # of a constant exactly its value
+    return offsets
+
+
+def less_offsets(X, offsets):
+    """X less an offset for each column; stays sparse, for a column far from 0 has hardly any zeros."""
+    columns = np.flatnonzero(offsets)
+    if columns.size == 0:
+        return X
+    if not sparse.issparse(X):
+        return X - offsets
+    n = X.shape[0]
+    rows = np.arange(0, n * columns.size + 1, columns.size)
+    return X - sparse.csr_array((np.tile(offsets[columns], n), np.tile(columns, n), rows), shape=X.shape)
+
+
+def refuse_extremes(X, names=None):
+    """Raise where a column of X, dense or sparse, holds numbers beyond `LARGEST`."""
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or max(values.max(), -values.min()) <= LARGEST:
+        return
+    if sparse.issparse(X):
+        at = int(np.argmax(np.abs(values)))
+        column, value = int(X.indices[at]), values[at]
+    else:
+        row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
+        value = X[row, column]
+    name = f" ({str(names[column])!r})" if names is not None else ""
+    raise ValueError(
+        f"Column {column} of X{name} holds {value:.6g}; numbers beyond {LARGEST:g} are too large to compute with in "
+        "float64. Is it a code for a missing value? Else give the column in larger units, for example by "
+        "sklearn.preprocessing.MaxAbsScaler."
+    )
 
 
 class DenseRows:

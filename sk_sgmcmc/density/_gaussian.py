@@ -10,26 +10,13 @@ from sklearn.utils import Bunch
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
-from ..design_rows import moments
+from ..design_rows import refuse_extremes
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
+from ._normal_wishart import checked_prior, updated
 
 _CELLS = 5_000_000
-
-
-def updated(prior, X):
-    """The normal-Wishart law given rows, of the same form as ``prior``: mean, kappa, nu, inverse_scale."""
-    n, centre = len(X), X.mean(axis=0)
-    kappa, away = prior.kappa + n, centre - prior.mean
-    inverse_scale = prior.inverse_scale + (X - centre).T @ (X - centre)
-    return Bunch(
-        mean=(prior.kappa * prior.mean + n * centre) / kappa,
-        kappa=kappa,
-        # A flat prior of the mean takes the one power of |Lambda|^(1/2) that its normal law would have brought.
-        nu=prior.nu + n - (1.0 if prior.kappa == 0 else 0.0),
-        inverse_scale=inverse_scale + prior.kappa * n / kappa * np.outer(away, away),
-    )
 
 
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
@@ -95,8 +82,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     Notes
     -----
-    The chain moves in :math:`\sqrt N \mu` and the lower root of :math:`\Lambda = L L^\top`, its diagonal on the
-    logarithmic scale, of rows standardised by their own mean and covariance.
+    The chain moves in :math:`\mu` and the lower root of :math:`\Lambda = L L^\top`, its diagonal on the logarithmic
+    scale, of rows standardised by the mean and the scale of the exact posterior. Each coordinate is measured in its
+    posterior standard deviation, so that one step size suits all data and all priors.
 
     References
     ----------
@@ -173,7 +161,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = self._checked_rows(X, ensure_min_samples=2)
         return self._begin(sampler, X)
 
     @all_or_nothing
@@ -197,27 +185,29 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_chains")
-        X = validate_data(self, X, reset=first, dtype=np.float64, ensure_min_samples=2 if first else 1)
+        X = self._checked_rows(X, reset=first, ensure_min_samples=2 if first else 1)
         return self._begin(sampler, X) if first else self._go_on(sampler, X)
 
     def _begin(self, sampler, X):
-        self._prior, self.n_samples_seen_ = self._checked_prior(X), len(X)
-        self._posterior = updated(self._prior, X)
-        # Standardised by the root of a covariance that no constant column can make singular.
-        covariance = np.atleast_2d(np.cov(X.T, bias=True)) + self._prior.inverse_scale / len(X)
-        self._root = linalg.cholesky(covariance, lower=True)
-        self._centre = X.mean(axis=0)
+        given = self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior
+        self._prior, self.n_samples_seen_ = checked_prior(X, *given), len(X)
         return self._run_on(sampler, X, None)
+
+    def _checked_rows(self, X, **kwargs):
+        """Rows in one layout, so that sums have the same last bits whatever the layout of what was passed."""
+        X = validate_data(self, X, dtype=np.float64, order="C", **kwargs)
+        refuse_extremes(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _go_on(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
-        self._posterior = law = updated(self._prior, X)
-        self._root = linalg.cholesky(law.inverse_scale / self.n_samples_seen_, lower=True)
-        self._centre = law.mean
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
         """Run chains on rows; those of a stream go on with the random streams of the chains ``before``."""
+        self._posterior = law = updated(self._prior, X)
+        # In these units the law of the precision has the mean I, and that of the mean lies about 0.
+        self._root, self._centre = linalg.cholesky(law.inverse_scale / law.nu, lower=True), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
         n_entries = d + d * (d + 1) // 2
@@ -229,30 +219,6 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         same = before if before is not None and len(before) == self.n_chains else None
         return self._run(self._make_chains(self.sampler_, dense, n_iter, starts, same), n_iter)
 
-    def _checked_prior(self, X):
-        d = X.shape[1]
-        nu = float(d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
-        if nu <= d - 1:
-            raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
-        mean = X.mean(axis=0) if self.mean_prior is None else np.asarray(self.mean_prior, dtype=float)
-        if self.covariance_prior is None:
-            # A constant column says nothing about its scale; whether one varies does not depend on its units.
-            varies = moments(X, np.ones(len(X)))[2]
-            covariance = np.diag(np.where(varies, X.var(axis=0), 1.0))
-        else:
-            covariance = np.asarray(self.covariance_prior, dtype=float)
-        if mean.shape != (d,) or covariance.shape != (d, d):
-            raise ValueError(
-                f"mean_prior has shape {mean.shape} and covariance_prior {covariance.shape}; X has {d} features, so "
-                f"they must be ({d},) and ({d}, {d})."
-            )
-        for name, value in (("mean_prior", mean), ("covariance_prior", covariance)):
-            if not np.all(np.isfinite(value)):
-                raise ValueError(f"{name} must be finite, got {value.tolist()}.")
-        if not np.allclose(covariance, covariance.T, rtol=1e-8, atol=0.0) or linalg.eigvalsh(covariance).min() <= 0:
-            raise ValueError(f"covariance_prior must be symmetric and positive definite, got {covariance.tolist()}.")
-        return Bunch(mean=mean, kappa=float(self.mean_precision_prior), nu=nu, inverse_scale=nu * covariance)
-
     def _standardised(self, X):
         return np.ascontiguousarray(linalg.solve_triangular(self._root, (X - self._centre).T, lower=True).T)
 
@@ -261,27 +227,28 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         half = linalg.solve_triangular(self._root, prior.inverse_scale, lower=True)
         inverse_scale = linalg.solve_triangular(self._root, half.T, lower=True)
         mean = self._standardised(prior.mean[None])[0]
-        params = np.concatenate([[self.n_samples_seen_, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
+        law = self._posterior
+        params = np.concatenate([[law.kappa, law.nu, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
         signal = load_kernel("signals.gaussian.normal_wishart")
         metric = Metric(load_kernel("signals.metrics.normal_wishart"), params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
     def _bound_data(self, X, y=None):
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._checked_rows(X, reset=False)
         self._refuse_other_rows(X)
         return self._dense(self._standardised(X), self.batch_size_), None
 
     def _set_fitted(self, chains):
         theta = self._kept_theta(chains)
-        d = self.n_features_in_
-        root_n = np.sqrt(self.n_samples_seen_)
-        mean = theta[..., :d] / root_n @ self._root.T + self._centre
+        d, nu = self.n_features_in_, self._posterior.nu
+        mean = theta[..., :d] / np.sqrt(self._posterior.kappa) @ self._root.T + self._centre
         L = np.zeros((*theta.shape[:-1], d, d))
         rows, columns = np.tril_indices(d)
-        L[..., rows, columns] = theta[..., d:] / root_n
+        L[..., rows, columns] = theta[..., d:]
         i = np.arange(d)
-        L[..., i, i] = np.exp(L[..., i, i] / np.sqrt(2.0))
+        L[..., i, i] = np.sqrt(nu - i) * np.exp(L[..., i, i] / np.sqrt(2.0 * (nu - i)))
+        L /= np.sqrt(nu)
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
         L = back @ L
         precision = L @ np.swapaxes(L, -1, -2)
@@ -306,9 +273,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             ``precision``, its mean.
         """
         check_is_fitted(self, "samples_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._checked_rows(X, reset=False)
         law = updated(self._prior, X)
-        scale = linalg.inv(law.inverse_scale)
+        root = linalg.cholesky(law.inverse_scale, lower=True)
+        half = linalg.solve_triangular(root, np.eye(len(root)), lower=True)
+        scale = half.T @ half
         return Bunch(
             mean=law.mean,
             mean_precision=law.kappa,
@@ -358,7 +327,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             In nats.
         """
         check_is_fitted(self, "samples_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._checked_rows(X, reset=False)
         d = X.shape[1]
         mean = self._all_samples["mean"].reshape(-1, d)
         root = np.linalg.cholesky(self._all_samples["precision"].reshape(-1, d, d))

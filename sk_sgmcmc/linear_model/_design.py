@@ -4,22 +4,26 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, optimize, sparse, special
+from sklearn.exceptions import ConvergenceWarning
 
-from ..design_rows import DenseRows, SparseRows, moments
+from ..design_rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
+from ..utils._warnings import warn_user
 
 _MAX_NEWTON = 60
 _MAX_LBFGS = 500
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # what control variates take out of the likelihood
 _PIVOT = 1e-7  # of the Hessian's root, below which rounding decides
 _ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones, the first that will do
+_FAR_FROM_MODE = 5.0  # Hessian's standard deviations; where draws are right, skew posteriors stay within 3.6
+_FEW_DRAWS = 20
 MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian is not factorised and its diagonal stands for it
 
 
 @dataclass
 class Quadratic:
-    """A Gaussian prior on the coefficients as given, D = rows x (features + intercept), class by class.
+    """A Gaussian prior on the coefficients as given and the intercept at the reference, class by class.
 
-    ``mean`` (D,), ``precision`` (D, D), or (D,) for a diagonal.
+    ``mean`` (D,), ``precision`` (D, D), or (D,) for a diagonal; D = rows x (features + intercept).
     """
 
     mean: np.ndarray
@@ -28,10 +32,20 @@ class Quadratic:
 
 def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
     """Independent normals; ``intercept_scale`` None for a model without intercept."""
-    each = np.full(n_features, float(prior_scale) ** -2)
+    for name, scale in (("prior_scale", prior_scale), ("intercept_prior_scale", intercept_scale)):
+        if scale is not None and scale < SMALLEST:
+            raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
+    each = np.full(n_features, min(float(prior_scale), LARGEST) ** -2)
     if intercept_scale is not None:
-        each = np.append(each, float(intercept_scale) ** -2)
+        each = np.append(each, min(float(intercept_scale), LARGEST) ** -2)
     return Quadratic(np.zeros(n_rows * each.size), np.tile(each, n_rows))
+
+
+def reference_of(mean, reference, fit_intercept):
+    """The row at which the prior takes the intercept: the columns' mean, unless it is known from earlier rows."""
+    if not fit_intercept:
+        return np.zeros(mean.size)
+    return mean if reference is None else reference
 
 
 def log_likelihood(y, weight, eta):
@@ -57,6 +71,21 @@ def signal_outputs(y, eta):
     return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
 
+def warn_far_from_mode(theta, temperature):
+    """Warn where draws (n_chains, n_kept, D) in whitened coordinates are not near the Gaussian at the mode."""
+    if theta.shape[1] < _FEW_DRAWS:
+        return
+    away, spread = np.abs(theta.mean(axis=(0, 1))).max(), theta.std(axis=(0, 1)).max()
+    if max(away, spread) > _FAR_FROM_MODE * max(1.0, np.sqrt(temperature)):
+        warn_user(
+            f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
+            f"of its standard deviations from the mode and spread over {spread:.3g}, and are not to be trusted. Where "
+            "columns separate the classes, use a smaller prior_scale; where a column has outliers, such as a code for "
+            "missing values, mend them or transform it; else use a larger n_iter.",
+            ConvergenceWarning,
+        )
+
+
 class Design:
     """Standardised columns, the mode of the posterior in them, and the coordinates whitened by its Hessian.
 
@@ -70,23 +99,25 @@ class Design:
         Linear predictors: 1 for two classes, else the number of classes.
     prior : Quadratic
     fit_intercept, control_variates : bool
+    reference : ndarray of shape (n_features,), default=None
+        The row at which the prior takes the intercept; None for the mean of these rows.
 
     Attributes
     ----------
-    mode, whitener : (D,), (D, D)
+    mode, whitener, unwhitener : (D,), (D, D), (D, D)
         Coefficients are ``mode + whitener @ theta`` in standardised columns.
     """
 
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates):
+    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
         mean, spread, varies = moments(X, weight)
+        self.reference = reference_of(mean, reference, fit_intercept)
         self.shift = mean if fit_intercept else np.zeros(X.shape[1])
         if not fit_intercept:
             spread = np.sqrt(spread**2 + mean**2)
             varies = spread > 0
         self.scale = np.where(varies, spread, 1.0)
-        rows, back = self.rows(X), self._back()
-        self.forward = linalg.inv(back)
+        rows, back, self.forward = self.rows(X), self._back(self.reference), self._forward(self.reference)
         precision = np.diag(prior.precision) if prior.precision.ndim == 1 else prior.precision
         precision = self._blocks(back.T, self._blocks(back.T, precision).T)
         mean = self._each(self.forward, prior.mean)
@@ -94,13 +125,14 @@ class Design:
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
         d, root = self._factor(hessian)
         self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+        self.unwhitener = root.T / d
         self.precision = precision
         if control_variates:
             self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
         else:
             self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
             self._quadratic = self.whitener.T @ precision @ self.whitener
-        # The Gaussian that stands for these data when more come: in the coordinates of the columns as given.
+        # The Gaussian that stands for these data when more come: in the coordinates of the prior.
         forward = self.forward.T
         self.summary = Quadratic(self._each(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
 
@@ -125,16 +157,19 @@ class Design:
         """The prior's precision in whitened coordinates and the whitener, as the metric's kernel reads them."""
         return np.concatenate([(self.whitener.T @ self.precision @ self.whitener).ravel(), self.whitener.ravel()])
 
-    def _back(self):
-        """Matrix from coefficients of standardised columns to those of the columns as given."""
-        back = np.diag(1.0 / self.scale)
-        if not self.fit_intercept:
-            return back
-        d = self.scale.size
-        back = np.pad(back, ((0, 1), (0, 1)))
-        back[d, :d] = -self.shift / self.scale
-        back[d, d] = 1.0
+    def _back(self, at=0.0):
+        """Matrix from coefficients of standardised columns to those of the columns as given, the intercept ``at`` x."""
+        back = np.diag(np.append(1.0 / self.scale, np.ones(int(self.fit_intercept))))
+        if self.fit_intercept:
+            back[-1, :-1] = (at - self.shift) / self.scale
         return back
+
+    def _forward(self, at=0.0):
+        """The inverse of `_back`."""
+        forward = np.diag(np.append(self.scale, np.ones(int(self.fit_intercept))))
+        if self.fit_intercept:
+            forward[-1, :-1] = self.shift - at
+        return forward
 
     def _blocks(self, a, matrix):
         """(I x a) @ matrix, for the class-by-class layout."""
@@ -216,7 +251,7 @@ class Design:
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
-        return linalg.solve(self.whitener, self._each(self.forward, b.ravel()) - self.mode)
+        return self.unwhitener @ (self._each(self._forward(), b.ravel()) - self.mode)
 
 
 class DiagonalDesign:
@@ -229,18 +264,19 @@ class DiagonalDesign:
     Attributes
     ----------
     mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``, intercepts ``mode + root @ theta`` less ``centre . (whitener *
-        theta)``.
+        Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
+        ``(centre - reference) . (whitener * theta)``.
     centre, root : (n_features, n_rows), (n_rows, n_rows)
     """
 
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates):
+    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.reference = reference_of(X.T @ weight / weight.sum(), reference, fit_intercept)
         rows, d = self.rows(X), X.shape[1]
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
         most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
-        square, _, total = rows.second_moments(np.full((weight.size, n_rows), most) * weight[:, None])
-        unit = 1.0 / np.sqrt(np.append(square, total)[: mean.size] + precision)
+        square = rows.squares(np.full((weight.size, n_rows), most) * weight[:, None]).T.ravel()
+        unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
 
         def negative(u):
             b = mean + unit * u
@@ -253,13 +289,15 @@ class DiagonalDesign:
         found = optimize.minimize(negative, np.zeros(mean.size), jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x
         r, p = residuals(y, weight, self.eta(rows))
-        square, each, total = rows.second_moments(weight[:, None] * p * (1.0 - p))
+        hessian_weight = weight[:, None] * p * (1.0 - p)
+        square, each, total = rows.second_moments(hessian_weight)
         self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
+        away = self.away
         # About the centre; rounding must not make it negative.
         hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[: d * n_rows]
         if fit_intercept:
             last = precision[d * n_rows :]
-            hessian += (self.centre**2 * last).ravel()
+            hessian += (away**2 * last).ravel()
             # All of the intercepts' Hessian: what is added to all classes alike, only the wide prior holds.
             block = np.diag(total + last)
             if n_rows > 1:
@@ -272,24 +310,28 @@ class DiagonalDesign:
         if control_variates:
             pull += rows.pull(r).T.ravel()
         if fit_intercept:
-            pull[: d * n_rows] -= (self.centre * pull[d * n_rows :]).ravel()
+            pull[: d * n_rows] -= (away * pull[d * n_rows :]).ravel()
         self._linear = self.whitener * pull
         if fit_intercept:
             self._linear[d * n_rows :] = self.root.T @ pull[d * n_rows :]
-        square = np.append(square.ravel(), total)[: mean.size] + precision
+        square = np.maximum(rows.squares(hessian_weight).T.ravel(), 0.0) + precision
         self.summary = Quadratic(*(each.reshape(-1, n_rows).T.ravel() for each in (self.mode, square)))
 
+    @property
+    def away(self):
+        """How far the centre of each class lies from the reference."""
+        return self.centre - self.reference[:, None]
+
     def rows(self, X):
-        """The rows, whose columns are as given."""
-        d = X.shape[1]
-        return SparseRows(X, np.zeros(d), np.ones(d), self.fit_intercept)
+        """The rows, from the reference on."""
+        return SparseRows(X, self.reference, np.ones(X.shape[1]), self.fit_intercept)
 
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
         head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
         parts = [np.array(head, dtype=float), self._linear, self._precision, self.whitener]
         if self.fit_intercept:
-            parts += [self.centre.ravel(), self.root.ravel()]
+            parts += [self.centre.ravel(), self.root.ravel(), self.reference]
         return np.concatenate(parts)
 
     def eta(self, rows):
@@ -306,7 +348,7 @@ class DiagonalDesign:
         if not self.fit_intercept:
             b += mode.astype(b.dtype)
             return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
-        intercept = mode[-1] + b[..., -1, :] @ self.root.T
+        intercept = mode[-1] - self.reference @ mode[:-1] + b[..., -1, :] @ self.root.T
         # One class at a time: numpy would make a copy of all draws in float64.
         for k in range(self.n_rows):
             intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
@@ -315,8 +357,8 @@ class DiagonalDesign:
 
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
-        b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
+        b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
         delta = b.T - self.mode.reshape(-1, self.n_rows)
         if self.fit_intercept:
-            delta[-1] = linalg.solve(self.root, delta[-1] + (self.centre * delta[:-1]).sum(axis=0))
+            delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
         return delta.ravel() / self.whitener

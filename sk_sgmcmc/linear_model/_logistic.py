@@ -6,19 +6,19 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 
 from ..base import all_or_nothing
 from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
-from ..design_rows import packed
+from ..design_rows import less_offsets, packed, refuse_extremes
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, StrOptions, check_is_fitted, check_sample_weight, validate_data
+from ..utils._sklearn import Interval, StrOptions, check_is_fitted, validate_data
 from ..utils._sparse import canonical
-from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
+from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs, warn_far_from_mode
 from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
+from ._rows import row_offsets, row_weights
 
 # Above this share of entries that are not zero, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
@@ -33,14 +33,19 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     Parameters
     ----------
     prior_scale : float, default=1
-        :math:`\sigma`, for the columns of X as given. The mode of the posterior is the estimate of scikit-learn's
-        ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior.
+        :math:`\sigma`, in the units of the columns of X as given. The mode of the posterior is the estimate of
+        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior.
     fit_intercept : bool, default=True
-        Whether there is an intercept.
+        Whether there is an intercept. Without one, a column far from 0 for its spread can hardly have an effect, which
+        warns.
     intercept_prior_scale : float, default=100
-        Standard deviation of its own, wide, normal prior.
+        Standard deviation of the wide normal prior of the intercept of centred columns, which is the linear predictor
+        at the mean of X (in a stream, of the first block): so a column of years or timestamps keeps its effect.
+        ``intercept_`` and ``samples_["intercept"]`` are those of the columns as given.
     class_weight : dict, "balanced" or None, default=None
-        As in scikit-learn: multiplies the weights of the rows of a class.
+        As in scikit-learn: multiplies the weights of the rows of a class. The posterior is then that of so many more
+        rows: of a class that is counted w times, intervals are up to :math:`\sqrt w` times too narrow. A weight above
+        2 warns.
     control_variates : bool, default=True
         Whether minibatches estimate only what the log likelihood has beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
@@ -256,19 +261,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
-        weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
         if sparse.issparse(X):
             X = canonical(X)
-        if weight.min() < 0:
-            raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
-        if self.class_weight is not None:
-            each = compute_class_weight(self.class_weight, classes=classes, y=y)
-            if not np.all(np.isfinite(each)) or each.min() < 0:
-                raise ValueError(f"class_weight={self.class_weight!r} must give finite weights, none of them negative.")
-            weight *= each[codes]
+        refuse_extremes(X, getattr(self, "feature_names_in_", None))
+        weight = row_weights(X, codes, classes, y, self.class_weight, sample_weight)
         used = weight > 0
-        if not used.any():
-            raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
         if not used.all():
             X, codes, weight = X[used], codes[used], weight[used]
         n_rows = 1 if len(classes) == 2 else len(classes)
@@ -280,8 +277,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _start(self, sampler, data, classes, before, n_seen):
         X, codes, weight = data
+        self._fingerprint = fingerprint(X, codes, weight)
         n_rows = 1 if len(classes) == 2 else len(classes)
         if before is None:
+            self._offsets = row_offsets(X, weight, self.fit_intercept)
             wide = self.intercept_prior_scale if self.fit_intercept else None
             prior = independent_prior(n_rows, X.shape[1], self.prior_scale, wide)
         else:
@@ -291,9 +290,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
                     "on with the same coefficients. Call fit to begin anew."
                 )
             prior = self._design.summary
+        X = less_offsets(X, self._offsets)
         wide = n_rows * (X.shape[1] + 1) > MAX_ENTRIES
+        reference = None if before is None else self._design.reference
         design = (DiagonalDesign if wide else Design)(
-            X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates
+            X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates, reference
         )
         make_dense, width = self._reader(design, sampler, X, codes, weight)
         streams = before is not None
@@ -303,7 +304,6 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         if goes_on:
             starts = [self._carried(chain.theta, design) for chain in before]
         chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
-        self._fingerprint = fingerprint(X, codes, weight)
         self.classes_, self._design, self.sampler_ = classes, design, fitted
         self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
         return self._run(chains, n_iter)
@@ -369,13 +369,19 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         X, y = validate_data(self, X, y, reset=False, **INPUT)
         X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
         self._refuse_other_rows(X, codes, weight)
+        X = less_offsets(X, self._offsets)
         dense = self._reader(self._design, self.sampler_, X, codes, weight)[0](self.batch_size_)
         for chain in self._chains:
             chain.bind((dense, None))
         return self._run(self._chains, self._planned_iter)
 
     def _set_fitted(self, chains):
-        coef, intercept = self._design.coefficients(self._kept_theta(chains))
+        theta = self._kept_theta(chains)
+        if isinstance(self._design, Design) and self.sampler_._runner != "particles":
+            warn_far_from_mode(theta, getattr(self.sampler_, "temperature", 1.0))
+        coef, self._near_intercepts = self._design.coefficients(theta)
+        far = np.flatnonzero(self._offsets)
+        intercept = self._near_intercepts - coef[..., far].astype(np.float64) @ self._offsets[far]
         self._all_samples = {"coef": coef, "intercept": intercept}
         self.samples_ = self._shown(self._all_samples)
         self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))

@@ -4,11 +4,13 @@ import numpy as np
 from scipy import special
 from sklearn.utils import Bunch
 
+from ..design_rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
 
-INPUT = {"accept_sparse": "csr", "dtype": np.float64}
+# In one layout, so that sums have the same last bits whatever the layout of what was passed.
+INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 _CELLS = 20_000_000  # numbers of a block of predictions
 
 
@@ -19,12 +21,14 @@ class DrawsPredictMixin:
         """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""
         check_is_fitted(self, "samples_")
         X = validate_data(self, X, reset=False, **INPUT)
+        refuse_extremes(X, getattr(self, "feature_names_in_", None))
         coef = self._all_samples["coef"]
         n_rows, n_features = coef.shape[2:]
-        flat, intercept = coef.reshape(-1, n_features), self._all_samples["intercept"].reshape(-1)
+        flat, intercept = coef.reshape(-1, n_features), self._near_intercepts.reshape(-1)
         step = max(1, _CELLS // max(1, flat.shape[0]))
         for lo in range(0, X.shape[0], step):
-            eta = (X[lo : lo + step] @ flat.T + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
+            near = less_offsets(X[lo : lo + step], self._offsets)
+            eta = (near @ flat.T + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
             if n_rows == 1:
                 p = special.expit(eta[..., 0])
                 p = np.stack([1.0 - p, p], axis=-1)

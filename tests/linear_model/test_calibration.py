@@ -23,12 +23,14 @@ def logistic_ranks(seed, prior_scale=1.0):
         rng = np.random.default_rng([seed, s])
         X = rng.standard_normal((40, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
         truth = rng.standard_normal(3)
-        y = (rng.random(40) < 1.0 / (1.0 + np.exp(-X @ truth[:2] - truth[2]))).astype(int)
+        centred = X - X.mean(axis=0)  # where the prior takes the intercept
+        y = (rng.random(40) < 1.0 / (1.0 + np.exp(-centred @ truth[:2] - truth[2]))).astype(int)
         y[:2] = [0, 1] if len(np.unique(y)) == 1 else y[:2]  # a classifier needs both; about once in a thousand
         model = BayesianLogisticRegression(
             prior_scale, intercept_prior_scale=prior_scale, random_state=s, batch_size=40, **RUN
         ).fit(X, y)
-        draws = np.column_stack([model.samples_["coef"][0, :, 0], model.samples_["intercept"][0]])
+        coef, intercept = model.samples_["coef"][0, :, 0], model.samples_["intercept"][0, :, 0]
+        draws = np.column_stack([coef, intercept + coef @ X.mean(axis=0)])
         out.append(rank(draws, truth))
     return np.array(out)
 

@@ -19,11 +19,12 @@ from tests.conftest import importorskip
 
 
 def log_posterior(X, y, weight, coef, intercept, prior_scale=1.0, wide=100.0):
-    """Written from the model, without the estimator's coordinates."""
+    """Written from the model, without the estimator's coordinates: the intercept's prior is that at the mean row."""
     eta = X @ coef.T + intercept
     eta = np.column_stack([np.zeros(len(X)), eta]) if eta.shape[1] == 1 else eta
     likelihood = weight @ (eta[np.arange(len(y)), y] - np.logaddexp.reduce(eta, axis=1))
-    return likelihood - 0.5 * np.sum(coef**2) / prior_scale**2 - 0.5 * np.sum(intercept**2) / wide**2
+    centred = intercept + coef @ np.average(X, axis=0, weights=weight) * np.any(intercept)
+    return likelihood - 0.5 * np.sum(coef**2) / prior_scale**2 - 0.5 * np.sum(centred**2) / wide**2
 
 
 def signal_of(design, X, y, weight, n_batch):

@@ -34,28 +34,31 @@ def gaussian_mean(theta, X, y, weight, params, scale, signal, extra):
 def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
     """Mean and precision L L^T of Gaussian rows, in the coordinates of `BayesianGaussian`.
 
-    theta holds sqrt(N) mean, then row by row the lower triangle of sqrt(N) L, its diagonal as sqrt(2 N) log L_ii.
-    ``params`` = (N, nu, kappa, prior mean (d), inverse scale of the Wishart prior (d, d)).
+    theta holds sqrt(kappa_n) mean, then row by row the lower triangle of sqrt(nu_n) L, its diagonal as sqrt(2 m_i)
+    log(L_ii / sqrt(m_i / nu_n)), m_i = nu_n - i: where the posterior has kappa_n, nu_n and the inverse scale nu_n I,
+    these have unit spread about 0, whatever the prior.
+    ``params`` = (kappa_n, nu_n, nu, kappa, prior mean (d), inverse scale of the Wishart prior (d, d)).
     """
     d = X.shape[1]
-    root = np.sqrt(params[0])
-    nu, kappa = params[1], params[2]
-    prior_mean = params[3 : 3 + d]
+    mean_root, root = np.sqrt(params[0]), np.sqrt(params[1])
+    nu, kappa = params[2], params[3]
+    prior_mean = params[4 : 4 + d]
     mean = np.empty(d)
     L = np.zeros((d, d))
     at = d
     for i in range(d):
-        mean[i] = theta[i, 0] / root
+        mean[i] = theta[i, 0] / mean_root
         for j in range(i):
             L[i, j] = theta[at, 0] / root
             at += 1
-        L[i, i] = np.exp(theta[at, 0] / (root * np.sqrt(2.0)))
+        freedom = params[1] - i
+        L[i, i] = np.sqrt(freedom) / root * np.exp(theta[at, 0] / np.sqrt(2.0 * freedom))
         at += 1
     Q = np.empty((d, d))
     shift = np.zeros(d)
     for i in range(d):
         for j in range(d):
-            Q[i, j] = params[3 + d + i * d + j] + kappa * (mean[i] - prior_mean[i]) * (mean[j] - prior_mean[j])
+            Q[i, j] = params[4 + d + i * d + j] + kappa * (mean[i] - prior_mean[i]) * (mean[j] - prior_mean[j])
     total = 0.0
     row = np.empty(d)
     for n in range(X.shape[0]):
@@ -81,7 +84,7 @@ def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
         g = 0.0
         for k in range(i + 1):
             g += L[i, k] * across[k]
-        signal[i, 0] = g / root
+        signal[i, 0] = g / mean_root
         for j in range(i + 1):
             pull = 0.0
             for k in range(j, d):
@@ -92,7 +95,7 @@ def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
             else:
                 # Powers of L_ii: of the likelihood, the priors, and the volume of L and of log L_ii.
                 power = total + nu - d - 1.0 + (1.0 if kappa > 0.0 else 0.0) + (d - i + 1.0)
-                signal[at, 0] = (power - L[i, i] * pull) / (root * np.sqrt(2.0))
+                signal[at, 0] = (power - L[i, i] * pull) / np.sqrt(2.0 * (params[1] - i))
                 logp += power * np.log(L[i, i])
             at += 1
     extra[0] = logp

@@ -6,8 +6,9 @@ whether sparse rows have an intercept), then
 
 * for a full T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T (D, D);
 * for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
-  T (D), and where there is an intercept the point c (columns x classes) that it is meant at, and a whitener R (classes
-  x classes) of its own: the intercepts of the columns as given are b_0 + R theta_0 - c . delta;
+  T (D), and where there is an intercept the point c (columns x classes) that it is meant at, a whitener R (classes
+  x classes) of its own, and the reference r (columns) at which the prior takes it: the intercepts of the columns as
+  given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
 
 and then the entries of sparse rows. With control variates of second order the log posterior is
 offset . theta - |theta|^2 / 2 plus what the likelihood has beyond its second order at the mode, and only that is
@@ -73,18 +74,27 @@ def unwhiten(theta, params, D, K, delta):
 def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
     """signal = offset + T^T (scale pull - P delta), P the prior's precision; overwrites ``pull``.
 
-    Returns offset . theta - delta P delta / 2.
+    Returns offset . theta - delta P delta / 2, where the prior has the intercept at its reference.
     """
     value = 0.0
     prior, lo, point = HEAD + D, HEAD + 2 * D, HEAD + 3 * D
-    for i in range(D):
+    n_coef = D - K if params[ONES] != 0.0 else D
+    for i in range(n_coef):
         a = params[prior + i] * delta[i]
         value += params[HEAD + i] * theta[i, 0] - 0.5 * a * delta[i]
         pull[i] = scale * pull[i] - a
     if params[ONES] != 0.0:
-        for j in range(0, D - K, K):
-            for k in range(K):
-                pull[j + k] -= params[point + j + k] * pull[D - K + k]
+        reference = point + n_coef + K * K
+        for k in range(K):
+            last = n_coef + k
+            there = delta[last]
+            for j in range(n_coef // K):
+                there += params[reference + j] * delta[j * K + k]
+            a = params[prior + last] * there
+            value += params[HEAD + last] * theta[last, 0] - 0.5 * a * there
+            pull[last] = scale * pull[last] - a
+            for j in range(n_coef // K):
+                pull[j * K + k] -= params[reference + j] * a + params[point + j * K + k] * pull[last]
     for i in range(D):
         signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
     if params[ONES] != 0.0:

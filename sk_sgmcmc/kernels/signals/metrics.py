@@ -90,26 +90,28 @@ def logistic(theta, X, y, weight, params, scale, out, extra):
 def normal_wishart(theta, X, y, weight, params, scale, out, extra):
     """Expected Fisher information with the prior's as further rows, in the coordinates of `gaussian.normal_wishart`.
 
-    With S = (L L^T)^{-1}, entries a = (i, j) and a' = (i', j') of L have G = g_a g_a' S_ii' where j = j', g = L_ii /
-    sqrt(2) on the diagonal and 1 off it, plus 1/2 for a = a' on the diagonal; the mean has L L^T.
+    With S = (L L^T)^{-1}, entries a = (i, j) and a' = (i', j') of L have G = nu_n e_a e_a' S_ii' where j = j', plus
+    nu_n / (2 m_i) for a = a' on the diagonal; e_a is the derivative of L_ij by its coordinate. The mean has L L^T.
     """
     D = theta.shape[0]
-    N, nu, kappa = params[0], params[1], params[2]
+    freedom = params[1]
     d = 0
     while d + d * (d + 1) // 2 < D:
         d += 1
-    root = np.sqrt(N)
-    share, mean_share = (N + nu) / N, (N + kappa) / N
+    root = np.sqrt(freedom)
     row, column = np.empty(D - d, np.int64), np.empty(D - d, np.int64)
     L, R = np.zeros((d, d)), np.zeros((d, d))
-    g = np.ones(D - d)
+    e = np.full(D - d, 1.0 / root)
     a = 0
     for i in range(d):
         for j in range(i + 1):
             row[a], column[a] = i, j
-            L[i, j] = theta[d + a, 0] / root if j < i else np.exp(theta[d + a, 0] / (root * np.sqrt(2.0)))
-            if i == j:
-                g[a] = L[i, i] / np.sqrt(2.0)
+            if j < i:
+                L[i, j] = theta[d + a, 0] / root
+            else:
+                unit = np.sqrt(2.0 * (freedom - i))
+                L[i, i] = np.sqrt(freedom - i) / root * np.exp(theta[d + a, 0] / unit)
+                e[a] = L[i, i] / unit
             a += 1
     for c in range(d):  # R = L^{-1}
         for i in range(c, d):
@@ -123,27 +125,27 @@ def normal_wishart(theta, X, y, weight, params, scale, out, extra):
     for i in range(d):
         for j in range(d):
             for k in range(d):
-                out[i, j] += mean_share * L[i, k] * L[j, k]
+                out[i, j] += L[i, k] * L[j, k]
     for a in range(D - d):
         for b in range(D - d):
             if column[a] == column[b]:
-                out[d + a, d + b] = share * g[a] * g[b] * S[row[a], row[b]]
+                out[d + a, d + b] = freedom * e[a] * e[b] * S[row[a], row[b]]
         if row[a] == column[a]:
-            out[d + a, d + a] += 0.5 * share
+            out[d + a, d + a] += 0.5 * freedom / (freedom - row[a])
     if rates:
         for c in range(D - d):
             k, col = row[c], column[c]
             at = D + (d + c) * D
-            step = g[c] / root  # dL_kl along theta_c
+            step = e[c]  # dL_kl along theta_c
             for i in range(d):
-                out[at + k, i] += mean_share * step * L[i, col]
-                out[at + i, k] += mean_share * step * L[i, col]
+                out[at + k, i] += step * L[i, col]
+                out[at + i, k] += step * L[i, col]
             for a in range(D - d):
                 for b in range(D - d):
                     if column[a] == column[b]:
                         dS = -step * (S[row[a], k] * R[col, row[b]] + R[col, row[a]] * S[row[b], k])
-                        # The factors g of diagonal entries grow as L_ii does.
+                        # The factors e of diagonal entries grow as L_ii does.
                         grown = (1.0 if a == c else 0.0) + (1.0 if b == c else 0.0) if k == col else 0.0
-                        dS += grown / (root * np.sqrt(2.0)) * S[row[a], row[b]]
-                        out[at + d + a, d + b] = share * g[a] * g[b] * dS
+                        dS += grown / np.sqrt(2.0 * (freedom - k)) * S[row[a], row[b]]
+                        out[at + d + a, d + b] = freedom * e[a] * e[b] * dS
     return OK if np.isfinite(S.sum()) else NOT_FINITE

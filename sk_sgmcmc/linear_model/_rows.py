@@ -1,0 +1,58 @@
+"""What labelled rows are given before they are fitted: weights, and offsets of columns that lie far from 0."""
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+from ..design_rows import FAR, far_offsets, moments
+from ..utils._sklearn import check_sample_weight
+from ..utils._warnings import warn_user
+
+# A class weight above which the intervals of a class shrink to less than 0.7 of what its rows support.
+_MUCH = 2.0
+
+
+def row_weights(X, codes, classes, y, class_weight, sample_weight):
+    """Weights of rows, ``sample_weight`` times that of their class; warns where a class counts as far more rows."""
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
+    if class_weight is not None:
+        each = compute_class_weight(class_weight, classes=classes, y=y)
+        if not np.all(np.isfinite(each)) or each.min() < 0:
+            raise ValueError(f"class_weight={class_weight!r} must give finite weights, none of them negative.")
+        weight *= each[codes]
+        _warn_of_repeated_rows(codes, classes, class_weight, each)
+    if not weight.any():
+        raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
+    return weight
+
+
+def _warn_of_repeated_rows(codes, classes, class_weight, each):
+    """Warn where the posterior of a class is that of many more rows than there are."""
+    n_rows = np.bincount(codes, minlength=len(classes))
+    worst = int(np.argmax(np.where(n_rows > 0, each, 0.0)))
+    if n_rows[worst] == 0 or each[worst] <= _MUCH:
+        return
+    warn_user(
+        f"class_weight={class_weight!r} counts each of the {n_rows[worst]} rows of class {classes.tolist()[worst]!r} "
+        f"{each[worst]:.3g} times, as if {each[worst] * n_rows[worst]:.4g} had been seen: intervals are up to "
+        f"{np.sqrt(each[worst]):.3g} times too narrow, and probabilities are not those of the classes in the "
+        "population. To trade errors of one class for those of another, fit with class_weight=None and move the "
+        "threshold, for example with sklearn.model_selection.FixedThresholdClassifier."
+    )
+
+
+def row_offsets(X, weight, fit_intercept):
+    """What each column is taken less of, so that no digits are lost; warns where no intercept can take it up."""
+    if fit_intercept:
+        return far_offsets(X, weight)
+    mean, spread, varies = moments(X, weight)
+    distance = np.where(varies, np.abs(mean) / np.where(varies, spread, 1.0), 0.0)
+    worst = int(np.argmax(distance))
+    if distance[worst] > FAR:
+        warn_user(
+            f"Column {worst} of X has the mean {mean[worst]:.6g} and the standard deviation {spread[worst]:.3g}. "
+            "Without an intercept its variation can have hardly any effect: set fit_intercept=True, or subtract the "
+            "mean."
+        )
+    return np.zeros(X.shape[1])
