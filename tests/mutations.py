@@ -136,7 +136,7 @@ SAMPLERS = [
 BASE = [
     *_in(
         "chains.py", "tests/test_chains.py",
-        ("self.n_burn = int(burn_in * n_iter) if burn_in < 1", "self.n_burn = int(burn_in * n_iter) + 1 if burn_in < 1"),
+        ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
         ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
         ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
         ("used[-1] = True", "pass"),
@@ -145,15 +145,18 @@ BASE = [
     ),
     *_in(
         "chains.py", "tests/test_callbacks.py -k interrupt",
-        ("if signal.getsignal(signal.SIGINT) is request:", "if False:"),
         ("return chains, stop.is_set()", "return chains, False"),
+    ),
+    *_in(
+        "chains.py", "tests/test_estimators.py -k touches_no_global",
+        ("if signal.getsignal(signal.SIGINT) is request:", "if False:"),
     ),
     *_in(
         "chains.py", "tests/test_estimators.py -k (backend and loky and (lda or dp))",
         ('mmap_mode="c"', 'mmap_mode="r"'),
     ),
     *_in(
-        "base.py", "tests/test_data_paths.py -k bad_counts",
+        "base.py", "tests/test_estimators.py -k midway",
         ("self.__dict__.clear()", "pass"),
         ("self.__dict__.update(self._copied_state())", "pass"),
     ),
@@ -194,9 +197,12 @@ TOPIC = [
         "topic/_metadata.py", _DMR,
         ("coef[..., -1:] - (slopes @ self.shift)[..., None]", "coef[..., -1:]"),
         ("self.fills[j] = known.mean() if known.size else 0.0", "self.fills[j] = 0.0"),
-        ("parts.append(np.where(missing, fill, values)[:, None])", "parts.append(np.where(missing, 0, values)[:, None])"),
+        ("parts.append(np.where(missing, fill, values)", "parts.append(np.where(missing, 0.0, values)"),
     ),
-    *_in("topic/_chain.py", "tests/topic/test_streaming.py", ("counts *= self.data.total_samples / data.n_docs", "pass")),
+    *_in(
+        "topic/_chain.py", "tests/topic/test_streaming.py",
+        ("counts *= self.data.total_samples / data.n_docs", "pass"),
+    ),
     *_in(
         "topic/_gamma_process.py", "tests/topic/test_gamma_process.py",
         ("self._numbers_of_topics(0.01)", "self._numbers_of_topics(0.0)"),

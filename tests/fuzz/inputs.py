@@ -7,6 +7,7 @@ written to a file, and is replayed months later. What JSON does not know is a di
 import datetime
 import os
 import tempfile
+import time
 
 import numpy as np
 from scipy import sparse
@@ -42,13 +43,25 @@ def make(value, sizes=None):
             return getattr(samplers, of)(**parameters)
         case "RandomState":
             return np.random.RandomState(of)
-        case "never stop":
-            return _never_stop
+        case "callback":
+            return _CALLBACKS[of]
     raise ValueError(f"unknown description {value!r}")
 
 
-def _never_stop(estimator, step):
+def _go_on(estimator, step):
     return False
+
+
+def _exit(estimator, step):
+    os._exit(3)
+
+
+def _sleep(estimator, step):
+    time.sleep(3600)
+
+
+# The usual one, and two by which the tests end and block a worker.
+_CALLBACKS = {"go on": _go_on, "exit": _exit, "sleep": _sleep}
 
 
 # --------------------------------------------------------------------------------------------------------------- rows

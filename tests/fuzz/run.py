@@ -83,14 +83,14 @@ class Worker:
             self.stop()
         if self.process is None:
             self.start()
-        self.pipe.send(case)
         began = time.perf_counter()
         try:
+            self.pipe.send(case)
             if self.pipe.poll(seconds):
                 verdict = self.pipe.recv()
             else:
                 verdict = ("hang", [f"still running after {seconds:g} s", describe(case)], seconds)
-        except EOFError:
+        except (EOFError, OSError):
             self.process.join()
             code = self.process.exitcode
             name = signal.Signals(-code).name if code and code < 0 else f"exit status {code}"
@@ -215,7 +215,9 @@ class Table:
         lines = [f"{'':<28}{'cases':>8}" + "".join(f"{name:>9}" for name in columns)]
         for name, counts in [*sorted(self.of.items()), ("in all", self.verdicts)]:
             lines.append(f"{name:<28}{sum(counts.values()):>8}" + "".join(f"{counts[c]:>9}" for c in columns))
-        lines.append(f"{time.perf_counter() - self.began:.0f} s; slowest case {self.slowest[0]:.1f} s, {self.slowest[1]}")
+        lines.append(
+            f"{time.perf_counter() - self.began:.0f} s; slowest case {self.slowest[0]:.1f} s, {self.slowest[1]}"
+        )
         for (verdict, cause), (count, _) in sorted(self.causes.items(), key=lambda item: -item[1][0]):
             lines.append(f"{count:>6} x {verdict}: {cause}")
         return "\n".join(lines)

@@ -76,7 +76,7 @@ SENSIBLE = {
     "n_jobs": (None, 1, 2, -1, _np("int8", 2)),
     "random_state": (0, 7, 2**32 - 1, _np("int32", 3), _np("uint8", 3), None, {"~": "RandomState", "of": 0}),
     "verbose": (0, False),
-    "callbacks": (None, {"~": "never stop"}, [], [{"~": "never stop"}]),
+    "callbacks": (None, {"~": "callback", "of": "go on"}, [], [{"~": "callback", "of": "go on"}]),
     "n_components": (1, 2, 3, 5, 12, _np("int8", 3), _np("uint8", 3), _np("int64", 3)),
     "doc_topic_prior": ("auto", *PRIORS, _full(0.5, "K"), _full(0.5, "K", dtype="float32"), _full(1, "V")),
     "topic_word_prior": (
@@ -250,7 +250,7 @@ DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical":
 FITS = ("fit", "partial_fit", "resume", "fit_transform", "fit_predict")
 ANSWERS = {
     "transform": 1, "predict": 1, "predict_proba": 1, "score": 1, "score_samples": 1, "perplexity": 1,
-    "predict_interval": 1, "predict_uncertainty": 1, "co_clustering": 1, "exact_posterior": 1,
+    "predict_interval": 1, "predict_uncertainty": 1, "co_clustering": 1, "exact_posterior": 1, "predict_prevalence": 1,
     "top_words": 0, "coef_table": 0, "topic_weights": 0, "n_topics_posterior": 0, "top_categories": 0,
     "get_feature_names_out": 0,
 }  # fmt: skip
@@ -414,5 +414,3 @@ def cases(*, common=False, malformed=True):
     """Cases of estimators and of `sample`; ``common`` draws those alone whose kernels other tests compile."""
     one = estimator_cases(COMPILED if common else PAIRS, malformed=malformed)
     return st.integers(0, 8).flatmap(lambda k: sample_cases(common=common) if k == 8 else one)
-
-
