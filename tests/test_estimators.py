@@ -137,38 +137,6 @@ def test_a_refused_fit_restores_the_interrupt_handler(case):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-# -------------------------------------------------------------------------------------------- fits that fail midway
-
-
-def _fails(estimator, step):
-    if step == 3:
-        raise RuntimeError("the callback failed")
-
-
-@each_class
-def test_a_first_fit_that_fails_midway_leaves_nothing_behind(case):
-    model = case.new(callbacks=_fails)
-    before = dict(vars(model))
-    with pytest.raises(RuntimeError, match="the callback failed"):
-        model.fit(*case.data_of())
-    assert vars(model) == before
-
-
-@each_class
-def test_a_stream_that_fails_midway_goes_on_as_if_it_had_not_been_tried(case):
-    if not case.streams:
-        return
-    data = case.data_of()
-    untried, model = case.fitted(), case.fitted()
-    before = pickle.dumps(model)
-    model.set_params(callbacks=lambda estimator, step: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        model.partial_fit(*data)
-    model.set_params(callbacks=None)
-    assert pickle.dumps(model) == before
-    assert_same_draws(untried.partial_fit(*data), model.partial_fit(*data))
-
-
 # -------------------------------------------------------------------------------------------------------- parameters
 
 
