@@ -295,6 +295,9 @@ KERNELS = [
 PARTS = {"metrics": METRICS, "samplers": SAMPLERS, "base": BASE, "topic": TOPIC, "models": MODELS, "kernels": KERNELS}
 
 
+NAMES = {False: "caught", True: "SURVIVED", None: "NO END"}  # by whether the tests passed
+
+
 def _copied(folder):
     """A copy of the checkout's tests and package in a folder."""
     skip = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
@@ -304,15 +307,15 @@ def _copied(folder):
     return folder
 
 
-def _run_tests(folder, mutation, limit):
-    """Whether the tests pass, the name of the first that does not, and the time they took."""
+def _run_tests(folder, mutation, limit, interpreted):
+    """Whether the tests pass (None where they do not end), the name of the first that does not, and the time they took."""
     words = mutation.tests.split(" -k ")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words[0].split()]
     if len(words) > 1:
         command += ["-k", words[1]]
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment["NUMBA_CACHE_DIR"] = str(folder.parent / "cache")
-    if not mutation.compiled:
+    if interpreted or not mutation.compiled:
         environment["NUMBA_DISABLE_JIT"] = "1"
     began = time.perf_counter()
     try:
@@ -320,7 +323,7 @@ def _run_tests(folder, mutation, limit):
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=limit
         )
     except subprocess.TimeoutExpired:
-        return False, f"more than {limit:g} s", limit
+        return None, f"no end after {limit:g} s; see --limit", limit
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     said = failed[0] if failed else (done.stdout + done.stderr).strip().splitlines()[-1]
     if done.returncode not in (0, 1):
@@ -335,9 +338,10 @@ def main(argv=None):
     parser.add_argument("--only", default="", help="mutations whose file or new line contains this")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for the tests of one mutation")
     parser.add_argument("--folder", help="of the copy and its kernels, for a next run; else temporary")
+    parser.add_argument("--interpreted", action="store_true", help="run all tests without the compiler")
     given = parser.parse_args(argv)
     chosen = [m for part in given.parts or PARTS for m in PARTS[part] if given.only in m.file + " " + m.new]
-    survived = []
+    counts = dict.fromkeys(NAMES, 0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(given.folder or temporary) / "copy"
         shutil.rmtree(folder, ignore_errors=True)
@@ -348,16 +352,16 @@ def main(argv=None):
             if text.count(mutation.old) < 1:
                 raise SystemExit(f"{mutation.file} has no {mutation.old!r}: mend the list.")
             path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
-            passed, said, seconds = _run_tests(folder, mutation, given.limit)
+            passed, said, seconds = _run_tests(folder, mutation, given.limit, given.interpreted)
             path.write_text(text, encoding="utf-8")
-            survived += [mutation] * passed
+            counts[passed] += 1
             print(
-                f"{'SURVIVED' if passed else 'caught':<9}{seconds:6.0f} s  {mutation.file}: {mutation.old[:70]} -> "
+                f"{NAMES[passed]:<10}{seconds:6.0f} s  {mutation.file}: {mutation.old[:70]} -> "
                 f"{mutation.new[:60]}\n{'':20}{said}",
                 flush=True,
             )
-    print(f"{len(chosen)} mutations, {len(chosen) - len(survived)} caught, {len(survived)} survived")
-    return int(bool(survived))
+    print(f"{len(chosen)} mutations: " + ", ".join(f"{counts[passed]} {name}" for passed, name in NAMES.items()))
+    return int(counts[False] < len(chosen))
 
 
 if __name__ == "__main__":
