@@ -277,9 +277,16 @@ KERNELS = [
             ("max(C * T - B, 0.0)", "C * T"),
         ),
         *_in(
-            "kernels/completion.py", f"{_COMPLETION} -k (twin or closed)",
+            "kernels/completion.py", f"{_COMPLETION} -k (twin or prior)",
             ("weight[k] = length / n_topics + prior[k]", "weight[k] = 1.0"),
             ("sd = counts[j + 3] / td if td > 0.0 else 0.0", "sd = sc"),
+        ),
+        *_in(
+            "kernels/dirichlet.py", "tests/kernels/test_dirichlet.py",
+            ("sums[n_topics] += digamma(length + whole) - digamma(whole)", "sums[n_topics] += digamma(length + whole)"),
+            ("below += digamma_difference(whole, lengths[d])", "below += digamma_difference(alpha[0], lengths[d])"),
+            ("count[k] = 0.0", "pass"),
+            ("prior_shape - 1.0 + 1e-3", "prior_shape - 1.0"),
         ),
         *_in(
             "kernels/signals/gaussian.py", f"{_GAUSSIAN} -k gradient",
@@ -308,7 +315,7 @@ def _copied(folder):
 
 
 def _run_tests(folder, mutation, limit, interpreted):
-    """Whether the tests pass (None where they do not end), the name of the first that does not, and the time they took."""
+    """Whether the tests pass (None: they do not end), the name of the first that does not, and the time they took."""
     words = mutation.tests.split(" -k ")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words[0].split()]
     if len(words) > 1:
