@@ -222,10 +222,13 @@ MODELS = [
     *_in(
         "mixture/_dp_fitted.py", f"{_DP} -k (agree or slots or clusters_are_found)",
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
+        ("np.fill_diagonal(together, 1.0)", "pass"),
+    ),
+    *_in(
+        "mixture/_dp_fitted.py", "tests/mixture/test_dp_tables.py",
         ("share = _together(log_weight)[:, :-1]", "share = _together(log_weight)"),
         ("top = np.argsort(-mean * np.log(lift)", "top = np.argsort(-mean"),
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
-        ("np.fill_diagonal(together, 1.0)", "pass"),
     ),
     *_in(
         "mixture/_vmf_fitted.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",

@@ -4,6 +4,7 @@ A description holds numbers, strings, lists and dicts only, so that a case found
 written to a file, and is replayed months later. What JSON does not know is a dict with the key "~"; see `make`.
 """
 
+import contextlib
 import datetime
 import os
 import tempfile
@@ -209,7 +210,8 @@ def _memory_map(X, data):
     os.close(handle)
     np.save(path, X)
     mapped = np.load(path, mmap_mode="r")
-    os.unlink(path)
+    with contextlib.suppress(OSError):  # of Windows, which keeps what is open
+        os.unlink(path)
     return mapped
 
 

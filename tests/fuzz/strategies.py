@@ -1,5 +1,7 @@
 """Hypothesis strategies that draw descriptions of cases; see `inputs` for what a description is."""
 
+import importlib.util
+
 from hypothesis import strategies as st
 
 import sk_sgmcmc
@@ -31,6 +33,15 @@ COMPILED = (
     ("BayesianLogisticRegression", "sghmc-em"), ("BayesianGaussian", "sgnht"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
 )  # fmt: skip
+
+
+def _available(forms):
+    """Those of forms, named by the package that makes them, whose package is installed."""
+    missing = tuple(name for name in ("pandas", "polars") if importlib.util.find_spec(name) is None)
+    return tuple(form for form in forms if not form.startswith(missing))
+
+
+LABELS, WEIGHTS, METADATA_FORMS = map(_available, (inputs.LABELS, inputs.WEIGHTS, inputs.METADATA_FORMS))
 
 
 def _np(dtype, value):
@@ -200,12 +211,14 @@ _COUNT_ODDITIES = (
     "empty row", "empty column", "all zero", "all one", "constant column", "fractional", "nearly nothing",
     "smallest number", "one count of 1e5", "equal rows", "equal columns", "negative zero",
 )  # fmt: skip
-_PLAIN_FORMS = (
+_PLAIN_FORMS = _available((
     "dense", "fortran", "strided", "read-only", "memory map", "list", "csr_array", "csr_matrix", "csc_array",
     "csc_matrix", "coo_array", "coo_matrix", "lil_array", "dok_array", "wide indices", "untidy", "doubled",
     "read-only sparse", "pandas", "pandas nullable", "pandas sparse", "polars", "tuple", "matrix with mask",
-)  # fmt: skip
-_WRONG_FORMS = tuple(name for name in inputs.FORMS if name not in _PLAIN_FORMS and name not in inputs.MALFORMED)
+))  # fmt: skip
+_WRONG_FORMS = tuple(
+    name for name in inputs.FORMS if name in _available(inputs.FORMS) and name not in (*_PLAIN_FORMS, *inputs.MALFORMED)
+)
 _DTYPES = (
     "float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint64", "bool", "object",
     ">f8",
@@ -315,13 +328,13 @@ def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
         "ops": draw(operations(name, known)),
     }
     if name == "BayesianLogisticRegression":
-        case["y"] = draw(st.sampled_from(("two", "two", "two", "three", "text", "pandas", "polars")))
+        case["y"] = draw(st.sampled_from(_available(("two", "two", "two", "three", "text", "pandas", "polars"))))
         if _rarely(draw, 6):
-            case["y"] = draw(st.sampled_from(inputs.LABELS))
+            case["y"] = draw(st.sampled_from(LABELS))
     if name in ("BayesianLogisticRegression", "DPCategoricalMixture") and _rarely(draw, 4):
-        case["sample_weight"] = draw(st.sampled_from(inputs.WEIGHTS))
+        case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
     if name == "DMRTopicModel" and not _rarely(draw, 5):
-        forms = (*inputs.METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
+        forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
         case["metadata"] = {
             "form": draw(st.sampled_from(forms)),
             "columns": draw(st.lists(st.sampled_from(inputs.METADATA_COLUMNS), min_size=1, max_size=3, unique=True)),

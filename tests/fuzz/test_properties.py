@@ -183,15 +183,15 @@ def test_descriptions_are_json_and_all_of_them_can_be_made():
         for value in values:
             inputs.make(json.loads(json.dumps(value)), {"K": 2, "V": 3})
     data = {"kind": "counts", "n": 5, "d": 4, "seed": 0}
-    for form in inputs.FORMS:
+    for form in (*strategies._PLAIN_FORMS, *strategies._WRONG_FORMS, *inputs.MALFORMED):
         inputs.rows({**data, "form": form})
     for odd in inputs.ODD_NUMBERS:
         assert inputs.rows({**data, "form": "dense", "odd": [odd]}).shape == (5, 4)
-    for kind in inputs.LABELS:
+    for kind in strategies.LABELS:
         inputs.labels(kind, 5)
-    for kind in inputs.WEIGHTS:
+    for kind in strategies.WEIGHTS:
         inputs.weights(kind, 5)
-    for form in inputs.METADATA_FORMS:
+    for form in strategies.METADATA_FORMS:
         inputs.metadata({"form": form, "columns": list(inputs.METADATA_COLUMNS)[:3]}, 5)
 
 
