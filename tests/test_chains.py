@@ -33,12 +33,13 @@ def test_plan_keeps_every_thin_th_step_after_burn_in(n_iter, burn_in, thin):
     assert plan.used(expected).all()
 
 
-@pytest.mark.parametrize("bytes_per_draw", [0, 10, 2**20, 2**27, 2**40])
-def test_automatic_thinning_stays_within_memory_and_keeps_a_draw(bytes_per_draw):
-    plan = DrawPlan(5000, 0.5, "auto", bytes_per_draw)
-    assert 1 <= plan.n_draws <= chains.MAX_AUTO_DRAWS
-    assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= chains.DRAW_MEMORY
-    assert len([s for s in range(1, 5001) if plan.wants(s)]) == plan.n_draws
+@pytest.mark.parametrize("n_iter", [5000, 5198])
+@pytest.mark.parametrize("bytes_per_draw, most", [(0, 100), (10, 100), (2**23, 64), (2**27, 4), (2**40, 1)])
+def test_automatic_thinning_keeps_what_memory_holds_and_at_least_a_draw(n_iter, bytes_per_draw, most):
+    plan = DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
+    assert 0.5 * most < plan.n_draws <= most <= chains.MAX_AUTO_DRAWS
+    assert most == 1 or most * bytes_per_draw <= chains.DRAW_MEMORY
+    assert len([s for s in range(1, n_iter + 1) if plan.wants(s)]) == plan.n_draws
 
 
 @pytest.mark.parametrize("burn_in, thin, match", [(10, 1, "burn_in"), (50, 1, "burn_in"), (5, 6, "thin")])
@@ -74,10 +75,16 @@ def test_a_stream_keeps_evenly_spaced_draws_of_all_its_length(monkeypatch):
     assert chain.plan.stride == 64
 
 
+def test_the_last_draw_of_a_stream_counts_however_long_its_burn_in():
+    np.testing.assert_array_equal(StreamPlan(10).used([4, 8, 12, 16]), [False, False, True, True])
+    np.testing.assert_array_equal(StreamPlan(10**6).used([4, 8, 12, 16]), [False, False, False, True])
+
+
 def test_a_twin_that_runs_changes_nothing_of_the_chain(monkeypatch):
     monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 4)
     chain = Counter(0, StreamPlan(0.0)).run(3)
     before = {name: value.copy() for name, value in chain.draws().items()}
+    assert chain.twin().kept["step"] is chain.kept["step"], "draws are copied"
     chain.twin().run(9)  # keeps a fourth draw behind those shared, then drops every second
     for name, value in chain.draws().items():
         np.testing.assert_array_equal(value, before[name])

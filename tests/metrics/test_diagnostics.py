@@ -62,10 +62,23 @@ def test_ess_of_an_autoregression_is_its_closed_form(rho, global_random_seed):
         assert abs(ratio.mean() - 1) < 0.06, (kind, ratio.mean())
 
 
+def test_ess_of_an_antithetic_chain_stops_at_stans_bound():
+    x = np.tile([1.0, -1.0], (2, 50)) + 1e-3 * np.random.default_rng(0).normal(size=(2, 100))
+    for kind in ("mean", "bulk"):
+        assert effective_sample_size(x, kind) == pytest.approx(200 * np.log10(200))
+
+
 def test_mcse_is_the_spread_of_means(global_random_seed):
     x = autoregression(0.7, (2, 1000, 400), np.random.default_rng(global_random_seed))
     spread = x.mean(axis=(0, 1)).std(ddof=1)
     assert abs(mcse(x).mean() / spread - 1) < 0.15
+
+
+def test_mcse_goes_by_the_draws_themselves_and_not_by_their_ranks(x):
+    x = np.exp(x)
+    expected = x.reshape(-1, 2, 4).std(axis=0, ddof=1) / np.sqrt(effective_sample_size(x, "mean"))
+    np.testing.assert_allclose(mcse(x), expected, rtol=1e-12)
+    assert np.all(np.abs(effective_sample_size(x, "mean") / effective_sample_size(x, "bulk") - 1) > 1e-3)
 
 
 @pytest.mark.parametrize("fault", ["another mean", "another scale", "drift", "stuck"])

@@ -40,6 +40,18 @@ def test_point_partition_stands_for_noisy_draws(loss, global_random_seed):
     np.testing.assert_array_equal(np.sort(np.bincount(partition))[::-1], np.bincount(partition))
 
 
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_merging_clusters_of_strays_beats_every_draw(loss):
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) // 15
+    draws = np.tile(truth, (30, 1))
+    wrong = rng.random(draws.shape) < 0.1
+    draws[wrong] = rng.integers(4, 9, size=wrong.sum())
+    partition, expected = point_partition(draws, loss=loss)
+    assert expected < 0.9 * min(np.mean([partition_distance(c, d, loss=loss) for d in draws]) for c in draws)
+    assert partition_distance(partition, truth, loss=loss) == pytest.approx(0, abs=1e-12)
+
+
 def test_co_clustering_counts_draws():
     together = co_clustering([[0, 0, 1], [1, 0, 1]])
     np.testing.assert_allclose(together, [[1, 0.5, 0.5], [0.5, 1, 0], [0.5, 0, 1]])

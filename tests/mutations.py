@@ -1,0 +1,378 @@
+"""Would the tests notice? Break one line at a time in a copy, and run the tests that should fail.
+
+``python tests/mutations.py`` goes through the list below and prints which mutations were caught and which survived.
+``--only TEXT`` takes those whose file or new line contains the text. Tests of kernels run without the compiler; others
+take seconds once the first has compiled. A survivor is a test that is too weak, or a line that does not matter: mend
+the one or take away the other.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One line that is replaced by a wrong one, and the tests that must fail then, as arguments of pytest."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+    compiled: bool = True
+
+
+def _in(file, tests, *pairs):
+    """Mutations of one file that the same tests must catch."""
+    return [Mutation(file, old, new, tests) for old, new in pairs]
+
+
+_LAWS = "tests/samplers/test_laws.py"
+_LDA = "tests/topic/test_lda.py"
+_DMR = "tests/topic/test_dmr.py"
+_DIAGNOSTICS = "tests/metrics/test_diagnostics.py"
+_TOPICS = "tests/metrics/test_topics.py"
+_COMPLETION = "tests/metrics/test_completion.py"
+_DP = "tests/mixture/test_dp.py"
+_LOGISTIC = "tests/linear_model/test_logistic.py"
+_GAUSSIAN = "tests/density/test_gaussian.py"
+
+METRICS = [
+    *_in(
+        "metrics/diagnostics.py", _DIAGNOSTICS,
+        ("np.concatenate([x[:, :half], x[:, -half:]])", "np.concatenate([x[:, :half], x[:, half : 2 * half]])"),
+        ("(ranks - 0.375) / (ranks.shape[0] + 0.25)", "(ranks - 0.5) / ranks.shape[0]"),
+        ("tau = np.maximum(tau, 1.0 / np.log10(m * n))", "tau = np.maximum(tau, 1e-12)"),
+        ("return np.fmin(*(", "return np.fmax(*("),
+        ("return np.fmax(_r_hat(_rank_normalize(x)), _r_hat(_rank_normalize(folded)))",
+         "return _r_hat(_rank_normalize(x))"),
+        ("monotone = np.minimum.accumulate(pairs, axis=0)", "monotone = pairs"),
+        ("np.sqrt(_ess(_split(x)))", "np.sqrt(_ess(_rank_normalize(_split(x))))"),
+    ),
+    *_in(
+        "metrics/coherence.py", _TOPICS,
+        ("np.maximum(n_v, 1.0)", "np.maximum(n_w, 1.0)"),
+        ("np.where(joint == n_docs, 0.0, npmi)", "np.where(joint == n_docs, 1.0, npmi)"),
+    ),
+    *_in(
+        "metrics/alignment.py", _TOPICS,
+        ("if groups is not None and np.unique(groups).size > 1:", "if False:"),
+        ("return 1.0 - total / len(flat)", "return 1.0 - 0.5 * total / len(flat)"),
+        ("first_chain = int(np.prod(leading[1:]))", "first_chain = 1"),
+    ),
+    *_in(
+        "metrics/simplex.py", "tests/metrics/test_simplex.py",
+        ("np.abs(u - below - 1 / n)", "np.abs(u - below)"),
+        ("np.where(log_x < log_y, np.exp(lower), -np.expm1(upper))", "-np.expm1(upper)"),
+    ),
+    *_in(
+        "metrics/partitions.py", "tests/metrics/test_partitions.py",
+        ("if not change[a, b] < -1e-12:", "if True:"),
+        ("order = np.argsort(-np.bincount", "order = np.argsort(np.bincount"),
+    ),
+    *_in(
+        "metrics/completion.py", _COMPLETION,
+        ("math.sqrt(n_docs / (n_docs - 1) * math.fsum", "math.sqrt(math.fsum"),
+        ("alpha = alpha[s]", "alpha = alpha[0]"),
+    ),
+    *_in(
+        "metrics/_split.py", _COMPLETION,
+        ("hidden[np.abs(hidden) < 1e-9 * X.data] = 0.0", "pass"),
+        ("keys = mix64(row_keys(X) ^ salt64(random_state))", "keys = mix64(row_keys(X))"),
+        ("weights[last[leftover > 0]] = leftover[leftover > 0]", "pass"),
+    ),
+    *_in(
+        "metrics/stein.py", "tests/metrics/test_stein.py",
+        ("- 4.0 * b * (b - 1.0) * q", "- 2.0 * b * (b - 1.0) * q"),
+    ),
+]  # fmt: skip
+
+SAMPLERS = [
+    *_in(
+        "samplers/schedules.py", f"{_LAWS} -k schedules",
+        ("** (-self.exponent)", "** -0.55"),
+        ("np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)", "0.5 * (np.cos(np.pi * phase) + 1.0)"),
+        ("(1.0 + np.asarray(step, dtype=float) / self.offset)", "(1.0 + np.asarray(step, dtype=float))"),
+    ),
+    *_in("samplers/_base.py", f"{_LAWS} -k step_sizes", ("(np.all(steps > 0) and", "(np.all(steps >= 0) and")),
+    *_in(
+        "samplers/_base.py", "tests/topic/test_streaming.py",
+        ("for name in mine.keys() - _PACE)", "for name in ())"),
+        ("self._resolved(float(present._hyper(step, step + 1)[0, 0]))", "self._resolved(1.0)"),
+    ),
+    *_in(
+        "samplers/_mass.py", "tests/samplers/test_flat_laws.py tests/kernels/test_euclidean.py",
+        ("scalars[at.FREEZE_AT] = n_burn if self.freeze else np.inf", "scalars[at.FREEZE_AT] = np.inf"),
+        ("scalars[at.GROWTH] = self.growth if self.adaptive else np.inf", "scalars[at.GROWTH] = np.inf"),
+    ),
+    *_in(
+        "samplers/_geodesic.py", "tests/samplers/test_geodesic_laws.py",
+        ("np.full_like(friction, 1.0 / self.thermostat_mass)", "np.full_like(friction, self.thermostat_mass)"),
+        ("AUTO_DECAY / h if", "AUTO_DECAY * h if"),
+        ("start = friction if self.thermostat is None else np.full_like(friction, self.thermostat)",
+         "start = friction"),
+        ("scalars[1] += fitted._hyper", "scalars[1] += 0.0 * fitted._hyper"),
+    ),
+    *_in(
+        "samplers/_particles.py", "tests/samplers/test_particles.py tests/kernels/test_particles.py",
+        ("_RULES[self.bandwidth]", "0"),
+        ('getattr(self, "ridge", 0.0)', "0.0"),
+    ),
+    *_in(
+        "samplers/_euclidean.py", "tests/samplers/test_flat_laws.py",
+        ("self.target_accept if adapted else 0.0", "self.target_accept"),
+        ("inverse = None if P is None else 1.0 / np.asarray(P, dtype=float)",
+         "inverse = None if P is None else np.asarray(P, dtype=float)"),
+    ),
+]  # fmt: skip
+
+BASE = [
+    *_in(
+        "chains.py", "tests/test_chains.py",
+        ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
+        ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
+        ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
+        ("used[-1] = True", "pass"),
+        ("twin.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
+        ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
+    ),
+    *_in(
+        "chains.py", "tests/test_callbacks.py -k interrupt",
+        ("return chains, stop.is_set()", "return chains, False"),
+    ),
+    *_in(
+        "chains.py", "tests/test_estimators.py -k touches_no_global",
+        ("if signal.getsignal(signal.SIGINT) is request:", "if False:"),
+    ),
+    *_in(
+        "chains.py", "tests/test_estimators.py -k (backend and loky and (lda or dp))",
+        ('mmap_mode="c"', 'mmap_mode="r"'),
+    ),
+    *_in(
+        "base.py", "tests/test_callbacks.py -k on_the_way",
+        ("self.__dict__.clear()", "pass"),
+        ("self.__dict__.update(self._copied_state())", "pass"),
+    ),
+    *_in(
+        "base.py", "tests/test_callbacks.py -k lda-1",
+        ('return {**state, "callbacks": None} if "_chains" in state else state', "return state"),
+        ("self.__dict__.setdefault(name, parameter.default)", "pass"),
+    ),
+    *_in("base.py", "tests/test_dense_models.py", ("self.batch_size > n:", "self.batch_size > 2 * n:")),
+    *_in(
+        "callbacks.py", "tests/test_callbacks.py -k ((checkpoints or trace or patience) and (lda or logistic))",
+        (">= self.patience", "> self.patience"),
+        ("return (step // self.every + 1) * self.every", "return step + self.every"),
+        ("time.monotonic() - self._saved_at >= self.seconds", "True"),
+        ('self._seconds = estimator.trace_["seconds"][-1] if estimator.trace_["seconds"] else 0.0',
+         "self._seconds = 0.0"),
+        ("estimator.n_iter_ = step", "pass"),
+    ),
+]  # fmt: skip
+
+TOPIC = [
+    *_in(
+        "topic/_base.py", f"{_LDA} -k top_words",
+        ("tails = [(1 - interval) / 2, (1 + interval) / 2]", "tails = [1 - interval, interval]"),
+        ("(of_topic[:, top[k]] >= bar)", "(of_topic[:, top[k]] > bar)"),
+    ),
+    *_in(
+        "topic/_base.py", f"{_LDA} -k score_is_the_one_definition",
+        ("np.linspace(0, n_draws - 1, _SCORED_DRAWS).round()", "np.linspace(0, min(9, n_draws - 1), 10).round()"),
+    ),
+    *_in(
+        "topic/_prevalence.py", f"{_DMR} -k (prevalence or tables or without_words)",
+        ('"positive": (draws > 0)', '"positive": (draws < 0)'),
+        ("difference = a - b", "difference = b - a"),
+        ("self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs",
+         "self.doc_topic_prior_ = priors.mean(axis=0)"),
+        ("*np.quantile(draws, tails, axis=0)])", "*np.quantile(draws, [0.4, 0.6] * bool(tails), axis=0)])"),
+    ),
+    *_in(
+        "topic/_metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
+        ("coef[..., -1:] - (slopes @ self.shift)[..., None]", "coef[..., -1:]"),
+        ("self.fills[j] = known.mean() if known.size else 0.0", "self.fills[j] = 0.0"),
+        ("parts.append(np.where(missing, fill, values)", "parts.append(np.where(missing, 0.0, values)"),
+    ),
+    *_in(
+        "topic/_chain.py", "tests/topic/test_streaming.py -k total_samples",
+        ("counts *= self.data.total_samples / data.n_docs", "pass"),
+    ),
+    *_in(
+        "topic/_gamma_process.py", "tests/topic/test_gamma_process.py -k planted",
+        ("self._numbers_of_topics(0.01)", "self._numbers_of_topics(0.0)"),
+        ("share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)", "share = draws.mean(axis=0)"),
+    ),
+    *_in("topic/_prior.py", "tests/topic/test_streaming.py -k prior", ("max(share, 0.05)", "0.0")),
+    *_in(
+        "topic/_admixture_fitted.py", "tests/topic/test_sam_answers.py -k (known_density or alone)",
+        ("return logsumexp(scores, axis=0) - np.log(len(scores))", "return logsumexp(scores, axis=0)"),
+    ),
+]  # fmt: skip
+
+MODELS = [
+    *_in(
+        "mixture/_dp_fitted.py", f"{_DP} -k (agree or slots or clusters_are_found)",
+        ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
+        ("np.fill_diagonal(together, 1.0)", "pass"),
+    ),
+    *_in(
+        "mixture/_dp_fitted.py", "tests/mixture/test_dp_tables.py",
+        ("share = _together(log_weight)[:, :-1]", "share = _together(log_weight)"),
+        ("top = np.argsort(-mean * np.log(lift)", "top = np.argsort(-mean"),
+        ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
+    ),
+    *_in(
+        "mixture/_vmf_fitted.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
+        ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
+        ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
+    ),
+    *_in("linear_model/_logistic.py", f"{_LOGISTIC} -k weights_count", ("weight *= each[codes]", "pass")),
+    *_in(
+        "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
+        ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
+        ('"sd": flat.std(axis=0)', '"sd": flat.var(axis=0)'),
+        ("tails = _tails(interval)", "tails = [0.25, 0.75]"),
+    ),
+    *_in(
+        "density/_gaussian.py", _GAUSSIAN,
+        ("- 0.5 * d * np.log(2.0 * np.pi)", ""),
+        ("inverse_scale=nu * covariance", "inverse_scale=covariance"),
+        ("/ np.sqrt(law.mean_precision)", ""),
+    ),
+    *_in(
+        "dense_model.py", "tests/test_dense_models.py -k told",
+        ("if worst > _R_HAT:", "if worst > 100:"),
+        ("if spread < _COLLAPSED:", "if spread < 0:"),
+    ),
+]  # fmt: skip
+
+# Without the compiler, which takes longer than these tests.
+KERNELS = [
+    Mutation(mutation.file, mutation.old, mutation.new, mutation.tests, compiled=False)
+    for mutation in [
+        *_in(
+            "kernels/simplex.py", "tests/kernels/test_simplex.py -k (twin or waiting_mass)",
+            ("return max(spread * gamma_draw(shape, rng), TINY)", "return max(gamma_draw(shape, rng), TINY)"),
+            ("noise = np.sqrt(1.0 - decay * decay)", "noise = np.sqrt(1.0 - decay)"),
+            ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),
+        ),
+        *_in(
+            "kernels/langevin.py", "tests/kernels/test_euclidean.py -k twin",
+            ("noise * np.sqrt(scale)", "noise * scale"),
+        ),
+        *_in(
+            "kernels/metropolis.py", "tests/kernels/test_euclidean.py -k flow",
+            ("time * inverse_mass[r, k] * momentum[r, k]", "time * momentum[r, k]"),
+        ),
+        *_in(
+            "kernels/hamiltonian.py", "tests/kernels/test_euclidean.py -k twin",
+            ("kinetic(velocity, velocity) / trace - T", "kinetic(velocity, velocity) / theta.size - T"),
+            ("temperature * (1.0 - c * c)", "temperature * (1.0 - c)"),
+            ("max(C * T - B, 0.0)", "C * T"),
+        ),
+        *_in(
+            "kernels/completion.py", f"{_COMPLETION} -k (twin or prior)",
+            ("weight[k] = length / n_topics + prior[k]", "weight[k] = 1.0"),
+            ("sd = counts[j + 3] / td if td > 0.0 else 0.0", "sd = sc"),
+        ),
+        *_in(
+            "kernels/dirichlet.py", "tests/kernels/test_dirichlet.py",
+            ("sums[n_topics] += digamma(length + whole) - digamma(whole)", "sums[n_topics] += digamma(length + whole)"),
+            ("below += digamma_difference(whole, lengths[d])", "below += digamma_difference(alpha[0], lengths[d])"),
+            ("count[k] = 0.0", "pass"),
+            ("prior_shape - 1.0 + 1e-3", "prior_shape - 1.0"),
+        ),
+        *_in(
+            "kernels/signals/gaussian.py", f"{_GAUSSIAN} -k gradient",
+            ("+ (d - i + 1.0)", "+ (d - i)"),
+        ),
+        *_in(
+            "kernels/signals/logistic.py", f"{_LOGISTIC} -k signal_is_the_gradient",
+            ("signal[i, 0] = params[HEAD + i] - a", "signal[i, 0] = params[HEAD + i] - 0.5 * a"),
+        ),
+    ]
+]  # fmt: skip
+
+PARTS = {"metrics": METRICS, "samplers": SAMPLERS, "base": BASE, "topic": TOPIC, "models": MODELS, "kernels": KERNELS}
+
+
+NAMES = {False: "caught", True: "SURVIVED", None: "NO END"}  # by whether the tests passed
+
+
+def _copied(folder):
+    """A copy of the checkout's tests and package in a folder."""
+    skip = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
+    for name in ("sk_sgmcmc", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=skip)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def _run_tests(folder, mutation, limit, interpreted):
+    """Whether the tests pass (None: they do not end), the name of the first that does not, and the time they took."""
+    words = mutation.tests.split(" -k ")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words[0].split()]
+    if len(words) > 1:
+        command += ["-k", words[1]]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["NUMBA_CACHE_DIR"] = str(folder.parent / "cache")
+    if interpreted or not mutation.compiled:
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"no end after {limit:g} s; see --limit", limit
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    said = failed[0] if failed else (done.stdout + done.stderr).strip().splitlines()[-1]
+    if done.returncode not in (0, 1):
+        said = f"pytest ended with {done.returncode}: {said}"
+    return done.returncode == 0, said[:110], time.perf_counter() - began
+
+
+def main(argv=None):
+    """Apply the mutations one at a time and print what became of each; 1 where any survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; none: all")
+    parser.add_argument("--only", default="", help="mutations whose file or new line contains this")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds for the tests of one mutation")
+    parser.add_argument("--folder", help="of the copy and its kernels, for a next run; else temporary")
+    parser.add_argument("--interpreted", action="store_true", help="run all tests without the compiler")
+    given = parser.parse_args(argv)
+    chosen = [m for part in given.parts or PARTS for m in PARTS[part] if given.only in m.file + " " + m.new]
+    counts = dict.fromkeys(NAMES, 0)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(given.folder or temporary) / "copy"
+        shutil.rmtree(folder, ignore_errors=True)
+        _copied(folder)
+        for mutation in chosen:
+            path = folder / "sk_sgmcmc" / mutation.file
+            text = path.read_text(encoding="utf-8")
+            if text.count(mutation.old) < 1:
+                raise SystemExit(f"{mutation.file} has no {mutation.old!r}: mend the list.")
+            path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+            passed, said, seconds = _run_tests(folder, mutation, given.limit, given.interpreted)
+            path.write_text(text, encoding="utf-8")
+            counts[passed] += 1
+            print(
+                f"{NAMES[passed]:<10}{seconds:6.0f} s  {mutation.file}: {mutation.old[:70]} -> "
+                f"{mutation.new[:60]}\n{'':20}{said}",
+                flush=True,
+            )
+    print(f"{len(chosen)} mutations: " + ", ".join(f"{counts[passed]} {name}" for passed, name in NAMES.items()))
+    return int(counts[False] < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
