@@ -171,9 +171,11 @@ def _merge_cost(roots, n, i, j):
     return n[i] * n[j] / (n[i] + n[j]) * max(0.0, 1.0 - t / np.sqrt(n[i] * n[j]))
 
 
-@kernel(I8(F4_2, F1, I8, B1), fast_sums=True)
-def merge_topics(counts, n, n_left, alive):
+@kernel(I8(F4_2, F1, I8, I8, B1), fast_sums=True)
+def merge_topics(counts, n, n_left, n_fixed, alive):
     """Join the cheapest pair of topics (rows of ``counts``, sums ``n``) until ``n_left`` are alive.
+
+    The first ``n_fixed`` (at most ``n_left``) stay: others join them, but not they each other.
 
     Cost: squared Hellinger distance weighted as in Ward's method, close to the information lost, with no
     logarithm. Starting with twice the topics and joining is what keeps a fast start out of poor optima.
@@ -182,7 +184,7 @@ def merge_topics(counts, n, n_left, alive):
     roots = np.sqrt(counts)
     cost = np.full((K1, K1), np.inf)
     alive[:] = True
-    for i in range(K1):
+    for i in range(n_fixed, K1):
         for j in range(i):
             cost[i, j] = _merge_cost(roots, n, i, j)
     for _ in range(K1 - n_left):
@@ -199,6 +201,6 @@ def merge_topics(counts, n, n_left, alive):
         for i in range(K1):
             cost[gone, i] = cost[i, gone] = 1e300
         for i in range(K1):
-            if alive[i] and i != stays:
+            if alive[i] and i != stays and max(i, stays) >= n_fixed:
                 cost[max(i, stays), min(i, stays)] = _merge_cost(roots, n, stays, i)
     return OK

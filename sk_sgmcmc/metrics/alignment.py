@@ -22,7 +22,7 @@ def hellinger_distances(p, q):
     return np.sqrt(np.clip(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0, None))
 
 
-def align_topics(reference, topics, *, metric="hellinger"):
+def align_topics(reference, topics, *, metric="hellinger", groups=None):
     """Match topics to reference topics, one to one, with the smallest sum of distances.
 
     Parameters
@@ -32,6 +32,8 @@ def align_topics(reference, topics, *, metric="hellinger"):
     topics : array-like of shape (n_components, n_features), n_components >= n_reference
     metric : {"hellinger", "cosine"}, default="hellinger"
         "hellinger" for distributions (`hellinger_distances`), "cosine" (minus the inner product) for unit rows.
+    groups : array-like of shape (n_components,), default=None
+        Only topics of the same value change places, of as many topics as there are references. None: all.
 
     Returns
     -------
@@ -61,6 +63,18 @@ def align_topics(reference, topics, *, metric="hellinger"):
         )
     if metric not in ("hellinger", "cosine"):
         raise ValueError(f'metric={metric!r} must be "hellinger" or "cosine".')
+    if groups is not None and np.unique(groups).size > 1:
+        if np.shape(groups) != (len(topics),) or len(reference) != len(topics):
+            raise ValueError(
+                f"groups has shape {np.shape(groups)}; needed is one value for each of the {len(topics)} topics, and "
+                f"as many reference topics, not {len(reference)}."
+            )
+        order = np.arange(len(topics), dtype=np.int64)
+        for value in np.unique(groups):
+            same = np.flatnonzero(np.equal(groups, value))
+            if same.size > 1:
+                order[same] = same[align_topics(reference[same], topics[same], metric=metric)]
+        return order
     distances = hellinger_distances(reference, topics) if metric == "hellinger" else -(reference @ topics.T)
     return linear_sum_assignment(distances)[1].astype(np.int64)
 
@@ -116,19 +130,23 @@ def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
     return order.reshape(*leading, n_topics)
 
 
-def topic_stability(draws, *, aligned=False):
+def topic_stability(draws, *, aligned=False, metric="hellinger"):
     r"""How much the same each topic is in all draws, in [0, 1].
 
     .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k)
 
-    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws.
+    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws. Of chains
+    that found different topics it is low: the mean is then like none of them.
 
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
-        Rows sum to 1.
+        Rows sum to 1, or are directions.
     aligned : bool, default=False
         The topics already have the same order in all draws; False aligns them with `align_draws` first.
+    metric : {"hellinger", "cosine"}, default="hellinger"
+        "hellinger" for distributions; "cosine" for unit rows, whose distance from their mean direction is
+        :math:`\sqrt{1 - \cos}`.
 
     Returns
     -------
@@ -139,15 +157,20 @@ def topic_stability(draws, *, aligned=False):
     if draws.ndim < 3 or 0 in draws.shape:
         raise ValueError(f"draws must have the shape (..., n_components, n_features), got {draws.shape}.")
     flat = draws.reshape(-1, *draws.shape[-2:])
-    order = None if aligned else align_draws(draws).reshape(flat.shape[:2])
+    order = None if aligned else align_draws(draws, metric=metric).reshape(flat.shape[:2])
     ordered = (draw if order is None else draw[order[s]] for s, draw in enumerate(flat))
     mean = np.zeros(flat.shape[1:])
     for draw in ordered:
         mean += draw
     mean /= len(flat)
-    root = np.sqrt(mean)
+    if metric == "hellinger":
+        root, as_unit = np.sqrt(mean), np.sqrt
+    elif metric == "cosine":
+        root, as_unit = mean / np.linalg.norm(mean, axis=1, keepdims=True), np.asarray
+    else:
+        raise ValueError(f'metric={metric!r} must be "hellinger" or "cosine".')
     total = np.zeros(flat.shape[1])
     for s, draw in enumerate(flat):
         draw = np.asarray(draw if order is None else draw[order[s]], dtype=np.float64)
-        total += np.sqrt(np.clip(1.0 - (np.sqrt(draw) * root).sum(axis=1), 0.0, None))
+        total += np.sqrt(np.clip(1.0 - (as_unit(draw) * root).sum(axis=1), 0.0, None))
     return 1.0 - total / len(flat)

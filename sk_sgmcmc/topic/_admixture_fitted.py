@@ -84,8 +84,8 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
 
 
-def direction_table(draws, n, interval, feature_names):
-    """Words with the largest and the smallest mean entries of each topic."""
+def direction_table(draws, n, interval, feature_names, draws_of_topic):
+    """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``."""
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
     if interval is not None and not 0 < interval < 1:
@@ -108,7 +108,7 @@ def direction_table(draws, n, interval, feature_names):
     }
     if interval is not None:
         tails = [(1 - interval) / 2, (1 + interval) / 2]
-        bounds = [np.quantile(draws[:, k][:, words[k]].astype(np.float64), tails, axis=0) for k in range(K)]
+        bounds = [np.quantile(draws_of_topic(k)[:, words[k]].astype(np.float64), tails, axis=0) for k in range(K)]
         table |= {"low": np.ravel([b[0] for b in bounds]), "high": np.ravel([b[1] for b in bounds])}
     return as_table(table)
 
@@ -119,7 +119,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     # -- documents -----------------------------------------------------------------------------------------------
 
     def transform(self, X):
-        """Posterior mean proportions of rows, given the mean topics.
+        """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
         Parameters
         ----------
@@ -266,10 +266,14 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
             One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior mean
-            of the topic's entry, by which words are ranked); with ``interval`` also ``low`` and ``high``, quantiles of
-            the same draws. ``components_`` is longer: it is rescaled to unit length.
+            of the topic's entry by the reference chain, by which words are ranked); with ``interval`` also ``low`` and
+            ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
+            rescaled to unit length.
         """
         check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(self.components_.shape[1]))
-        return direction_table(self._draws(), n, interval, feature_names)
+        draws = self.samples_["components"]
+        return direction_table(
+            self._of_reference("components"), n, interval, feature_names, lambda k: self._draws_of_topic(draws, k)
+        )

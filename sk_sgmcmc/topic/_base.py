@@ -1,18 +1,21 @@
 """What all count topic models share once they are fitted: documents in, proportions and held-out scores out."""
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
 from ..chains import stacked_draws
-from ..metrics import align_draws, doc_topic_proportions, document_completion, split_tokens
+from ..metrics import doc_topic_proportions, document_completion, split_tokens
 from ..utils import Corpus, as_precise_as, as_table, check_counts
 from ..utils._sklearn import validate_data
+from ._several_chains import SeveralChains
 from ._vocabulary import aligned_counts
 
 # Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
 _SCORED_DRAWS = 10
+_REFERENCE_DOCS = 1000  # documents by which a reference chain is chosen
 
 
 def scored_draws(n_draws):
@@ -20,7 +23,7 @@ def scored_draws(n_draws):
     return np.unique(np.linspace(0, n_draws - 1, _SCORED_DRAWS).round().astype(int))
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
+class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SeveralChains, BaseSGMCMC):
     """Base of count topic models: `transform`, `score`, `perplexity` and `top_words` from kept draws of topics."""
 
     # With routing on, scikit-learn's Pipeline hands sample_weight=None to score, and fails where nobody knows the name.
@@ -54,20 +57,35 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     # -- fitted attributes ---------------------------------------------------------------------------------------
 
     def _collect(self, chains, groups=None):
-        """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``; returns the order."""
+        """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``."""
         samples = stacked_draws(chains)
-        components = samples["components"]
-        order = align_draws(components, groups=groups)
-        for c in range(order.shape[0]):
-            for s in range(order.shape[1]):
-                if not np.array_equal(order[c, s], np.arange(order.shape[2])):
-                    for value in samples.values():
-                        if value.ndim > 2:  # one number a draw has no topics to put in order
-                            value[c, s] = value[c, s][order[c, s]]
+        documents = chains[0].data.start or chains[0].data
+        self._number_topics(samples, groups, lambda means: self._best_chain(means, samples, chains, documents))
         self.samples_ = samples
-        mean = components.mean(axis=(0, 1), dtype=np.float64)
+        # Of the reference chain alone: a mean over chains may be a topic that none of them has.
+        mean = samples["components"][self.reference_chain_][None].mean(axis=(0, 1), dtype=np.float64)
         self.components_ = mean / mean.sum(axis=1, keepdims=True)
-        return order
+
+    def _best_chain(self, means, samples, chains, data):
+        """The chain whose mean topics predict hidden words best, of up to 1000 of the documents that were fitted."""
+        some = np.unique(np.linspace(0, data.n_docs - 1, _REFERENCE_DOCS).round().astype(int))
+        weights = data.weights if data.weights.size else np.ones(data.words.size)
+        counts = sparse.csr_array((weights, data.words, data.token_ptr), shape=(data.n_docs, data.n_words))[some]
+        counts.sum_duplicates()
+        observed, hidden = split_tokens(counts)
+        if hidden.nnz == 0:
+            return 0
+        scores = [
+            document_completion(
+                observed, hidden, mean, doc_topic_prior=self._prior_in_chain(samples, c, chains[c], data, some)
+            ).score
+            for c, mean in enumerate(means)
+        ]
+        return int(np.argmax(scores))
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
+        return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _flat(self, name):
         value = self.samples_[name]
@@ -75,7 +93,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     def _doc_prior(self, corpus, draws=None):
         """Parameter of the documents' Dirichlet prior as `document_completion` takes it, for draws of these numbers."""
-        return self.doc_topic_prior_
+        if draws is None or len(self._doc_priors) == 1:
+            return self.doc_topic_prior_
+        return self._doc_priors[draws // self.samples_["components"].shape[1]][:, None]  # each draw its chain's
 
     def _present_doc_prior(self, chain, corpus):
         """The same, as a chain has it now."""
@@ -94,8 +114,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         proportions : ndarray of shape (n_samples, n_components)
-            Rows sum to 1, given the posterior mean of the topics; an empty document gets the prior. A document's row
-            does not depend on the other documents or on its place.
+            Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
+            the other documents or on its place.
         """
         return self._transform(X)
 
@@ -119,8 +139,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         score : float
-            Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. At most 10 kept draws,
-            evenly spaced, are averaged, in probability.
+            Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. At most 10 kept draws of
+            all chains, evenly spaced, are averaged, in probability; that is right also where chains found different
+            topics, since a draw predicts words with its own.
         """
         return self._completion(X).score
 
@@ -179,9 +200,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a word: ``topic``, ``rank``, ``word``, ``probability`` (posterior mean); with ``interval`` also
-            ``low`` and ``high`` and ``top_probability``, the share of draws in which the word is among the topic's
-            ``n`` most probable.
+            One row a word: ``topic``, ``rank``, ``word``, ``probability`` (as in ``components_``); with ``interval``
+            also ``low`` and ``high`` and ``top_probability``, the share of draws in which the word is among the
+            topic's ``n`` most probable. These take the draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
         n_features = self.components_.shape[1]
@@ -204,10 +225,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             "probability": np.take_along_axis(self.components_, top, axis=1).ravel(),
         }
         if interval is not None:
-            draws = self._flat("components")
+            draws = self.samples_["components"]
             low, high, often = np.empty(top.shape), np.empty(top.shape), np.empty(top.shape)
             for k in range(n_topics):
-                of_topic = draws[:, k]
+                of_topic = self._draws_of_topic(draws, k)
                 tails = [(1 - interval) / 2, (1 + interval) / 2]
                 low[k], high[k] = np.quantile(of_topic[:, top[k]].astype(np.float64), tails, axis=0)
                 bar = np.partition(of_topic, n_features - n, axis=1)[:, n_features - n, None]

@@ -10,7 +10,7 @@ from ._collapsed import CollapsedSweeps
 from ._flat import FlatTopics
 from ._prior import OneDocPrior
 from ._renewal import RenewableChain
-from ._start import soft_start
+from ._start import first_assignments
 from ._waiting import WaitingTopics, in_blocks
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
@@ -129,14 +129,9 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         data = self.data.start or self.data
         doc_prior = self._first_prior()
         if z is None:
-            z = self._first_assignments(data, doc_prior)
+            is_normal = self.flat is not None and self.flat["prior_scale"] > 0
+            z = first_assignments(data, doc_prior, self.word_prior, self.init, is_normal, self.rng)
         self._start_from(data, z, doc_prior)
-        return z
-
-    def _first_assignments(self, data, doc_prior):
-        z = self.rng.integers(self.n_topics, size=data.words.size, dtype=np.uint16)
-        if self.init == "soft":
-            soft_start(data, doc_prior, float(np.mean(self.word_prior)), self.rng, z)
         return z
 
     def _start_from(self, data, z, doc_prior):
@@ -158,14 +153,21 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         count_assignments(data.words, data.weights, z, counts)
         counts *= self.data.total_samples / data.n_docs
         if self.topics is not None and self._has_like_topics():
-            order = align_topics(*((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9)))
+            shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
+            order = align_topics(*shares, groups=self.like_groups)
             counts = counts[:, order]
             self._reorder(order)
         self._make_topics(np.ascontiguousarray(counts))
 
     def _has_like_topics(self):
         """Whether topics can change places without changing the posterior."""
-        return np.ptp(self.topic_groups) == 0
+        groups = self.topic_groups
+        return np.ptp(groups) == 0 or (self.like_groups is not None and np.unique(groups).size < groups.size)
+
+    @property
+    def like_groups(self):
+        """Groups within which topics change places, where words have priors of their own in some; else None."""
+        return None if np.ndim(self.word_prior) < 2 or self.word_prior.shape[1] == 1 else self.topic_groups
 
     @property
     def topic_groups(self):

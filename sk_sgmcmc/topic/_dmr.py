@@ -90,9 +90,9 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics; rows sum to 1.
+        Posterior mean of the topics, over the draws of the reference chain; rows sum to 1.
     coef_ : ndarray of shape (n_components, n_metadata + 1)
-        Posterior mean of the coefficients, of the metadata as given; the intercept first.
+        Posterior mean of the coefficients, by the reference chain, of the metadata as given; the intercept first.
     metadata_names_ : list of str
         Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level.
     samples_ : dict of ndarray
@@ -100,6 +100,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         n_metadata + 1).
     doc_topic_prior_ : ndarray of shape (n_components,)
         Mean of the documents' Dirichlet parameters: what documents without metadata are given.
+    reference_chain_, chain_distances_, chains_agree_, topic_stability_
+        As for `BayesianLDA`.
     sampler_ : sampler object
         The topics' sampler in use.
     n_iter_ : int

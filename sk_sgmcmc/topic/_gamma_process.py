@@ -64,18 +64,21 @@ class GammaProcessTopicModel(AssignedTopicModel):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics; rows sum to 1. Topics are in the order of their weights, on a stream of those that
-        they had first; rows of topics that no draw uses are near the prior.
+        Posterior mean of the topics, by the reference chain; rows sum to 1. Topics are in the order of their weights,
+        on a stream of those that they had first; rows of topics that no draw uses are near the prior.
     weights_ : ndarray of shape (n_components,)
-        Posterior mean of the weights.
+        Posterior mean of the weights, by the reference chain.
     n_topics_ : int
-        Posterior mode of the number of topics with at least 1 % of the total weight.
+        Posterior mode of the number of topics with at least 1 % of the total weight, over the draws of all chains.
     samples_ : dict of ndarray
         ``"components"`` (n_chains, n_kept, n_components, n_features), float32; ``"weights"`` (n_chains, n_kept,
         n_components); ``"concentration"`` and ``"rate"``, the mass and the rate of the process, and ``"n_topics"``, the
         number of topics with at least 1 % of the total weight, (n_chains, n_kept).
     doc_topic_prior_ : ndarray of shape (n_components,)
         ``weights_``.
+    reference_chain_, chain_distances_, chains_agree_, topic_stability_
+        As for `BayesianLDA`. Of topics on which chains do not agree, those with less than 1 % of the weight in every
+        chain are left out of the warning.
     sampler_ : sampler object
         The sampler in use. On flat space, ``step_size_`` is what the first chain found, and ``inverse_mass_``
         (n_chains, 2 n_components + 2) holds masses that are not the identity: of log E (always 1 where masses are
@@ -230,12 +233,13 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     def _set_fitted(self, chains):
         self._collect(chains)
-        weights = self._flat("weights").mean(axis=0)
+        weights = self._of_reference("weights").mean(axis=0)
         if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
             self._order = np.argsort(-weights, kind="stable")
         order = self._order  # on a stream topics keep their numbers
         for name in ("components", "weights"):
             self.samples_[name] = self.samples_[name][:, :, order]
+        self._renumber_agreement(order)
         self.components_, self.weights_ = self.components_[order], weights[order]
         self.doc_topic_prior_ = self.weights_
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
@@ -251,6 +255,15 @@ class GammaProcessTopicModel(AssignedTopicModel):
             self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
         if getattr(self.sampler_, "mass", None) is not None:
             self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
+
+    _seeds_hint = ""  # its topics have one prior
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        return samples["weights"][c].mean(axis=0)
+
+    def _topics_in_use(self):
+        weights = self.samples_["weights"].mean(axis=1)
+        return (weights >= 0.01 * weights.sum(axis=1, keepdims=True)).any(axis=0)
 
     def _doc_prior(self, corpus, draws=None):
         return self.weights_ if draws is None else self._flat("weights")[draws][:, None]
@@ -289,14 +302,14 @@ class GammaProcessTopicModel(AssignedTopicModel):
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a topic: ``topic``, ``weight`` (posterior mean), ``low``, ``high``, and ``share`` of the total
-            weight (posterior mean).
+            One row a topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
+            weight (posterior mean, by the reference chain). Intervals take all chains that agree on the topic.
         """
         check_is_fitted(self)
         if not 0 < interval < 1:
             raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
-        draws = self._flat("weights")
-        low, high = np.quantile(draws, [(1 - interval) / 2, (1 + interval) / 2], axis=0)
+        (low, high), _ = self._summary(self.samples_["weights"], [(1 - interval) / 2, (1 + interval) / 2])
+        draws = self._of_reference("weights")
         share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)
         return as_table(
             {"topic": np.arange(draws.shape[1]), "weight": self.weights_, "low": low, "high": high, "share": share}

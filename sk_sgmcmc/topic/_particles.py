@@ -82,7 +82,7 @@ class ParticleTopicChain(Chain):
         for particle in self.particles[1:]:
             if particle._has_like_topics():
                 shares = ((p.topics.cells / p.topics.total).T for p in (first, particle))
-                particle.renumber(align_topics(*shares))
+                particle.renumber(align_topics(*shares, groups=particle.like_groups))
 
     def _begin_to_move(self):
         """Common units, the particles spread about where they are, and the sampler's own state."""

@@ -22,6 +22,16 @@ def prevalence(encoded, coef):
     return priors / priors.sum(axis=1, keepdims=True)
 
 
+def _mean_doc_priors(encoded, coef):
+    """The same, averaged over some of the draws ``coef`` of one chain."""
+    return np.mean([doc_priors(encoded, coef[s]) for s in scored_draws(len(coef))], axis=0)
+
+
+def _over_draws(coef, answer):
+    """What ``answer`` gives for each draw of the coefficients, (n_chains, n_kept, ...)."""
+    return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
+
+
 def _tails(interval):
     if not 0 < interval < 1:
         raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
@@ -42,12 +52,12 @@ class PrevalenceMixin:
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean``, ``low``,
-            ``high``, and ``positive``, the probability that it is above 0.
+            One row a coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
+            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three take the
+            draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
-        draws = self._flat("coef")
-        low, high = np.quantile(draws, _tails(interval), axis=0)
+        (low, high), positive = self._summary(self.samples_["coef"], _tails(interval))
         n_topics, width = self.coef_.shape
         terms = np.array(["intercept", *self.metadata_names_], dtype=object)
         return as_table(
@@ -57,7 +67,7 @@ class PrevalenceMixin:
                 "mean": self.coef_.ravel(),
                 "low": low.ravel(),
                 "high": high.ravel(),
-                "positive": (draws > 0).mean(axis=0).ravel(),
+                "positive": positive.ravel(),
             }
         )
 
@@ -76,14 +86,21 @@ class PrevalenceMixin:
         prevalence : ndarray of shape (n_rows, n_components)
             Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
             low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
+            The mean is over draws of the reference chain, a topic's interval over those of all chains that agree on it.
         """
-        encoded, coef = self._encoded(metadata), self._flat("coef")
-        tails = [] if interval is None else _tails(interval)
+        encoded = self._encoded(metadata)
+        tails = None if interval is None else _tails(interval)
+        coef = self._of_reference("coef")[None] if tails is None else self.samples_["coef"]
+        reference = 0 if tails is None else self.reference_chain_
         parts = []
-        n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1]))
+        n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
         for start in range(0, encoded.shape[0], n):
-            draws = np.stack([prevalence(encoded[start : start + n], each) for each in coef])
-            parts.append([draws.mean(axis=0), *np.quantile(draws, tails, axis=0)])
+            draws = _over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each))
+            part = [draws[reference].mean(axis=0)]
+            if tails is not None:
+                ends, _ = self._summary(np.swapaxes(draws, 2, 3), tails)
+                part += [end.T for end in ends]
+            parts.append(part)
         mean, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         mean /= mean.sum(axis=1, keepdims=True)
         return mean if interval is None else (mean, *ends)
@@ -118,22 +135,22 @@ class PrevalenceMixin:
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a topic: ``topic``, ``difference`` (posterior mean of a less b), ``low``, ``high``, and
-            ``positive``, the probability that it is above 0.
+            One row a topic: ``topic``, ``difference`` (posterior mean of a less b, by the reference chain), ``low``,
+            ``high``, and ``positive``, the probability that it is above 0, by all chains that agree on the topic.
         """
         a, b = (
-            np.stack([prevalence(encoded, coef).mean(axis=0) for coef in self._flat("coef")])
+            _over_draws(self.samples_["coef"], lambda each, rows=encoded: prevalence(rows, each).mean(axis=0))
             for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
         )
         difference = a - b
-        low, high = np.quantile(difference, _tails(interval), axis=0)
+        (low, high), positive = self._summary(difference, _tails(interval))
         return as_table(
             {
-                "topic": np.arange(difference.shape[1]),
-                "difference": difference.mean(axis=0),
+                "topic": np.arange(difference.shape[2]),
+                "difference": difference[self.reference_chain_].mean(axis=0),
                 "low": low,
                 "high": high,
-                "positive": (difference > 0).mean(axis=0),
+                "positive": positive,
             }
         )
 
@@ -153,19 +170,23 @@ class PrevalenceMixin:
     def _set_fitted(self, chains):
         self._collect(chains, chains[0].topic_groups)
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
-        self.coef_ = coef.mean(axis=(0, 1))
+        self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
         data = chains[0].data
-        coef = self._flat("coef")
-        priors = np.mean([doc_priors(data.given, coef[s]) for s in scored_draws(len(coef))], axis=0)
-        self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs
+        self._doc_priors = np.stack(
+            [np.bincount(data.group) @ _mean_doc_priors(data.given, each) / data.n_docs for each in coef]
+        )
+        self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
 
     def _doc_prior(self, corpus, draws=None):
         if corpus.described is None:
-            return self.doc_topic_prior_
-        coef = self._flat("coef")
+            return super()._doc_prior(corpus, draws)
         if draws is not None:
+            coef = self._flat("coef")
             return lambda s: doc_priors(corpus.described, coef[draws[s]])
-        return np.mean([doc_priors(corpus.described, coef[s]) for s in scored_draws(len(coef))], axis=0)
+        return _mean_doc_priors(corpus.described, self._of_reference("coef"))
 
     def _present_doc_prior(self, chain, corpus):
         described = chain.data.given if corpus.described is None else corpus.described

@@ -6,21 +6,22 @@ import numpy as np
 
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan, stacked_draws
-from ..metrics import align_draws
-from ..unit_rows import UnitRowsMixin
+from ..unit_rows import UnitRowsMixin, has_content
 from ..utils._sklearn import Interval, StrOptions
 from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
-from ._admixture_fitted import FittedAdmixture
+from ._admixture_fitted import FittedAdmixture, annealed_scores
 from ._admixture_stream import StreamingAdmixture
 from ._admixture_vi import VariationalAdmixtureChain
+from ._several_chains import SeveralChains
 
 _N_ITER = 400
 CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
+_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # by which a reference chain is chosen
 
 
-class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture, BaseSGMCMC):
+class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture, SeveralChains, BaseSGMCMC):
     r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
 
     :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
@@ -81,15 +82,25 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Mean direction of each topic's draws; unit rows.
+        Mean direction of each topic's draws, of the reference chain; unit rows.
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
         in one order over draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws of
         shape (n_chains, n_kept) of what is "auto".
     doc_topic_prior_ : ndarray of shape (n_components,)
-        As given, or the posterior mean.
+        As given, or the posterior mean, by the reference chain.
     kappa0_, kappa1_, sigma_ : float
-        As given, or the posterior mean.
+        As given, or the posterior mean, by the reference chain.
+    reference_chain_ : int
+        The chain that answers come from: the one under whose mean topics up to 100 of the fitted rows have the greatest
+        density, by annealing as in `score`.
+    chain_distances_ : ndarray of shape (n_chains, n_components)
+        :math:`\sqrt{1 - \cos}` of each chain's mean topic to that of the reference chain.
+    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
+        Whether that distance is no larger than the typical one between draws of one chain, or than 0.2. Intervals of a
+        topic take the draws of the chains that agree on it.
+    topic_stability_ : ndarray of shape (n_components,)
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, by the cosine.
     n_samples_seen_ : int
         Documents seen by `fit` and the calls of `partial_fit` since.
     sampler_ : sampler object
@@ -127,6 +138,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
 
     _offers = (("sphere", "gradient"), ("sphere", "admixture"))
     _default_sampler = "sggmc"
+    _metric, _seeds_hint = "cosine", ""
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -239,21 +251,40 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
 
     def _set_fitted(self, chains):
         samples = stacked_draws(chains)
-        order = align_draws(samples["components"], 1, metric="cosine", groups=chains[0].prior.alpha)
-        samples["components"] = np.take_along_axis(samples["components"], order[..., None], axis=2)
-        self.samples_ = samples
-        mean = samples["components"].mean(axis=(0, 1), dtype=np.float64)
-        self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         prior = chains[0].prior
-        self.kappa0_, self.kappa1_, self.sigma_ = (
-            float(np.mean(samples.get(name, value))) for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
-        )
-        self.doc_topic_prior_ = prior.alpha.copy()
-        if "doc_topic_prior" in samples:
-            self.doc_topic_prior_[:] = samples["doc_topic_prior"].mean()
+        self._number_topics(samples, prior.alpha, lambda means: self._best_chain(means, samples, chains), n_rounds=1)
+        self.samples_, c = samples, self.reference_chain_
+        mean = samples["components"][c][None].mean(axis=(0, 1), dtype=np.float64)
+        self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
         self.sampler_ = chains[0].sampler
         if isinstance(chains[0], MetropolisAdmixtureChain):
             self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
+
+    def _laws_in_chain(self, samples, prior, c):
+        """Concentrations, and parameter of the Dirichlet law, of chain ``c``: as given, or the mean of its draws."""
+        numbers = [
+            float(np.mean(samples[name][c] if name in samples else value))
+            for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
+        ]
+        alpha = prior.alpha.copy()
+        if "doc_topic_prior" in samples:
+            alpha[:] = samples["doc_topic_prior"][c].mean()
+        return numbers, alpha
+
+    def _best_chain(self, means, samples, chains):
+        """The chain whose mean topics give some of the fitted rows the greatest density."""
+        rows = chains[0].data.as_csr()
+        rows = rows[has_content(rows)]
+        if rows.shape[0] == 0:
+            return 0
+        rows = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _REFERENCE_ROWS).round().astype(int))]
+        scores = []
+        for c, mean in enumerate(means):
+            numbers, alpha = self._laws_in_chain(samples, chains[c].prior, c)
+            beta = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+            scores.append(annealed_scores(rows, beta, alpha, numbers[1], _REFERENCE_TEMPERATURES).mean())
+        return int(np.argmax(scores))
 
     # -- choices -------------------------------------------------------------------------------------------------
 
