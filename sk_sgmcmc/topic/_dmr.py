@@ -60,8 +60,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         As in `BayesianLDA`. With "stored" ones, the coefficients are moved after each pass over the documents, by the
         gradient of all of them; with "fresh" ones at each minibatch, by its gradient scaled by N/n.
     n_sweeps : tuple of two int, default=(5, 5)
-        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged, in the topics' counts and in the
-        gradient of the coefficients.
+        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged, in counts and gradients.
     init : {"soft", "random"}, default="soft"
         Where chains start, as in `BayesianLDA`.
     total_samples : int or None, default=None
