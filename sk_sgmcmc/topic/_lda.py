@@ -26,7 +26,8 @@ class BayesianLDA(AssignedTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
-        :math:`\beta`.
+        :math:`\beta`. A matrix tells topics apart: words with more in one topic than in others are its seeds, from
+        which chains start.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
         that are independent normals with mean ``topic_word_prior``.

@@ -146,6 +146,11 @@ def test_draws_are_numbered_alike_within_groups_only(data):
     expected[1] = [2, 1, 0, 3]
     np.testing.assert_array_equal(align_draws(draws, groups=groups), expected)
     np.testing.assert_array_equal(align_draws(draws, groups=np.ones(4)), align_draws(draws))
+    for each in (groups, np.ones(4)):
+        order = align_topics(draws[0, -1], draws[1, 0], groups=each)
+        np.testing.assert_array_equal(order, align_draws(draws, groups=each)[1, 0])
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\).*4 topics"):
+        align_topics(draws[0, 0], draws[0, 1], groups=[1, 2, 3])
 
 
 def test_stability_tells_the_stable_topic_from_the_others(data):
@@ -158,6 +163,15 @@ def test_stability_tells_the_stable_topic_from_the_others(data):
     np.testing.assert_allclose(np.sort(topic_stability(shuffled)), np.sort(stability), atol=1e-12)
     assert topic_stability(shuffled, aligned=True).max() < 0.8
     np.testing.assert_allclose(topic_stability(np.stack([data.components] * 3)), 1, atol=1e-7)
+
+
+def test_stability_of_directions_is_by_the_cosine():
+    angle = np.array([0.1, -0.1])
+    draws = np.stack([np.cos(angle), np.sin(angle)], axis=1)[:, None]  # two draws of one topic, 0.1 to either side
+    stability = topic_stability(draws, aligned=True, metric="cosine")
+    np.testing.assert_allclose(stability, 1 - np.sqrt(1 - np.cos(0.1)))
+    with pytest.raises(ValueError, match="metric='euclid'"):
+        topic_stability(draws, metric="euclid")
 
 
 def test_alignment_of_bad_input(data):
