@@ -49,16 +49,18 @@ def main():
         ("2 each", "replication", np.full(n, 2.0)),
         ("2 each", "survey", np.full(n, 2.0)),
     ]
-    print(f"{n} respondents, {n_questions} questions, effective sample size {weight.sum() ** 2 / (weight**2).sum():.0f}")
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    print(f"{n} respondents, {n_questions} questions, effective sample size {effective:.0f}")
     for likelihood in ("categorical", "bernoulli"):
         print(f"{likelihood:22s}      s  ratio  clusters  empty  a draw   ARI  share error")
         DPCategoricalMixture(likelihood=likelihood, n_iter=12).fit(X)  # compiles
+        plain = None
         for name, weights, given in kinds:
             model = DPCategoricalMixture(likelihood=likelihood, weights=weights, n_iter=n_iter, random_state=0)
             began = time.process_time()
             model.fit(X, sample_weight=given)
             seconds = time.process_time() - began
-            plain = seconds if given is None else plain
+            plain = plain or seconds  # the first is without weights
             empty = np.sum(np.bincount(model.labels_, minlength=model.n_clusters_) == 0)
             found = np.sort(np.append(model.weights_, np.zeros(4)))[::-1][:4]
             print(f"{name:10s} {weights:11s} {seconds:6.2f} {seconds / plain:6.2f} {model.n_clusters_:9d} {empty:6d} "
