@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from ..design_rows import FAR, far_offsets, moments
+from ..design_rows import FAR, LARGEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
 
@@ -16,6 +16,11 @@ def row_weights(X, codes, classes, y, class_weight, sample_weight):
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
         raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
+    if weight.max() > LARGEST:
+        raise ValueError(
+            f"sample_weight holds {weight.max():.6g}, too large to compute with in float64. Weights count rows; divide "
+            "them by their mean."
+        )
     if class_weight is not None:
         each = compute_class_weight(class_weight, classes=classes, y=y)
         if not np.all(np.isfinite(each)) or each.min() < 0:

@@ -189,6 +189,12 @@ def test_numbers_too_large_to_compute_with_are_refused_by_column_and_value(kind)
         model.predict_proba(kind(far))
 
 
+def test_weights_too_large_to_compute_with_are_refused():
+    X, y = plain()
+    with pytest.raises(ValueError, match=r"sample_weight holds 1e\+307.*divide"):
+        BayesianLogisticRegression().fit(X, y, sample_weight=np.full(len(X), 1e307))
+
+
 def test_names_of_columns_are_in_the_refusal():
     pandas = pytest.importorskip("pandas")
     X, y = plain()
