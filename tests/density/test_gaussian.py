@@ -52,6 +52,27 @@ def test_log_density_is_that_of_the_exact_posterior_with_its_gradient(prior):
     np.testing.assert_allclose(np.diff(told), np.diff(exact), rtol=1e-6, atol=1e-6)
 
 
+def test_the_exact_posterior_is_the_documented_prior_times_the_likelihood():
+    X, prior = rows(30), PRIORS["informative"]
+    m0, kappa, nu, C = (
+        prior[name] for name in ("mean_prior", "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior")
+    )
+    law = BayesianGaussian(n_iter=4, **prior).fit(X).exact_posterior(X)
+    rng = np.random.default_rng(0)
+
+    def log_density(mu, L, mean, kappa, nu, scale):
+        normal = stats.multivariate_normal(mean, np.linalg.inv(kappa * L))
+        return stats.wishart(nu, scale).logpdf(L) + normal.logpdf(mu)
+
+    told, exact = [], []
+    for L in stats.wishart(law.degrees_of_freedom, law.scale).rvs(4, random_state=rng):
+        mu = rng.normal(law.mean, 1.0)
+        told.append(log_density(mu, L, law.mean, law.mean_precision, law.degrees_of_freedom, law.scale))
+        likelihood = stats.multivariate_normal(mu, np.linalg.inv(L)).logpdf(X).sum()
+        exact.append(log_density(mu, L, np.array(m0), kappa, nu, np.linalg.inv(nu * C)) + likelihood)
+    np.testing.assert_allclose(np.diff(told), np.diff(exact), rtol=1e-7)
+
+
 @pytest.mark.parametrize("n", [12, 200])
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_hmc_draws_have_the_exact_posterior(prior, n, global_random_seed):

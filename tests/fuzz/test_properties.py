@@ -1,4 +1,4 @@
-"""A few hundred cases, the same in every run; `tests.fuzz.run` draws more. And faults that must be found."""
+"""A thousand cases, the same in every run; `tests.fuzz.run` draws more. And faults that must be found."""
 
 import json
 import warnings
@@ -13,7 +13,7 @@ from tests.fuzz import inputs, oracle, run, strategies
 # No database and no clock: the cases are the same everywhere. Indices that are wrong would end the process where they
 # are not refused; those are left to `run`, whose workers may die, and to tests of their own.
 PROFILE = settings(
-    max_examples=250, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=1000, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -275,7 +275,11 @@ def test_table_of_coefficients():
     table = model.coef_table(interval=0.5)
     assert list(table["feature"]) == ["intercept", *"abcde"] and set(table["class"]) == {"yes"}
     np.testing.assert_allclose(table["mean"][1:], model.coef_[0])
-    assert np.all(table["low"] < table["high"]) and np.all(table["ess"] > 200)
+    draws = model._all_samples["coef"].reshape(-1, 5)  # of which samples_ shows a part
+    np.testing.assert_allclose(table["sd"][1:], draws.std(axis=0))
+    np.testing.assert_allclose(np.array([table["low"], table["high"]])[:, 1:], np.quantile(draws, [0.25, 0.75], axis=0))
+    np.testing.assert_allclose(table["p_positive"][1:], (draws > 0).mean(axis=0))
+    assert np.all(table["ess"] > 200)
     assert len(BayesianLogisticRegression(fit_intercept=False, n_iter=20).fit(X, y).coef_table()["mean"]) == 5
 
 

@@ -139,6 +139,16 @@ def test_bad_step_sizes_are_refused(bad):
             make(step_size=bad)._resolved(0.1)
 
 
+@pytest.mark.parametrize("sizes", [[0.1, 0.0, 0.1], [0.1, -0.1, 0.1], [0.1, np.nan, 0.1], [0.1, np.inf, 0.1], [0.1]])
+def test_schedules_whose_step_sizes_are_not_all_positive_numbers_are_refused(sizes):
+    class Own(Schedule):
+        def __call__(self, step):
+            return np.array(sizes)
+
+    with pytest.raises(ValueError, match="a schedule must give a positive number for each"):
+        SAMPLERS["scir"](step_size=Own())._resolved(0.1)._step_sizes(0, 3)
+
+
 def test_kernels_are_pickled_by_name():
     import pickle
 

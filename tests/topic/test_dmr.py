@@ -419,10 +419,13 @@ def test_prevalence_is_that_of_the_draws(model):
     mean, low, high = model.predict_prevalence(TABLE, interval=0.9)
     assert mean.shape == (120, 3)
     np.testing.assert_allclose(mean.sum(axis=1), 1)
-    assert np.all(low <= mean) and np.all(mean <= high)
     np.testing.assert_array_equal(mean, model.predict_prevalence(TABLE))
     priors = model.doc_topic_priors(TABLE)
     assert priors.shape == (8, 120, 3)
+    shares = priors / priors.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(mean, shares.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose([low, high], np.quantile(shares, [0.05, 0.95], axis=0), rtol=1e-6)
+    np.testing.assert_allclose(model.doc_topic_prior_, priors.mean(axis=(0, 1)), rtol=1e-6)
     eta = model.samples_["coef"][0, 3, 1] @ [1.0, YEAR[7], PARTY[7] == "tory", PARTY[7] == "whig"]
     assert priors[3, 7, 1] == pytest.approx(np.exp(eta))
     with pytest.raises(ValueError, match="interval"):
@@ -435,11 +438,21 @@ def test_tables(model):
     assert list(table.columns) == ["topic", "term", "mean", "low", "high", "positive"] and len(table) == 12
     assert list(table["term"][:4]) == ["intercept", *model.metadata_names_]
     np.testing.assert_allclose(table["mean"], model.coef_.ravel())
+    draws = model.samples_["coef"].reshape(8, 12)
+    np.testing.assert_allclose([table["low"], table["high"]], np.quantile(draws, [0.1, 0.9], axis=0))
+    np.testing.assert_allclose(table["positive"], (draws > 0).mean(axis=0))
     whig, tory = ({"year": YEAR, "party": np.full(120, name)} for name in ("whig", "tory"))
     difference = model.prevalence_difference(whig, tory)
     expected = model.predict_prevalence(whig).mean(axis=0) - model.predict_prevalence(tory).mean(axis=0)
     np.testing.assert_allclose(difference["difference"], expected, atol=1e-12)
-    assert np.all(difference["low"] <= difference["high"])
+    a, b = (
+        (priors / priors.sum(axis=2, keepdims=True)).mean(axis=1)
+        for priors in (model.doc_topic_priors(whig), model.doc_topic_priors(tory))
+    )
+    np.testing.assert_allclose(
+        [difference["low"], difference["high"]], np.quantile(a - b, [0.05, 0.95], axis=0), atol=1e-12
+    )
+    np.testing.assert_allclose(difference["positive"], (a > b).mean(axis=0))
     same = model.prevalence_difference(whig, whig)
     assert np.all(same["difference"] == 0)
 
