@@ -51,8 +51,8 @@ def less_offsets(X, offsets):
     return X - sparse.csr_array((np.tile(offsets[columns], n), np.tile(columns, n), rows), shape=X.shape)
 
 
-def refuse_extremes(X, names=None):
-    """Raise where a column of X, dense or sparse, holds numbers beyond `LARGEST`."""
+def refuse_extremes(X, names=None, of="X"):
+    """Raise where a column of X, dense or sparse, holds numbers beyond `LARGEST`; ``of`` names X in the error."""
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or max(values.max(), -values.min()) <= LARGEST:
         return
@@ -64,7 +64,7 @@ def refuse_extremes(X, names=None):
         value = X[row, column]
     name = f" ({str(names[column])!r})" if names is not None else ""
     raise ValueError(
-        f"Column {column} of X{name} holds {value:.6g}; numbers beyond {LARGEST:g} are too large to compute with in "
+        f"Column {column} of {of}{name} holds {value:.6g}; numbers beyond {LARGEST:g} are too large to compute with in "
         "float64. Is it a code for a missing value? Else give the column in larger units, for example by "
         "sklearn.preprocessing.MaxAbsScaler."
     )

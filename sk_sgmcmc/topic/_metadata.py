@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from ..design_rows import DenseRows, SparseRows, moments
+from ..design_rows import DenseRows, SparseRows, moments, refuse_extremes
 from ..utils import Corpus, row_keys
 from ..utils._sparse import well_formed
 from ..utils._warnings import warn_user
@@ -177,6 +177,7 @@ class MetadataEncoder:
         if sparse.issparse(columns):
             if not np.all(np.isfinite(columns.data)):
                 raise ValueError("Sparse metadata must be finite; put numbers for missing values, or use a DataFrame.")
+            refuse_extremes(columns, self._labels(), "metadata")
             return columns
         parts, n_levels = [], 0
         for column, label, levels, fill in zip(columns, self._labels(), self.levels, self.fills, strict=True):
@@ -339,6 +340,7 @@ def _numbers(column, label):
         raise ValueError(f"metadata column {label!r} was fitted as numbers, but now holds others: {error}.") from None
     if np.isinf(values).any():
         raise ValueError(f"metadata column {label!r} contains infinity; it must be finite or missing.")
+    refuse_extremes(np.where(np.isnan(values), 0.0, values)[:, None], [label], "metadata")
     return values
 
 

@@ -531,3 +531,9 @@ def test_a_stream_goes_on_from_fit():
     before = model.coef_
     model.partial_fit(X, metadata=TABLE)
     assert np.all(np.isfinite(model.coef_)) and not np.array_equal(before, model.coef_)
+
+
+def test_metadata_too_large_to_compute_with_are_refused_by_their_column():
+    for metadata in ({"year": [2000.0, 1e300, 2001.0, 1.0]}, sparse.csr_array([[0.0], [1e300], [1.0], [2.0]])):
+        with pytest.raises(ValueError, match=r"Column 0 of metadata .*holds 1e\+300.*larger units"):
+            DMRTopicModel(2, n_iter=2).fit(np.ones((4, 3)), metadata=metadata)
