@@ -275,9 +275,10 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
 
 def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop):
     bar = progress_bar(verbose, n_iter, min(chain.step for chain in chains))
+    shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+    stop.shielded = not shared
     # Large arrays reach other processes as memory maps, copied on write.
     with bar, Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c") as pool:
-        shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
         away = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
@@ -295,6 +296,9 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop):
             reached = min(chain.step for chain in chains)
             if callbacks and reached > step and any([callback(look(chains), reached) for callback in callbacks]):
                 break
+    stop.shielded = False
+    if not shared and stop.pressed_again:
+        raise KeyboardInterrupt
     return chains
 
 
@@ -318,7 +322,7 @@ class _OtherProcesses:
         """Chains after one more piece; those given where Ctrl-C lost it."""
         # A worker that was interrupted before it could turn deaf may leave its task without an answer for ever.
         self.pool.timeout = None
-        self.stop.when_set = lambda: setattr(self.pool, "timeout", self.seconds + PATIENCE_SECONDS)
+        self.stop.when_set = self._hurry
         turns = -(-len(chains) // self.pool.n_jobs)
         began = time.monotonic()
         try:
@@ -328,7 +332,7 @@ class _OtherProcesses:
             )
         except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
             # Ctrl-C reached a worker between two pieces, maybe before it reached us. The last copies are whole.
-            if self.stop.pressed_again or not self.stop.wait(1.0):
+            if not self.stop.wait(1.0):
                 raise
             return chains
         finally:
@@ -337,6 +341,10 @@ class _OtherProcesses:
         ran = max(seconds for _, seconds in answers) * turns
         self._adapt(max(0.0, spent - ran))
         return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, answers, strict=True)]
+
+    def _hurry(self):
+        """Give the workers a little longer after Ctrl-C, and none after a second one."""
+        self.pool.timeout = -1.0 if self.stop.pressed_again else self.seconds + PATIENCE_SECONDS
 
     def _adapt(self, sending):
         """Size the next piece; what the first one took beside running was the start of the processes."""

@@ -27,10 +27,14 @@ class Stop(threading.Event):
     pressed_again : bool
         Whether Ctrl-C was pressed a second time, which interrupts at once.
     when_set : callable
-        Called once when the event is set, inside the signal handler.
+        Called inside the signal handler.
+    shielded : bool
+        Whether the second interrupt waits for whoever set this, who raises it: an interrupt in the middle of a pool
+        that starts or ends can leave a lock taken for ever. A third one interrupts at once.
     """
 
     pressed_again = False
+    shielded = False
 
     def __init__(self):
         super().__init__()
@@ -61,7 +65,11 @@ def deferred_interrupt():
     def request(signum, frame):
         if os.getpid() != owner:  # a forked worker: the parent decides
             return
-        if stop.is_set():
+        if stop.shielded and not stop.pressed_again:
+            stop.pressed_again = stop.is_set()
+            stop.set()
+            stop.when_set()
+        elif stop.is_set():
             stop.pressed_again = True
             signal.signal(signal.SIGINT, before)
             signal.raise_signal(signal.SIGINT)

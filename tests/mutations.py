@@ -189,7 +189,7 @@ TOPIC = [
         ("np.linspace(0, n_draws - 1, _SCORED_DRAWS).round()", "np.linspace(0, min(9, n_draws - 1), 10).round()"),
     ),
     *_in(
-        "topic/_prevalence.py", f"{_DMR} -k (prevalence or tables or without_words)",
+        "topic/_prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
         ('"positive": (draws > 0)', '"positive": (draws < 0)'),
         ("difference = a - b", "difference = b - a"),
         ("self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs",

@@ -141,6 +141,8 @@ def test_bad_step_sizes_are_refused(bad):
 
 @pytest.mark.parametrize("sizes", [[0.1, 0.0, 0.1], [0.1, -0.1, 0.1], [0.1, np.nan, 0.1], [0.1, np.inf, 0.1], [0.1]])
 def test_schedules_whose_step_sizes_are_not_all_positive_numbers_are_refused(sizes):
+    from sk_sgmcmc.samplers import Schedule
+
     class Own(Schedule):
         def __call__(self, step):
             return np.array(sizes)

@@ -432,6 +432,13 @@ def test_prevalence_is_that_of_the_draws(model):
         model.predict_prevalence(TABLE, interval=90)
 
 
+def test_the_prior_of_documents_counts_documents_and_not_groups():
+    party = np.where(np.arange(120) < 10, "tory", "whig")
+    model = fitted({"party": party})
+    priors = model.doc_topic_priors({"party": party})
+    np.testing.assert_allclose(model.doc_topic_prior_, priors.mean(axis=(0, 1)), rtol=1e-6)
+
+
 def test_tables(model):
     importorskip("pandas")
     table = model.coef_table(interval=0.8)
