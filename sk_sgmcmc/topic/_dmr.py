@@ -10,7 +10,7 @@ from ..samplers._mass import MonteCarloEM
 from ..samplers._registry import fitting_pair, make_sampler
 from ..utils._sklearn import Interval, StrOptions
 from ._dmr_chain import DMRChain, DMRGibbsChain
-from ._dmr_input import MetadataInput, refuse_table
+from ._dmr_input import MetadataInput
 from ._lda import BayesianLDA
 from ._prevalence import PrevalenceMixin
 
@@ -272,8 +272,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
-        refuse_table(y, "fit")
-        return self._fit(X, metadata=metadata)
+        return self._fit(X, metadata=metadata, y=y)
 
     def fit_transform(self, X, y=None, *, metadata=None):
         """Fit, and topic proportions of the same documents.
@@ -307,8 +306,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         self : object
             Fitted.
         """
-        refuse_table(y, "partial_fit")
-        return self._partial_fit(X, metadata=metadata, is_read=False)
+        return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
 
     @all_or_nothing
     def resume(self, X, y=None, *, metadata=None):
@@ -382,8 +380,7 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         score : float
             Higher is better; see `BayesianLDA.score`. Each draw has its own prior for each document.
         """
-        refuse_table(y, "score")
-        return self._completion(X, metadata=metadata).score
+        return self._completion(X, metadata=metadata, y=y).score
 
     def perplexity(self, X, *, metadata=None):
         """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.

@@ -14,7 +14,7 @@ from ..utils._warnings import warn_user
 from ._metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
 
 
-def refuse_table(y, method):
+def _refuse_table(y):
     """Raise where ``y`` is metadata that were passed without their name, which would be ignored; labels pass."""
     is_table = isinstance(y, Mapping) or hasattr(y, "collect") or hasattr(y, "columns")
     if isinstance(y, (list, tuple)) and len(y):
@@ -22,16 +22,17 @@ def refuse_table(y, method):
     is_table = is_table or len(getattr(y, "shape", ())) > 1
     if is_table:
         raise ValueError(
-            f"{method} was given a table as y, of type {type(y).__name__}, which it would ignore. If it is metadata, "
-            f"pass metadata=M: model.{method}(X, metadata=M). Only labels of one dimension may stand as y."
+            f"y is a table, of type {type(y).__name__}, which would be ignored. If it is metadata, pass metadata=M, as "
+            "in fit(X, metadata=M). Only labels of one dimension may stand as y."
         )
 
 
 class MetadataInput:
     """Checks of X and metadata for topic models that have ``metadata_columns`` and ``handle_unknown``."""
 
-    def _check_X(self, X, *, reset, metadata=None, is_read=True):
+    def _check_X(self, X, *, reset, metadata=None, is_read=True, y=None):
         """A checked corpus with encoded metadata; ``is_read``: documents are not fitted, and may go without."""
+        _refuse_table(y)
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if not in_X:
             corpus = super()._check_X(X, reset=reset)
@@ -108,7 +109,7 @@ class MetadataInput:
         return places
 
     def _bound_data(self, X, y=None, **given):
-        refuse_table(y, "resume")
+        _refuse_table(y)
         return super()._bound_data(X, y, **given)
 
     def _tokens(self, corpus, *args):
