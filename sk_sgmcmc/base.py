@@ -14,7 +14,7 @@ from .chains import run_chains
 from .interrupts import FitInterrupted, deferred_interrupt
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
-from .utils._integers import MAX_JOBS, check_n_jobs, plain_integers
+from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
 from .utils._warnings import warn_user

@@ -1,10 +1,13 @@
 """Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import check_array
 
 from .manifold_density import ManifoldDensity, ManifoldTarget
 from .targets import _check_positive
+from .utils._numbers import real_array
 
 __all__ = ["ChainedVonMisesFisher", "ExponentialMixture", "ManifoldDensity", "MatrixCompletion", "RestrictedGaussian"]
 
@@ -47,7 +50,7 @@ class RestrictedGaussian(ManifoldTarget):
 
     def _rows(self):
         b = check_array(self.linear, dtype=np.float64, ensure_min_features=2, input_name="linear")
-        A = np.zeros((b.shape[1],) * 2) if self.quadratic is None else np.asarray(self.quadratic, dtype=float)
+        A = np.zeros((b.shape[1],) * 2) if self.quadratic is None else real_array("quadratic", self.quadratic)
         if A.shape != (b.shape[1],) * 2 or not np.allclose(A, A.T) or not np.all(np.isfinite(A)):
             raise ValueError(
                 f"quadratic must be a finite symmetric matrix of shape {(b.shape[1],) * 2}, got shape {A.shape}."
@@ -95,10 +98,11 @@ class ExponentialMixture(ManifoldTarget):
 
     def _rows(self):
         c = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
-        w = np.ones(len(c)) if self.weights is None else np.asarray(self.weights, dtype=float)
+        w = np.ones(len(c)) if self.weights is None else real_array("weights", self.weights)
         if w.shape != (len(c),) or not np.all(w > 0) or not np.all(np.isfinite(w)):
             raise ValueError(f"weights={self.weights!r} must be {len(c)} positive numbers, one for each direction.")
-        _check_positive(n_rows=self.n_rows)
+        if not (isinstance(self.n_rows, Integral) and self.n_rows > 0):
+            raise ValueError(f"n_rows={self.n_rows!r} must be a whole number of at least 1.")
         shape = (self.n_rows, c.shape[1])
         return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape
 

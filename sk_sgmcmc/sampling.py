@@ -13,7 +13,7 @@ from .particle_chain import make_chains
 from .samplers._registry import check_fits, fitting_pair, make_sampler
 from .targets import Target
 from .tuning import DenseGradient
-from .utils._integers import plain_integer
+from .utils._numbers import plain_integer
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions, validate_params
 
@@ -229,6 +229,7 @@ def _given_starts(init, shape, sampler, n_chains):
         raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
     if init.size == size:
         return [init.reshape(shape)]
+    init = np.atleast_1d(init)
     n_particles = sampler.n_particles if sampler._runner == "particles" else 1
     if init.shape[0] == n_particles and init.size == n_particles * size:
         return [init.reshape(-1, *shape)]

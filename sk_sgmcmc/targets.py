@@ -1,5 +1,7 @@
 """Targets for `sk_sgmcmc.sample`: bare posteriors whose law is known exactly."""
 
+from numbers import Integral, Real
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
@@ -9,6 +11,7 @@ from .laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 from .samplers._base import load_kernel
 from .samplers.schedules import ConstantStep
 from .tuning import DenseGradient, auto_step_size, check_density
+from .utils._numbers import real_array
 
 
 class Target(BaseEstimator):
@@ -57,7 +60,7 @@ class Target(BaseEstimator):
 
 def _check_positive(**parameters):
     for name, value in parameters.items():
-        if not 0 < value < np.inf:
+        if not (isinstance(value, Real) and 0 < value < np.inf):
             raise ValueError(f"{name}={value!r} must be a positive number.")
 
 
@@ -100,7 +103,9 @@ class DirichletCategorical(_CountTarget):
                 "categories must be a non-empty vector of integer codes from 0; "
                 "numpy.unique(labels, return_inverse=True)[1] makes one."
             )
-        alpha = np.asarray(self.concentration, dtype=float)
+        alpha = real_array("concentration", self.concentration)
+        if self.n_categories is not None and not (isinstance(self.n_categories, Integral) and self.n_categories > 0):
+            raise ValueError(f"n_categories={self.n_categories!r} must be a whole number of at least 1, or None.")
         n = alpha.size if alpha.ndim else (self.n_categories or int(codes.max()) + 1)
         alpha = np.broadcast_to(alpha, n).copy() if alpha.ndim == 0 else alpha
         if alpha.ndim != 1 or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
@@ -251,11 +256,11 @@ class GaussianMean(Target):
 
     def _rows(self):
         X = check_array(self.rows, dtype=np.float64, input_name="rows")
-        each = np.eye(X.shape[1]) if self.precision is None else np.asarray(self.precision, dtype=float)
+        each = np.eye(X.shape[1]) if self.precision is None else real_array("precision", self.precision)
         d = X.shape[1]
         if each.shape != (d, d) or not np.allclose(each, each.T) or not np.linalg.eigvalsh(each).min() > 0:
             raise ValueError(f"precision must be a symmetric positive definite matrix ({d}, {d}), got {each.tolist()}.")
-        if not 0 <= self.prior_precision < np.inf:
+        if not (isinstance(self.prior_precision, Real) and 0 <= self.prior_precision < np.inf):
             raise ValueError(f"prior_precision={self.prior_precision!r} must be a number from 0 on.")
         return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (d, 1)
 
@@ -351,6 +356,8 @@ class Density(Target):
         return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
+        if not (isinstance(self.dim, Integral) and self.dim > 0):
+            raise ValueError(f"dim={self.dim!r} must be the number of parameters, a whole number of at least 1.")
         if not isinstance(self.control_variates, (bool, np.bool_)) and self.control_variates != "auto":
             raise ValueError(f'control_variates={self.control_variates!r} must be True, False or "auto".')
         X = np.zeros((1, 1)) if self.data is None else check_array(self.data, dtype=np.float64, input_name="data")
@@ -377,7 +384,7 @@ class Density(Target):
         return self._given_start()[:, None].copy()
 
     def _given_start(self):
-        start = np.zeros(self.dim) if self.start is None else np.asarray(self.start, dtype=float)
+        start = np.zeros(self.dim) if self.start is None else real_array("start", self.start)
         if start.shape != (self.dim,):
             raise ValueError(f"start has shape {start.shape}; with dim={self.dim} it must be ({self.dim},).")
         return start

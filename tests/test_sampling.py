@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import RestrictedGaussian
+from sk_sgmcmc.manifold_targets import ExponentialMixture, RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
 from sk_sgmcmc.samplers import (
     HMC,
@@ -23,7 +23,7 @@ from sk_sgmcmc.samplers import (
     PolynomialDecay,
 )  # fmt: skip
 from sk_sgmcmc.samplers.schedules import Schedule
-from sk_sgmcmc.targets import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
+from sk_sgmcmc.targets import Density, DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
 CODES = np.repeat([0, 1, 2], [12, 6, 2])
@@ -240,3 +240,30 @@ def test_bad_values_and_targets_are_refused():
         sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "target, name",
+    [
+        (DirichletCategorical([0, 1], n_categories=(1.0, -1.0)), "n_categories"),
+        (DirichletCategorical([0, 1], n_categories=2.5), "n_categories"),
+        (DirichletCategorical([0, 1], concentration=object()), "concentration"),
+        (GammaPoisson([[1, 2]], shape=[1, 2]), "shape"),
+        (LogNormalMedian([[1.0, 2.0]], prior_scale=(1, 2)), "prior_scale"),
+        (GaussianMean(np.ones((4, 2)), precision=object()), "precision"),
+        (GaussianMean(np.ones((4, 2)), prior_precision="a"), "prior_precision"),
+        (RestrictedGaussian(np.ones((1, 3)), quadratic=object()), "quadratic"),
+        (ExponentialMixture(np.eye(3), weights={}), "weights"),
+        (ExponentialMixture(np.eye(3), n_rows=1.5), "n_rows"),
+        (Density(test_bad_values_and_targets_are_refused, dim="x"), "dim"),
+    ],
+)
+def test_parameters_of_targets_of_the_wrong_kind_are_refused_by_name(target, name):
+    with pytest.raises(ValueError, match=f"^{name}=.* must be"):
+        sample(target, n_iter=10)
+
+
+def test_a_start_that_is_one_number_fits_one_number_only():
+    with pytest.raises(ValueError, match=r"init has shape \(1,\); this target needs \(2, 1\)"):
+        sample(GaussianMean(np.ones((4, 2))), n_iter=10, init=0.5)
+    assert sample(GaussianMean(np.ones((4, 1))), n_iter=10, init=0.5, random_state=0).n_iter_ == 10

@@ -5,6 +5,7 @@ from scipy import linalg
 from sklearn.utils import Bunch
 
 from ..design_rows import LARGEST, SMALLEST, moments
+from ..utils._numbers import real_array
 
 
 def updated(prior, X):
@@ -43,7 +44,7 @@ def checked_prior(X, mean_prior, mean_precision_prior, degrees_of_freedom_prior,
     nu = float(d if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
     if nu <= d - 1:
         raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
-    mean = column_means(X) if mean_prior is None else np.asarray(mean_prior, dtype=float)
+    mean = column_means(X) if mean_prior is None else real_array("mean_prior", mean_prior)
     if covariance_prior is None:
         # A constant column says nothing about its scale; whether one varies does not depend on its units.
         varies = moments(X, np.ones(len(X)))[2]
@@ -57,7 +58,7 @@ def checked_prior(X, mean_prior, mean_precision_prior, degrees_of_freedom_prior,
                 "sklearn.preprocessing.MaxAbsScaler."
             )
     else:
-        covariance = np.asarray(covariance_prior, dtype=float)
+        covariance = real_array("covariance_prior", covariance_prior)
     if mean.shape != (d,) or covariance.shape != (d, d):
         raise ValueError(
             f"mean_prior has shape {mean.shape} and covariance_prior {covariance.shape}; X has {d} features, so "

@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
 from ..utils import Corpus
-from ..utils._integers import check_n_jobs
+from ..utils._numbers import check_n_jobs
 
 # A hidden token that every draw finds impossible counts as this probable: such a model pays, and stays finite.
 FLOOR = 1e-12

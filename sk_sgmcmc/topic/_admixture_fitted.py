@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..samplers._base import load_kernel
 from ..unit_rows import RowData, content_keys, has_content
 from ..utils import as_precise_as, as_table, rng_from_key
-from ..utils._integers import check_n_jobs
+from ..utils._numbers import check_n_jobs
 from ._admixture_chain import ADAPTS
 
 _SCORED_DRAWS = 5  # kept draws that a score averages over

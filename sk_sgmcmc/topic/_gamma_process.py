@@ -22,6 +22,8 @@ from ._waiting import waiting_step_size
 
 _PAIR = [tuple, list]
 
+_MAX_ROUNDS = 100_000
+
 
 class GammaProcessTopicModel(AssignedTopicModel):
     r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
@@ -200,6 +202,11 @@ class GammaProcessTopicModel(AssignedTopicModel):
             if len(pair) != 2 or not all(isinstance(x, Real) and 0 < x < np.inf for x in pair):
                 raise ValueError(f"{name}={pair!r} must be two positive numbers, for example (1.0, 1.0).")
         K = self.n_components
+        if self.atoms_per_round < K / _MAX_ROUNDS:
+            raise ValueError(
+                f"atoms_per_round={self.atoms_per_round!r} spreads n_components={K} over more than {_MAX_ROUNDS} "
+                f"rounds; use at least {K / _MAX_ROUNDS:g}, or the default of 1."
+            )
         n_rounds = max(1, round(K / self.atoms_per_round))
         pairs = (tuple(map(float, pair)) for pair in (self.concentration_prior, self.rate_prior, self.scale_prior))
         return ProcessPrior(K, n_rounds, *pairs)

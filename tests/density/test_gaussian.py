@@ -146,6 +146,7 @@ def test_bad_priors_are_refused():
     for bad in (
         {"degrees_of_freedom_prior": 1.5},
         {"covariance_prior": -np.eye(3)},
+        {"covariance_prior": {}},
         {"covariance_prior": np.eye(3) + np.eye(3, k=1)},
         {"covariance_prior": np.full((3, 3), np.nan)},
         {"mean_prior": [0.0]},

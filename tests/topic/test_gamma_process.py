@@ -321,6 +321,7 @@ def test_process_parameters_are_checked():
         ({"rate_prior": (1.0,)}, "rate_prior"),
         ({"scale_prior": ("a", 1.0)}, "scale_prior"),
         ({"atoms_per_round": 0.0}, "atoms_per_round"),
+        ({"atoms_per_round": 1e-300}, r"atoms_per_round=1e-300 .* use at least 5e-05"),
         ({"topic_word_prior": np.ones(3)}, "topic_word_prior"),
         ({"sampler": Blob()}, "Blob"),
         ({"sampler": "hmc"}, "HMC"),

@@ -370,3 +370,10 @@ def test_topics_of_many_cells_are_the_same_for_any_n_jobs():
     X = make_lda(200, 1500, 5, document_length=60, random_state=0).counts
     one, three = (BayesianLDA(120, n_iter=6, burn_in=2, init="random", n_jobs=n, random_state=0).fit(X) for n in (1, 3))
     assert_same_draws(one, three)
+
+
+def test_true_is_one_component_where_a_whole_number_is_asked_for():
+    X = make_lda(20, 8, 2, random_state=0).counts
+    model = BayesianLDA(n_components=True, n_iter=4, random_state=0).fit(X)
+    assert model.n_components is True
+    np.testing.assert_allclose(model.transform(X), 1.0)

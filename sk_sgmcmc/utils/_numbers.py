@@ -1,6 +1,7 @@
-"""Whole numbers that users give: NumPy's narrow ones, which overflow in products, and numbers of threads."""
+"""Numbers that users give: whole ones of NumPy, which overflow in products, numbers of threads, arrays."""
 
 from contextlib import contextmanager
+from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,12 +17,30 @@ def plain_integer(value):
 @contextmanager
 def plain_integers(estimator):
     """For a while an estimator's parameters are Python's integers; afterwards they are again what a user gave."""
-    given = {name: value for name, value in estimator.get_params(deep=False).items() if isinstance(value, np.integer)}
+    given = {
+        name: value for name, value in estimator.get_params(deep=False).items() if _is_narrow(estimator, name, value)
+    }
     vars(estimator).update({name: int(value) for name, value in given.items()})
     try:
         yield
     finally:
         vars(estimator).update(given)
+
+
+def _is_narrow(estimator, name, value):
+    """Whether a parameter is an integer of NumPy, or True or False where a whole number is asked for."""
+    if isinstance(value, np.integer):
+        return True
+    asked = estimator._parameter_constraints.get(name, ())
+    return isinstance(value, (bool, np.bool_)) and any(getattr(each, "type", None) is Integral for each in asked)
+
+
+def real_array(name, value):
+    """A number or numbers as an array of float64; raises by name where they are none."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r} must be a number or an array of numbers.") from None
 
 
 def check_n_jobs(n_jobs):
