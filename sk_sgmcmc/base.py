@@ -102,6 +102,7 @@ class BaseSGMCMC(BaseEstimator):
         as_callbacks(self.callbacks)
         sampler = make_sampler(self._default_sampler if self.sampler is None else self.sampler)
         pair = check_fits(sampler, self._offered(), type(self).__name__)
+        sampler._validate_params()
         return sampler, pair
 
     def _offered(self):

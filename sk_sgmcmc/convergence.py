@@ -7,7 +7,7 @@ from .metrics import effective_sample_size, split_r_hat
 from .utils._warnings import warn_user
 
 R_HAT = 1.1
-FEW_DRAWS = 10  # effective ones, of each chain
+FEW_DRAWS = 10  # effective ones, of each of up to four chains
 # Bounds of a variance over the one that the curvature allows: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
 _MIN_KEPT = 20
@@ -31,7 +31,7 @@ def warn_if_not_converged(samples, remedies, ratios=None):
     name, at, r_hat, ess = _worst(samples)
     n_chains = next(iter(samples.values())).shape[0]
     found = []
-    if name is not None and (r_hat > R_HAT or ess < FEW_DRAWS * n_chains):
+    if name is not None and (r_hat > R_HAT or ess < FEW_DRAWS * min(n_chains, 4)):
         stuck = f"{_entry(name, at)} never moved. {remedies['unsettled']}"
         found.append(
             f"split R-hat of {_entry(name, at)} is {r_hat:.4g} (1 where each chain agrees with the others and with "

@@ -190,14 +190,13 @@ class MatrixCompletion(ManifoldTarget):
 
     def _rows(self):
         X = check_array(self.matrix, dtype=np.float64, ensure_all_finite="allow-nan", input_name="matrix")
-        scales = np.asarray(self.factor_scales, dtype=float)
+        scales = real_array("factor_scales", self.factor_scales)
         if scales.ndim != 1 or not 1 <= scales.size <= X.shape[1] or not np.all(scales > 0):
             raise ValueError(
                 f"factor_scales={self.factor_scales!r} must be positive numbers, one for each of at most "
                 f"{X.shape[1]} factors."
             )
-        if not self.noise_scale > 0:
-            raise ValueError(f"noise_scale={self.noise_scale!r} must be a positive number.")
+        _check_positive(noise_scale=self.noise_scale)
         return X, np.array([self.noise_scale, *scales]), (scales.size, X.shape[1])
 
     def _curvature(self, gradient, theta):

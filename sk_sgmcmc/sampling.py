@@ -100,9 +100,9 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of `sklearn.exceptions`, with the number and what to type: where split R-hat of some entry is above 1.1 or fewer
-        than ten effective draws a chain are left, and, on flat space, where the spread of the draws does not fit the
-        curvature of the log density.
+        Of `sklearn.exceptions`, with the number and what to type: where split R-hat of some entry is above 1.1, or
+        fewer than ten effective draws a chain (forty in all) are left, and, on flat space, where the spread of the
+        draws does not fit the curvature of the log density.
 
     Examples
     --------

@@ -214,7 +214,7 @@ class LogNormalMedian(Target):
         if X.min() <= 0:
             raise ValueError(f"values must be positive, the smallest is {X.min():g}.")
         _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
-        prior, each = self.prior_scale**-2, self.log_scale**-2
+        prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
         posterior = prior + X.shape[0] * each
         return np.log(X), np.array([self.prior_location, prior, each, posterior, posterior**-0.5]), (X.shape[1], 1)
 

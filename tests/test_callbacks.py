@@ -244,7 +244,17 @@ case = next(case for case in ESTIMATORS if case.id == sys.argv[1])
 data = case.data_of()
 model = case.new(n_iter=10**8, thin=10**5, n_chains=2, n_jobs=int(sys.argv[2]))
 case.fitted()
-print("ready", flush=True)
+
+
+def tell(estimator, step):  # that the first step is made
+    global told
+    if not told:
+        print("ready", flush=True)
+    told = True
+
+
+told = False
+model.set_params(callbacks=tell)
 try:
     model.fit(*data)
 except KeyboardInterrupt as error:
@@ -260,7 +270,7 @@ def test_a_real_interrupt_leaves_a_fitted_estimator(case, n_jobs):
     command = [sys.executable, "-W", "ignore", "-c", CHILD, case.id, str(n_jobs)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline().strip() == "ready"
-        time.sleep(0.7)
+        time.sleep(0.2)
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
         answer = child.stdout.read()

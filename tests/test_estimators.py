@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import sk_sgmcmc
 from sk_sgmcmc import chains
 from sk_sgmcmc.base import BaseSGMCMC
-from sk_sgmcmc.samplers import SCIR
+from sk_sgmcmc.samplers import PSGHMC, SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from tests.common.compare import StopAt, assert_same_draws, run_python
 from tests.common.instances import CHECKED, COUNTS, DEFAULTS, ESTIMATORS
@@ -402,3 +402,10 @@ def test_repr_and_html_repr_are_short(case):
     model = case.fitted(sampler=make_sampler(case.sampler).set_params(step_size=0.05))
     assert "(step_size=0.05)" in repr(model)
     assert len(model._repr_html_()) < 200_000
+
+
+def test_a_wrong_parameter_of_a_sampler_is_refused_by_name_before_data_are_looked_at():
+    model = sk_sgmcmc.DMRTopicModel(2, sampler=PSGHMC(friction="auto"))
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="'friction' parameter of PSGHMC"):
+            method("no data")

@@ -242,6 +242,13 @@ def test_bad_values_and_targets_are_refused():
         sample(np.ones(3))
 
 
+def test_scales_of_any_type_of_number_mean_the_same():
+    values = np.exp(np.random.default_rng(0).normal(size=(6, 1)))
+    for scale in (np.uint64(3), np.int8(3), np.float32(3.0)):
+        a, b = (sample(LogNormalMedian(values, prior_scale=s), n_iter=10, random_state=1) for s in (scale, 3.0))
+        np.testing.assert_array_equal(a.samples_["median"], b.samples_["median"])
+
+
 @pytest.mark.parametrize(
     "target, name",
     [

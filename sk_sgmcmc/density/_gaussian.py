@@ -8,6 +8,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing
+from ..chains import ChainDivergedError
 from ..dense_chain import DenseData, Metric
 from ..dense_model import BaseDenseSGMCMC
 from ..design_rows import refuse_extremes
@@ -247,7 +248,13 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         rows, columns = np.tril_indices(d)
         L[..., rows, columns] = theta[..., d:]
         i = np.arange(d)
-        L[..., i, i] = np.sqrt(nu - i) * np.exp(L[..., i, i] / np.sqrt(2.0 * (nu - i)))
+        with np.errstate(over="ignore"):
+            L[..., i, i] = np.sqrt(nu - i) * np.exp(L[..., i, i] / np.sqrt(2.0 * (nu - i)))
+        if not np.all(np.isfinite(L)):
+            raise ChainDivergedError(
+                f"A precision is too large for float64 after {chains[0].step} steps of {self.sampler_!r}: its "
+                "step size is too large; try a tenth of it."
+            )
         L /= np.sqrt(nu)
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
         L = back @ L

@@ -128,7 +128,10 @@ def interact(X, interaction, rule, ridge, scalars, at):
         for k in range(D):
             b[i, k] = (total * Y[i, k] - b[i, k]) / h
     if interaction == GFSF:
-        b = np.linalg.solve(K + ridge * np.eye(M), b)
+        if not np.isfinite(np.sum(K) + np.sum(b)):
+            b[:] = np.nan  # LAPACK would raise; the flows report it
+        else:
+            b = np.linalg.solve(K + ridge * np.eye(M), b)
     return b, K
 
 

@@ -240,6 +240,10 @@ class Design:
                 break
         return b
 
+    def warn_if_far(self, theta, temperature):
+        """Warn where draws are not near the Gaussian at the mode, in whose units they are."""
+        warn_far_from_mode(theta, temperature)
+
     def coefficients(self, theta):
         """Draws (..., D) as coefficients of the columns as given (..., n_rows, n_features) and intercepts."""
         b = self.mode + theta @ self.whitener.T
@@ -340,6 +344,9 @@ class DiagonalDesign:
 
     def _by_column(self, vector):
         return vector.reshape(self.n_rows, -1).T.ravel()
+
+    def warn_if_far(self, theta, temperature):
+        """Say nothing: these units are not those of the posterior's spread."""
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""

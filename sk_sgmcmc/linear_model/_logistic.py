@@ -15,7 +15,7 @@ from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, validate_data
 from ..utils._sparse import canonical
-from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs, warn_far_from_mode
+from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
 from ._rows import row_offsets, row_weights
@@ -377,8 +377,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _set_fitted(self, chains):
         theta = self._kept_theta(chains)
-        if isinstance(self._design, Design) and self.sampler_._runner != "particles":
-            warn_far_from_mode(theta, getattr(self.sampler_, "temperature", 1.0))
+        if self.sampler_._runner != "particles":
+            self._design.warn_if_far(theta, getattr(self.sampler_, "temperature", 1.0))
         coef, self._near_intercepts = self._design.coefficients(theta)
         far = np.flatnonzero(self._offsets)
         intercept = self._near_intercepts - coef[..., far].astype(np.float64) @ self._offsets[far]

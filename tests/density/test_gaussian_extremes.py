@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import BayesianGaussian
+from sk_sgmcmc.chains import ChainDivergedError
+from sk_sgmcmc.samplers import PSGHMC
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3)) @ np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.3, 1.0]])
 
@@ -110,3 +112,10 @@ def test_a_covariance_prior_is_positive_definite_or_not_whatever_the_units():
     BayesianGaussian(n_iter=20, covariance_prior=units @ correlated @ units).fit(ROWS)
     with pytest.raises(ValueError, match="positive definite"):
         BayesianGaussian(covariance_prior=units @ (correlated - np.eye(3)) @ units).fit(ROWS)
+
+
+def test_a_step_so_long_that_precisions_overflow_is_an_error_with_a_remedy():
+    sampler = PSGHMC(step_size=10.0)
+    with warnings.catch_warnings(), pytest.raises(ChainDivergedError, match="step size is too large; try a tenth"):
+        warnings.simplefilter("error")
+        BayesianGaussian(sampler=sampler, n_iter=2, random_state=0).fit(np.random.default_rng(0).normal(size=(14, 6)))

@@ -210,3 +210,9 @@ def test_normal_wishart_posterior_by_particles(sampler):
     exact = model.exact_posterior(X)
     assert np.abs((model.mean_ - exact.mean) / X.std(axis=0)).max() < 0.02
     np.testing.assert_allclose(np.diag(model.precision_) / np.diag(exact.precision), 1.0, atol=0.03)
+
+
+def test_particles_too_far_apart_for_their_kernel_are_an_error_and_no_crash():
+    sampler = GFSF(4, step_size=1e300, start_scale=1e200)
+    with pytest.raises(chains.ChainDivergedError, match="left the finite numbers"):
+        sample(GaussianMean([[0.0, 1.0]]), sampler, n_iter=3, random_state=0)

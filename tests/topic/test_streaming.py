@@ -318,7 +318,7 @@ def test_a_block_whose_tokens_are_too_many_adds_no_word(frames):
     early, late = frames
     model = BayesianLDA(**PARAMS, new_features="extend", n_iter=30).fit(early)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="at most 1e"):
+    with pytest.raises(ValueError, match=r"tokens, its largest entry being .* scale its counts down"):
         model.partial_fit(late * 1e10)
     assert pickle.dumps(model) == before
     assert model.partial_fit(late).components_.shape == (4, 150)
