@@ -104,6 +104,8 @@ class MetadataEncoder:
                     known = values[~np.isnan(values)]
                     self.fills[j] = known.mean() if known.size else 0.0
         encoded = self._encoded(columns, [])
+        if encoded.shape[0] == 0:
+            raise ValueError("metadata has no rows; give one for each document of X.")
         mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
         plain = np.array(is_level) | _is_binary(encoded) | ~varies
         self.shift, self.scale = np.where(plain, 0.0, mean), np.where(plain, 1.0, spread)

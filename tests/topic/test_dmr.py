@@ -544,3 +544,10 @@ def test_metadata_too_large_to_compute_with_are_refused_by_their_column():
     for metadata in ({"year": [2000.0, 1e300, 2001.0, 1.0]}, sparse.csr_array([[0.0], [1e300], [1.0], [2.0]])):
         with pytest.raises(ValueError, match=r"Column 0 of metadata .*holds 1e\+300.*larger units"):
             DMRTopicModel(2, n_iter=2).fit(np.ones((4, 3)), metadata=metadata)
+
+
+@pytest.mark.parametrize("metadata", [{"year": []}, np.zeros((0, 2)), sparse.csr_array((0, 2))])
+def test_metadata_without_rows_are_refused(metadata):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="metadata has no rows; give one for each document"):
+        warnings.simplefilter("error")
+        DMRTopicModel(2, n_iter=2).fit(np.ones((1, 3)), metadata=metadata)
