@@ -150,12 +150,12 @@ def test_a_worker_that_ends_or_hangs_is_counted_and_replaced(tmp_path):
     try:
         for callback, verdict, cause in [
             ("exit", "crash", "exit status 3"),
-            ("sleep", "hang", "still running after 30 s"),
+            ("sleep", "hang", "still running after 8 s"),
             ("go on", "fitted", ""),
         ]:
             case = gaussian(callbacks={"~": "callback", "of": callback})
-            # Time for the worker to start; the callback sleeps for an hour.
-            found, said, seconds = worker.judge(case, 30.0 if callback == "sleep" else 300.0)
+            # The callback sleeps for an hour.
+            found, said, seconds = worker.judge(case, 8.0 if callback == "sleep" else 300.0)
             assert found == verdict and cause in str(said)
             if table.add(case, found, said, seconds):
                 table.keep(case, found, said)
