@@ -1,5 +1,9 @@
 """`sample` on bare targets: exact laws end to end, what does not fit, seeds and jobs."""
 
+import os
+import signal
+import sys
+import threading
 import warnings
 
 import numpy as np
@@ -240,6 +244,24 @@ def test_bad_values_and_targets_are_refused():
         sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to oneself")
+def test_an_interrupt_before_the_first_kept_draw_is_raised_and_a_later_one_returns_what_there_is():
+    target, args = GaussianMean(np.ones((4, 2))), {"n_iter": 10**8, "thin": 10**4, "random_state": 0}
+    sample(target, "sgld", n_iter=10)  # compiled
+    for burn_in in (10**8 - 10**4, 0):
+        press = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        press.start()
+        if burn_in:
+            with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="Interrupted after"):
+                sample(target, "sgld", burn_in=burn_in, **args)
+        else:
+            with pytest.warns(UserWarning, match="what is returned holds the draws made so far"):
+                result = sample(target, "sgld", burn_in=burn_in, **args)
+            assert 0 < result.n_iter_ < 10**8
+            assert result.samples_["theta"].shape[1] == result.n_iter_ // 10**4
+        press.join()
 
 
 def test_scales_of_any_type_of_number_mean_the_same():
