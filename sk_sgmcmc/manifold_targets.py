@@ -146,7 +146,11 @@ class ChainedVonMisesFisher(ManifoldTarget):
         if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=1e-6):
             raise ValueError("directions must be unit rows; sklearn.preprocessing.normalize makes them.")
         _check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
-        return X, np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)]), (2, X.shape[1])
+        return (
+            X,
+            np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)], dtype=np.float64),
+            (2, X.shape[1]),
+        )
 
     def _curvature(self, gradient, theta):
         n = len(np.asarray(self.directions))
@@ -197,7 +201,7 @@ class MatrixCompletion(ManifoldTarget):
                 f"{X.shape[1]} factors."
             )
         _check_positive(noise_scale=self.noise_scale)
-        return X, np.array([self.noise_scale, *scales]), (scales.size, X.shape[1])
+        return X, np.array([self.noise_scale, *scales], dtype=np.float64), (scales.size, X.shape[1])
 
     def _curvature(self, gradient, theta):
         X, params, _ = self._rows()

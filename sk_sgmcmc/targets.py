@@ -216,7 +216,8 @@ class LogNormalMedian(Target):
         _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
         prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
         posterior = prior + X.shape[0] * each
-        return np.log(X), np.array([self.prior_location, prior, each, posterior, posterior**-0.5]), (X.shape[1], 1)
+        params = np.array([self.prior_location, prior, each, posterior, posterior**-0.5], dtype=np.float64)
+        return np.log(X), params, (X.shape[1], 1)
 
     def _start(self, sampler, rng):
         X, _, shape = self._rows()

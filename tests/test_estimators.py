@@ -409,3 +409,19 @@ def test_a_wrong_parameter_of_a_sampler_is_refused_by_name_before_data_are_looke
     for method in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match="'friction' parameter of PSGHMC"):
             method("no data")
+
+
+@pytest.mark.parametrize(
+    "model, name",
+    [
+        (sk_sgmcmc.BayesianLDA(2, doc_topic_prior={}), "doc_topic_prior"),
+        (sk_sgmcmc.BayesianLDA(2, topic_word_prior={}), "topic_word_prior"),
+        (sk_sgmcmc.GammaProcessTopicModel(2, topic_word_prior={}), "topic_word_prior"),
+        (sk_sgmcmc.SphericalAdmixtureModel(2, doc_topic_prior={}), "doc_topic_prior"),
+        (sk_sgmcmc.VonMisesFisherMixture(2, kappa={}), "kappa"),
+        (sk_sgmcmc.DPCategoricalMixture(category_prior={}), "category_prior"),
+    ],
+)
+def test_priors_that_are_no_numbers_are_refused_by_name(model, name):
+    with pytest.raises(ValueError, match=name):
+        model.fit(np.ones((6, 4), dtype=int))

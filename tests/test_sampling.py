@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import ExponentialMixture, RestrictedGaussian
+from sk_sgmcmc.manifold_targets import ChainedVonMisesFisher, ExponentialMixture, RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
 from sk_sgmcmc.samplers import (
     HMC,
@@ -262,6 +262,12 @@ def test_an_interrupt_before_the_first_kept_draw_is_raised_and_a_later_one_retur
             assert 0 < result.n_iter_ < 10**8
             assert result.samples_["theta"].shape[1] == result.n_iter_ // 10**4
         press.join()
+
+
+def test_whole_numbers_too_large_for_numpy_are_numbers():
+    directions = np.eye(3)[[0, 0, 1]]
+    result = sample(ChainedVonMisesFisher(directions, prior_kappa=10**20), n_iter=4, random_state=0)
+    assert np.all(np.isfinite(result.samples_["x"]))
 
 
 def test_scales_of_any_type_of_number_mean_the_same():

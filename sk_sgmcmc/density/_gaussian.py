@@ -337,7 +337,14 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         X = self._checked_rows(X, reset=False)
         d = X.shape[1]
         mean = self._all_samples["mean"].reshape(-1, d)
-        root = np.linalg.cholesky(self._all_samples["precision"].reshape(-1, d, d))
+        try:
+            root = np.linalg.cholesky(self._all_samples["precision"].reshape(-1, d, d))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "A draw of the precision is not positive definite to the digits of float64, so that X has no density "
+                "under it: fit again by a smaller step_size than "
+                f"{float(self.sampler_.step_size_(0)):.3g}, or with larger priors."
+            ) from None
         constant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2.0 * np.pi)
         step = max(1, _CELLS // (len(mean) * d))
         parts = []

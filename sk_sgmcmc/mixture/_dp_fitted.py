@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -266,8 +266,9 @@ class FittedDPMixture:
             there = weights[:, c] > 0
             draws = components[there if there.any() else slice(None), c].astype(np.float64)
             mean = draws.mean(axis=0)
-            lift = mean / overall
-            top = np.argsort(-mean * np.log(lift), kind="stable")[:n]
+            # A probability below the smallest float64, in all draws, is as much here as anywhere.
+            lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
+            top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
             low, high = np.quantile(draws[:, top], [(1 - interval) / 2, (1 + interval) / 2], axis=0)
             columns["cluster"] += [c] * top.size
             columns["weight"] += [self.weights_[c]] * top.size

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
+from ..utils._numbers import real_array
 from ..utils._sklearn import check_sample_weight, validate_data
 from ._dp_chain import CollapsedChain
 from ._dp_rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
@@ -69,7 +70,7 @@ class CheckedInput:
             encoded = (encode_counts if kind == 0 else encode_binary)(checked, whom)
             sizes = [encoded.shape[1]] if kind == 0 else [2] * checked.shape[1]
         if reset:
-            prior = np.asarray(self.category_prior, dtype=np.float64)
+            prior = real_array("category_prior", self.category_prior)
             if (
                 prior.shape not in ((), (self.n_features_in_,))
                 or not np.all(prior > 0)

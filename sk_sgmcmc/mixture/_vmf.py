@@ -10,6 +10,7 @@ from ..chains import DrawPlan, StreamPlan, stacked_draws
 from ..dense_chain import report_acceptance
 from ..metrics import align_draws
 from ..unit_rows import UnitRowsMixin
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._vmf_chain import MixtureChain, MixturePrior
 from ._vmf_fitted import FittedMixture
@@ -272,7 +273,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         K, V = self.n_components, rows.shape[1]
         kappas = None
         if not isinstance(self.kappa, str):
-            kappas = np.asarray(self.kappa, dtype=np.float64)
+            kappas = real_array("kappa", self.kappa)
             if kappas.shape not in ((), (K,)) or not np.all(kappas > 0) or not np.all(np.isfinite(kappas)):
                 raise ValueError(f'kappa={self.kappa!r} must be a positive number, {K} of them, or "auto".')
             kappas = np.broadcast_to(kappas, (K,)).copy()

@@ -4,6 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _CONDITIONAL, _Euclidean
@@ -52,7 +53,7 @@ class _Recipe:
         return recipe_kernel(checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic)
 
     def _stages(self, m):
-        stages = np.zeros(m) if self.stages is None else np.asarray(self.stages, dtype=float)
+        stages = np.zeros(m) if self.stages is None else real_array("stages", self.stages)
         if stages.shape != (m,) or not np.all(np.isfinite(stages)) or set(stages) != set(range(int(stages.max()) + 1)):
             raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers, 0 and all up to the largest.")
         return stages
@@ -81,7 +82,7 @@ class _Recipe:
                 raise ValueError(f"{name} at the start is {told.tolist()}, but differences say {seen.tolist()}. {_HOW}")
 
     def _auxiliaries(self):
-        start = np.asarray(self.auxiliary_start, dtype=float)
+        start = real_array("auxiliary_start", self.auxiliary_start)
         if start.shape not in ((), (self.n_auxiliary,)) or not np.all(np.isfinite(start)):
             raise ValueError(
                 f"auxiliary_start={self.auxiliary_start!r} must be a finite number, or n_auxiliary={self.n_auxiliary} "

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..chains import StreamPlan
 from ..samplers.schedules import ConstantStep
 from ..utils import as_table
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval
 from ._assigned import AssignedTopicModel
 from ._atoms import ProcessPrior
@@ -213,7 +214,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     def _priors(self, n_words):
         self._process()
-        beta = np.asarray(self.topic_word_prior, dtype=np.float64)
+        beta = real_array("topic_word_prior", self.topic_word_prior)
         if beta.shape not in ((), (n_words,)):
             raise ValueError(
                 f"topic_word_prior has shape {beta.shape}; give a number or an array of shape ({n_words},)."

@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._assigned import AssignedTopicModel
 
@@ -193,8 +194,8 @@ class BayesianLDA(AssignedTopicModel):
         """Checked priors: (n_topics,), and a number, (n_words, 1) or (n_words, n_topics)."""
         K = self.n_components
         alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
-        alpha = np.asarray(alpha, dtype=np.float64)
-        beta = np.asarray(self.topic_word_prior, dtype=np.float64)
+        alpha = real_array("doc_topic_prior", alpha)
+        beta = real_array("topic_word_prior", self.topic_word_prior)
         shapes = {"doc_topic_prior": (alpha, [(), (K,)]), "topic_word_prior": (beta, [(), (n_words,), (K, n_words)])}
         for name, (value, allowed) in shapes.items():
             if value.shape not in allowed:

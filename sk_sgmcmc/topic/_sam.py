@@ -7,6 +7,7 @@ import numpy as np
 from ..base import BaseSGMCMC, all_or_nothing
 from ..chains import DrawPlan, stacked_draws
 from ..unit_rows import UnitRowsMixin, has_content
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._admixture_chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from ._admixture_fitted import FittedAdmixture, annealed_scores
@@ -293,7 +294,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(self, name), str))
         if learnt and sampler._name in ("vi", "sto-vi"):
             raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
-        alpha = np.asarray(1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior, dtype=np.float64)
+        alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(
                 f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."

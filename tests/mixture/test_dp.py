@@ -1,5 +1,7 @@
 """`DPCategoricalMixture` as users meet it: what rows may be, what comes out, and streams."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -273,3 +275,12 @@ def test_gibbs_cannot_stream():
         fitted(X, n_iter=4, sampler="gibbs").partial_fit(X)
     with pytest.raises(ValueError, match="not made for a stream"):
         fitted(X, n_iter=4, sampler="gibbs").set_params(sampler=None).partial_fit(X)
+
+
+def test_levels_whose_probability_underflows_are_not_listed_as_marked():
+    X = np.random.default_rng(0).poisson(1.0, (14, 6)) * (np.arange(6) < 5)
+    model = DPCategoricalMixture(category_prior=1e-6, sampler="exact-dirichlet", n_iter=40, random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = model.top_categories(5)
+    assert np.all(np.isfinite(np.asarray(table["lift"]))) and np.all(np.asarray(table["probability"]) >= 0)
