@@ -500,3 +500,16 @@ def test_callbacks_reach_another_process_and_stay_out_of_files(case):
     fitted = sent.fit(case.X())
     saved = pickle.loads(pickle.dumps(fitted))
     assert saved.callbacks is None and saved.trace_ == fitted.trace_ and fitted.callbacks is not None
+
+
+def test_callbacks_are_due_at_multiples_of_every_wherever_a_run_begins():
+    score = HeldOutScore(None, every=10)
+    assert [score.next_step(step) for step in (0, 9, 10, 13)] == [10, 10, 20, 20]
+
+
+def test_a_checkpoint_waits_for_its_time(tmp_path):
+    X, path = COUNTS[0].X(), tmp_path / "fit.joblib"
+    COUNTS[0].new(callbacks=Checkpoint(path, seconds=1e6)).fit(X)
+    assert not path.exists()
+    COUNTS[0].new(callbacks=Checkpoint(path, seconds=0.0)).fit(X)
+    assert path.exists()

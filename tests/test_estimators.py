@@ -425,3 +425,11 @@ def test_a_wrong_parameter_of_a_sampler_is_refused_by_name_before_data_are_looke
 def test_priors_that_are_no_numbers_are_refused_by_name(model, name):
     with pytest.raises(ValueError, match=name):
         model.fit(np.ones((6, 4), dtype=int))
+
+
+@pytest.mark.parametrize("model", [sk_sgmcmc.BayesianLogisticRegression(n_iter=4), sk_sgmcmc.BayesianLDA(2, n_iter=4)])
+def test_a_minibatch_of_one_row_more_than_there_are_is_refused_and_of_all_is_taken(model):
+    X, y = np.ones((6, 4), dtype=int) + np.eye(6, 4, dtype=int), [0, 1] * 3
+    clone(model).set_params(batch_size=6).fit(X, y)
+    with pytest.raises(ValueError, match="batch_size=7 is larger than the 6 "):
+        clone(model).set_params(batch_size=7).fit(X, y)

@@ -342,3 +342,10 @@ def test_a_start_off_the_manifold_is_refused():
     for geometry, init in [("sphere", [[1.0, 1.0]]), ("simplex", [[3.0, 0.0]]), ("stiefel", [[1.0, 1.0]])]:
         with pytest.raises(ValueError, match="off the manifold"):
             sample(RestrictedGaussian(linear=[[1.0, 0.0]]), "gmc", geometry=geometry, n_iter=5, init=init)
+
+
+def test_kernels_read_the_inverse_of_the_mass_of_a_thermostat():
+    heavy = GSGNHT(step_size=0.1, thermostat_mass=4.0)._resolved(None)._hyper(0, 3)
+    without = SGGMC(step_size=0.1)._resolved(None)._hyper(0, 3)
+    np.testing.assert_array_equal(heavy[:, -1], 0.25)
+    np.testing.assert_array_equal(without[:, -1], 0.0)  # of infinite mass: it stays

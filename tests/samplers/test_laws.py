@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sk_sgmcmc.samplers import SCIR
+from sk_sgmcmc.samplers import SCIR, SGLD, PolynomialDecay
 from sk_sgmcmc.samplers._registry import SAMPLERS
 from tests.cases import CASES, ELSEWHERE, N_BATCHES, THRESHOLD, DirichletCells, GammaCells, run_columns, z_scores
 
@@ -157,3 +157,11 @@ def test_kernels_are_pickled_by_name():
     for make, geometry in itertools.product((SAMPLERS["scir"], SAMPLERS["exact-dirichlet"]), ("simplex", "positive")):
         for kernel in make()._kernels(geometry):
             assert pickle.loads(pickle.dumps(kernel)) is kernel
+
+
+def test_an_automatic_step_goes_on_at_the_size_that_the_chain_has_reached():
+    present = SGLD(step_size=PolynomialDecay(0.5, 10.0, 1.0))._resolved(None)
+    later = SGLD()._goes_on_from(present, 30, np.zeros(1))
+    assert later.step_size_(0) == later.step_size_(99) == present.step_size_(30) == 0.125
+    given = SGLD(step_size=0.01)._goes_on_from(present, 30, np.zeros(1))
+    assert given.step_size_(0) == 0.01
