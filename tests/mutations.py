@@ -119,6 +119,9 @@ SAMPLERS = [
     *_in(
         "samplers/_geodesic.py", "tests/samplers/test_geodesic_laws.py -k inverse_of_the_mass",
         ("np.full_like(friction, 1.0 / self.thermostat_mass)", "np.full_like(friction, self.thermostat_mass)"),
+    ),
+    *_in(
+        "samplers/_geodesic.py", "tests/samplers/test_geodesic_laws.py",
         ("AUTO_DECAY / h if", "AUTO_DECAY * h if"),
         ("start = friction if self.thermostat is None else np.full_like(friction, self.thermostat)",
          "start = friction"),
