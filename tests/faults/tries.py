@@ -105,7 +105,7 @@ def interrupted(folder, model, where, how, share, pause, warm):
             os.kill(child.pid, signal.SIGINT)
         sent = time.monotonic()
         if not _wait_for(child, folder / "answer"):
-            return False, f"gave no answer: {_said(folder)}"
+            return False, f"gave no answer, exit status {child.poll()}: {_said(folder)}"
         delay = time.monotonic() - sent
         answer = pickle.loads((folder / "answer").read_bytes())
     finally:
