@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from tests.common.instances import ESTIMATORS
+from tests.conftest import importorskip
 
 ANSWERS = ("predict_proba", "transform", "score_samples")
 
@@ -17,7 +18,7 @@ def view_of(X):
 
 
 def frame_of(X):
-    return pytest.importorskip("pandas").DataFrame(X)
+    return importorskip("pandas").DataFrame(X)
 
 
 LAYOUTS = {"Fortran": np.asfortranarray, "view": view_of, "frame": frame_of, "float32": lambda X: X.astype(np.float32)}
