@@ -97,13 +97,20 @@ class BaseSGMCMC(BaseEstimator):
                 self.sampler = make_sampler(self.sampler or self._default_sampler)
         return super().set_params(**params)
 
-    def _checked_sampler(self):
-        """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen."""
+    def _checked_sampler(self, *, streams=False):
+        """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen.
+
+        ``streams`` is whether rows come one block after another, by `partial_fit`.
+        """
         as_callbacks(self.callbacks)
-        sampler = make_sampler(self._default_sampler if self.sampler is None else self.sampler)
+        sampler = make_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
         pair = check_fits(sampler, self._offered(), type(self).__name__)
         sampler._validate_params()
         return sampler, pair
+
+    def _default_for(self, streams):
+        """Name of the sampler that ``sampler=None`` means; ``_default_sampler`` is the one that takes a step size."""
+        return self._default_sampler
 
     def _offered(self):
         """Those of ``_offers`` that the parameters leave."""

@@ -2,6 +2,7 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.base import DensityMixin
 
 from ..base import BaseSGMCMC, all_or_nothing
@@ -18,8 +19,17 @@ _BATCH = 10_000  # rows of a minibatch where the user chooses none
 _PASSES, _PASSES_LARGE = 200, 60
 _LARGE = 2_000_000  # entries
 _FIRST_PASSES, _STREAM_PASSES = 50, 10  # over the first block of a stream, and over each later one
-MAX_STEP = 750.0  # exp(-MAX_STEP) is 0: components are forgotten at each step
 _LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
+
+
+def collapses(pair):
+    """Whether a sampler of this (geometry, signal) has components integrated out."""
+    return pair[1] == "conditionals"
+
+
+def _steps_of_a_pass(pair, data):
+    """Steps in which every row is read once."""
+    return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
 class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC):
@@ -46,8 +56,9 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         relative to others; weights are scaled to sum to their effective sample size, so that their scale neither
         sharpens nor blunts the posterior. See Notes.
     sampler : str, sampler object or None, default=None
-        How weights and components are drawn: `SCIR` (None), `SGRLD`, or the exact reference `Gibbs`, a slice sampler
-        that reads all rows at every step.
+        How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is what None means unless
+        assignments are "fresh"; or by slices, with weights and components moved by `SCIR` (None for fresh assignments)
+        or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Set ``sampler__step_size`` to tune `SCIR`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
         "stored" (which "auto" takes) keeps the label of every row; weights and components are then drawn at the counts
         of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and needed
@@ -58,14 +69,14 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     partition_loss : {"vi", "binder"}, default="vi"
         Distance between partitions by which one is chosen, see `sk_sgmcmc.metrics.point_partition`.
     n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs`. None is 200 passes over the rows, 60 where they have more than two
-        million entries.
+        Steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None is 200 passes over the rows, 60 where they have
+        more than two million entries.
     burn_in : float or int, default=0.5
         Fraction of the steps, or number, that is thrown away.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MB.
     batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes 10,000, or all if there are fewer.
+        Rows of a minibatch of `SCIR` and `SGRLD`; "auto" takes 10,000, or all if there are fewer.
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
@@ -110,21 +121,18 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     Notes
     -----
-    With stored labels and `SCIR`'s automatic step size, which is infinite, weights and components would be drawn anew
-    at every step given all labels; they are integrated out instead. A step then draws the labels of a minibatch one
-    after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)` and
-    :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar and
-    West). After each pass over the rows but the first ten, ten pairs of rows propose a split of their cluster, or a
+    `Gibbs` draws the labels of all rows one after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)`
+    and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar
+    and West). After each sweep but the first ten, ten pairs of rows propose a split of their cluster, or a
     merge of their two clusters, by sequential allocation: these lead out of modes in which one label at a time gets
-    stuck. Chains start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged for any
-    minibatch.
+    stuck. Chains start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged.
 
-    With a step size, `SGRLD` or `Gibbs`, sticks and components are part of the state and labels are drawn by slices:
+    Under `SliceGibbs`, `SCIR` and `SGRLD` sticks and components are part of the state and labels are drawn by slices:
     :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
     :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes
     :math:`(1 + m_j, \alpha + \sum_{l>j} m_l)`, components at their prior plus :math:`m`-wise sums of rows, where
-    :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels and `Gibbs`
-    leave the posterior unchanged.
+    :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels (its
+    automatic step size is then infinite: an exact draw) and `SliceGibbs` leave the posterior unchanged.
 
     *Weights.* A weight w is written out as m equal rows of weight w / m, where m is the whole number nearest to w, but
     at least 1. Each has a label of its own, and counts for the others by its weight: in shares and components given
@@ -162,7 +170,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     [60, 40]
     """
 
-    _offers = (("simplex", "counts"), ("any", "conditionals"))
+    _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
 
     _parameter_constraints = {
@@ -247,9 +255,9 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         sampler, pair = self._checked_sampler()
         concentration = self._checked_concentration()
         X, weight = self._checked_rows(X, sample_weight, reset=True)
-        n_batch = self._n_batch(sampler, X.shape[0])
+        n_batch = self._n_batch(pair, X.shape[0])
         data = self._taken(X, weight, n_batch, None)
-        n_iter = self.n_iter or self._n_steps(sampler, data)
+        n_iter = self.n_iter or self._n_steps(pair, data)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw())
         chains = self._new_chains(sampler, pair, plan, concentration, streaming=False)
         self.n_samples_seen_ = X.shape[0]
@@ -281,25 +289,25 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
             Fitted. Draws are those of this call, and clusters are numbered anew, from its rows.
         """
         self._validate_params()
-        sampler, pair = self._checked_sampler()
-        if pair[1] == "conditionals":
+        sampler, pair = self._checked_sampler(streams=True)
+        if pair[1] == "slices":
             raise ValueError(
-                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
-                'use sampler="scir" or "sgrld" for partial_fit.'
+                f"{type(sampler).__name__} draws components from all rows and cannot stream; "
+                'use sampler="gibbs", "scir" or "sgrld" for partial_fit.'
             )
         concentration = self._checked_concentration()
         first = not hasattr(self, "_chains")
         if not first:
-            self._refuse_other_kind(sampler)
+            self._refuse_other_kind(sampler, collapses(pair))
             self._refuse_other_chains(sampler, self.sampler_)
         X, weight = self._checked_rows(X, sample_weight, reset=first)
         n = X.shape[0]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
-        n_batch = _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
-        fresh = not self._collapses(sampler)
+        n_batch = self._n_batch(pair, np.inf)
+        fresh = not collapses(pair)
         total = self.total_samples or (self.n_samples_seen_ if fresh else None)
         data = self._taken(X, weight, n_batch, total)
-        n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * -(-data.n_rows // data.n_batch)
+        n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * _steps_of_a_pass(pair, data)
         start = 0 if first else self._chains[0].step
         plan = BlockPlan(start, n_steps, self.burn_in, self._bytes_per_draw())
         if first:
@@ -307,7 +315,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         else:
             chains = [chain.begin_block(plan) for chain in self._chains]
             if fresh:
-                self.sampler_ = self._resolved_sampler(sampler)
+                self.sampler_ = self._resolved_sampler(sampler, stored=False)
                 for chain in chains:
                     chain.sampler = self.sampler_
         self._with_y = y is not None
@@ -352,39 +360,39 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     # -- choices -------------------------------------------------------------------------------------------------
 
-    def _collapses(self, sampler):
-        """Whether components are integrated out: where an infinite step would draw them anew given all rows."""
-        if self.assignments == "fresh" or sampler._full_batch or not sampler._waits:
-            return False
-        return isinstance(sampler.step_size, str)
+    def _default_for(self, streams):
+        return self._default_sampler if self.assignments == "fresh" else "gibbs"
 
     @staticmethod
-    def _resolved_sampler(sampler):
-        return sampler._resolved(ConstantStep(0.1) if sampler._waits else ConstantStep(0.001))
+    def _resolved_sampler(sampler, *, stored):
+        exact = np.inf if stored else 0.1
+        return sampler._resolved(ConstantStep(exact if sampler._waits else 0.001))
 
     def _new_chains(self, sampler, pair, plan, concentration, *, streaming):
         seeds = self._chain_seeds()[1:]
-        if self._collapses(sampler):
-            self.sampler_ = sampler._resolved(MAX_STEP)
+        if collapses(pair):
+            self.sampler_ = sampler._resolved(None)
             return [CollapsedChain(seed, plan, self._layout, concentration) for seed in seeds]
         if getattr(sampler, "parameterization", "expanded-mean") != "expanded-mean":
             raise ValueError(
                 f"sampler={sampler!r}: components are born and die in the coordinates "
                 'parameterization="expanded-mean" only; use that one.'
             )
-        stored = pair[1] == "conditionals" or (self.assignments != "fresh" and not streaming)
-        self.sampler_ = self._resolved_sampler(sampler)
+        stored = pair[1] == "slices" or (self.assignments != "fresh" and not streaming)
+        self.sampler_ = self._resolved_sampler(sampler, stored=stored)
         return [StickChain(seed, plan, self._layout, concentration, self.sampler_, stored=stored) for seed in seeds]
 
-    def _n_batch(self, sampler, n):
+    def _n_batch(self, pair, n):
         self._refuse_large_batch(n)
-        if sampler._full_batch:
+        if pair[1] == "slices":
             return MAX_ROWS
+        if collapses(pair):  # the piece of a sweep between two looks around
+            return _BATCH
         return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
 
-    def _n_steps(self, sampler, data):
+    def _n_steps(self, pair, data):
         passes = _PASSES if data.cells.size < _LARGE else _PASSES_LARGE
-        return passes * -(-data.n_rows // data.n_batch)
+        return passes * _steps_of_a_pass(pair, data)
 
     def _bytes_per_draw(self):
         return 4 * self.n_chains * 50 * self._layout.n_public

@@ -128,9 +128,9 @@ class ClusterChain(Chain):
 class CollapsedChain(ClusterChain):
     """Labels of all rows are the state; weights and components are integrated out, and drawn when a draw is kept.
 
-    A step draws the labels of a minibatch, each given all others; after each pass over the rows, splits and merges of
-    clusters are proposed. Both leave the posterior unchanged whatever the minibatch, where rows are whole; rows with
-    weights count for others by these, and have the label of a whole row.
+    A step is a sweep: it draws the labels of all rows, each given all others, and then proposes splits and merges of
+    clusters. Both leave the posterior unchanged, where rows are whole; rows with weights count for others by these, and
+    have the label of a whole row. Sweeps are cut into minibatches so that Python looks around in between.
 
     Rows of a stream's earlier blocks count through the sums over their clusters. Where ``data.total`` is less than what
     they and the present block weigh, their sums are scaled down, so that what is not met again fades and dies.
@@ -242,7 +242,9 @@ class CollapsedChain(ClusterChain):
         if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as others
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
-        if not len(self.batches) and self.epoch > _FORMING:
+        if len(self.batches):
+            return
+        if self.epoch > _FORMING:
             self._move_groups()
         self.step += 1
         if self.plan.wants(self.step):

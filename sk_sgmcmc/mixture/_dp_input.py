@@ -102,7 +102,7 @@ class CheckedInput:
             )
         return data
 
-    def _refuse_other_kind(self, sampler):
+    def _refuse_other_kind(self, sampler, collapses):
         """Raise where the chains at hand are of another kind than the parameters ask for."""
         chain = self._chains[0]
         if chain.layout.kind != KIND_OF[self.likelihood]:
@@ -110,7 +110,7 @@ class CheckedInput:
                 f"likelihood={self.likelihood!r}, but the chains that partial_fit goes on with were made for another "
                 "one; set it back, or call fit to begin anew."
             )
-        if isinstance(chain, CollapsedChain) != self._collapses(sampler) or getattr(chain, "stored", False):
+        if isinstance(chain, CollapsedChain) != collapses or getattr(chain, "stored", False):
             raise ValueError(
                 f"The chains that partial_fit would go on with were not made for a stream of sampler={sampler!r} with "
                 f"assignments={self.assignments!r}; call partial_fit on a clone to begin anew."

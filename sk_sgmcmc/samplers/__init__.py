@@ -7,7 +7,7 @@ from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
 from ._recipe import ParticleRecipe, Recipe
-from ._reference import ExactDirichlet, Gibbs
+from ._reference import ExactDirichlet, Gibbs, SliceGibbs
 from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from ._thermostats import SGNHT, SGNPHMC
@@ -44,6 +44,7 @@ __all__ = [
     "Recipe",
     "Sampler",
     "Schedule",
+    "SliceGibbs",
     "StochasticVI",
     "VariationalInference",
 ]

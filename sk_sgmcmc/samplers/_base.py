@@ -12,6 +12,8 @@ from .schedules import ConstantStep, Schedule
 # What may change while a chain goes on: kernels read these at every step, and a chain's state does not depend on them.
 _PACE = ("step_size", "friction", "temperature")
 
+# Of samplers whose transition is exact over any time: an infinite one forgets the state.
+EXACT_STEP_CONSTRAINT = [Interval(Real, 0, np.inf, closed="right"), StrOptions({"auto"}), Schedule]
 STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
 
 
@@ -37,6 +39,8 @@ class Sampler(BaseEstimator):
         Whether it has no momentum, so that its step size is a time over a curvature and not over the root of one.
     ``_reads_log_density``
         Whether its kernels read the log density beside the gradient; a model may then save its computation.
+    ``_is_exact``
+        Whether its transition at a constant signal is exact over any time, so that a step size may be infinite.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_transition(geometry)``
@@ -53,6 +57,7 @@ class Sampler(BaseEstimator):
     _full_batch = False
     _overdamped = False
     _reads_log_density = True
+    _is_exact = False
     _coordinates = "linear"
     _parameter_constraints = {}
 
@@ -109,10 +114,11 @@ class Sampler(BaseEstimator):
     def _step_sizes(self, start, stop):
         """The schedule's step sizes, which one of a user's own may get wrong."""
         steps = np.asarray(self.step_size_(np.arange(start, stop)), dtype=float)
-        if steps.shape != (stop - start,) or not (np.all(steps > 0) and np.all(np.isfinite(steps))):
+        usable = (steps > 0) & (np.isfinite(steps) | self._is_exact)
+        if steps.shape != (stop - start,) or not np.all(usable):
             raise ValueError(
                 f"step_size={self.step_size_!r} gives {steps} at the steps {start} to {stop - 1}; a schedule must give "
-                "a positive number for each."
+                "a positive number for each" + ("." if self._is_exact else ", and a finite one.")
             )
         return steps
 

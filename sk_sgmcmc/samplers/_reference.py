@@ -23,17 +23,43 @@ class ExactDirichlet(Sampler):
 
 
 class Gibbs(Sampler):
-    r"""The model's own Gibbs sampler over all the data: the exact reference, one sweep a step.
+    r"""The model's own Gibbs sampler over all the data: exact, one sweep a step.
 
-    Targets the posterior exactly. For topic models it is the collapsed sampler: every token's topic is drawn given
-    those of all other tokens, and topics are drawn from their Dirichlet given the counts when a draw is kept. For
-    Dirichlet-process mixtures it is the slice sampler, with sticks and components drawn exactly.
+    Targets the posterior exactly, and has no step size. For models of counts it is collapsed: topics, or components of
+    a Dirichlet process, are integrated out. Each token's topic, or row's cluster, is drawn given those of all others,
+    and topics or components are drawn from their Dirichlet given the counts when a draw is kept. It is what
+    ``sampler=None`` means where `fit` holds all the data: the limit that stochastic-gradient samplers approximate.
+
+    See Also
+    --------
+    SliceGibbs : The same for Dirichlet processes with weights and components in the state.
 
     References
     ----------
-    Griffiths and Steyvers (2004), Finding scientific topics, PNAS 101.
+    Griffiths and Steyvers (2004), Finding scientific topics, PNAS 101. Neal (2000), Markov chain sampling methods for
+    Dirichlet process mixture models, Journal of Computational and Graphical Statistics 9, algorithm 3.
     """
 
     _name = "gibbs"
     _fits = (("any", "conditionals"),)
+    _full_batch = True
+
+
+class SliceGibbs(Sampler):
+    r"""The slice sampler of Dirichlet-process mixtures over all the data: sticks and components drawn exactly.
+
+    Targets the posterior exactly, without truncation. A step draws a slice below the weight of each row's component,
+    the labels given the slices, and then sticks and components given the labels.
+
+    See Also
+    --------
+    Gibbs : The collapsed sampler, which mixes faster.
+
+    References
+    ----------
+    Kalli, Griffin and Walker (2011), Slice sampling mixture models, Statistics and Computing 21.
+    """
+
+    _name = "slice-gibbs"
+    _fits = (("any", "slices"),)
     _full_batch = True

@@ -8,7 +8,7 @@ from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
 from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
-from ._reference import ExactDirichlet, Gibbs
+from ._reference import ExactDirichlet, Gibbs, SliceGibbs
 from ._riemannian import RHMC, SGRNPHMC
 from ._simplex import SCIR, SGRLD, ExponentialOU
 from ._thermostats import SGNHT, SGNPHMC
@@ -31,6 +31,7 @@ SAMPLERS = {
         ExponentialOU,
         ExactDirichlet,
         Gibbs,
+        SliceGibbs,
         GMC,
         SGGMC,
         GSGNHT,

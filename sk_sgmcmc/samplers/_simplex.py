@@ -1,7 +1,7 @@
 """Samplers on the simplex and on (0, inf)."""
 
 from ..utils._sklearn import StrOptions
-from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler
 
 
 class SCIR(Sampler):
@@ -14,8 +14,9 @@ class SCIR(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step.
-        "auto" lets the model choose; what it chose is in ``step_size_`` of the fitted copy.
+        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step; with
+        ``numpy.inf`` it forgets all of it, and a step is an exact draw given the shapes. "auto" lets the model choose;
+        what it chose is in ``step_size_`` of the fitted copy.
 
     Attributes
     ----------
@@ -46,7 +47,8 @@ class SCIR(Sampler):
     _name = "scir"
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _waits = True
-    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
+    _is_exact = True
+    _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
     def __init__(self, step_size="auto"):
         self.step_size = step_size
@@ -63,7 +65,7 @@ class ExponentialOU(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition.
+        :math:`h`, the time of one transition; ``numpy.inf`` draws anew.
 
     Attributes
     ----------
@@ -82,7 +84,8 @@ class ExponentialOU(Sampler):
 
     _name = "exponential-ou"
     _fits = (("positive", "log-location"),)
-    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
+    _is_exact = True
+    _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
     def __init__(self, step_size="auto"):
         self.step_size = step_size

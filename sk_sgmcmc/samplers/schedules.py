@@ -26,10 +26,10 @@ class ConstantStep(Schedule):
     Parameters
     ----------
     step_size : float
-        The step size, in units of the diffusion's time.
+        The step size, in units of the diffusion's time; ``numpy.inf`` for samplers that are exact over any time.
     """
 
-    _parameter_constraints = {"step_size": _POSITIVE}
+    _parameter_constraints = {"step_size": [Interval(Real, 0, np.inf, closed="right")]}
 
     def __init__(self, step_size):
         self.step_size = step_size

@@ -82,7 +82,8 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
         n_iter = self._n_steps(sampler, corpus, stored, n_batch)
         self._warned_total = False
         total = self._checked_total(corpus.n_docs)
-        self.sampler_ = self._resolved_sampler(sampler, pair, corpus, stored, total / n_batch)
+        resolved = self._resolved_sampler(sampler, pair, corpus, stored, total / n_batch)
+        self._name_samplers(resolved)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
         self._token_args = (n_batch, total)
         self._start_counts = None
@@ -92,7 +93,7 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
             self._chain_of(sampler, pair)(
                 seed,
                 plan,
-                self.sampler_,
+                resolved,
                 word_prior,
                 corpus.n_words,
                 doc_prior,
@@ -117,6 +118,10 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
                 "holds other counts; pass the same X again, or new documents to partial_fit."
             )
         return data
+
+    def _name_samplers(self, resolved):
+        """Set the fitted attributes that name samplers, given that of the topics."""
+        self.sampler_ = resolved
 
     # -- choices -------------------------------------------------------------------------------------------------
 

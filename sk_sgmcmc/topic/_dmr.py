@@ -30,8 +30,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn, as in `BayesianLDA`. Under the reference `Gibbs` the coefficients are optimised and not
-        drawn (stochastic EM). None is `SCIR`, or `SGHMC` for a normal prior of the topics.
+        How topics and assignments are drawn, as in `BayesianLDA`. Coefficients are drawn by ``coef_sampler`` whatever
+        this is.
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
         all of them. None is `SGHMC` with stored assignments and `SGNHT` with fresh ones, see `BayesianLDA`.
@@ -323,8 +323,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         """
         return self._resume(X, y, metadata=metadata, is_read=False)
 
-    def _checked_sampler(self):
-        fitting = super()._checked_sampler()
+    def _checked_sampler(self, *, streams=False):
+        fitting = super()._checked_sampler(streams=streams)
         self._checked_coef_sampler()
         return fitting
 

@@ -10,7 +10,6 @@ from ._prior import OneDocPrior
 # Passes of burn-in after which coefficients go to their mode given the assignments, and after which their coordinates
 # are chosen anew.
 _FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
-_GIBBS_FIT_EVERY = 5  # passes
 
 
 class MetadataPrior(OneDocPrior):
@@ -150,15 +149,9 @@ class DMRChain(MetadataPrior, TopicChain):
 
 
 class DMRGibbsChain(MetadataPrior, GibbsTopicChain):
-    """Collapsed Gibbs sampling of assignments; coefficients at their mode given these, taken anew now and then."""
+    """Collapsed Gibbs sampling of assignments, coefficients by a sampler on flat space."""
 
-    def _end_pass(self):
-        if self.n_passes in _FIT_AT or self.n_passes % _GIBBS_FIT_EVERY == 0:
-            self._maximise(self.data, self.z)
-            self._prior_changed()
-
-    def _what_stays(self):
-        return None  # it cannot stream
+    _with_topics = DMRChain
 
 
 def document_pairs(data, z, n_topics):

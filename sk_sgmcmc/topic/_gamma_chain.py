@@ -3,14 +3,12 @@
 import numpy as np
 from scipy.special import gammaln
 
-from ..samplers import SCIR
 from ._atoms import Atoms, MovingAtoms
 from ._chain import TopicChain
 from ._collapsed import CollapsedSweeps
 from ._gibbs import GibbsTopicChain
 from ._seen import AveragedStatistics, StoredStatistics, lengths_of
 from ._start import pieces
-from ._waiting import MAX_STEP, waiting_step_size
 
 _START_MASS = 5.0  # sum of the documents' prior at the start
 _START_WEIGHT = 0.1  # most of one topic's
@@ -18,11 +16,6 @@ _JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # of burn-in after which topics 
 _ALIKE = 0.3  # Bhattacharyya coefficient of topics that are compared
 _START_SWEEPS = 12  # over the documents that a chain starts from
 _START_UPDATES = 10  # of the weights by conditionals, from where they begin
-
-
-def is_flat(sampler):
-    """Whether a sampler moves the weights on flat space."""
-    return any(geometry == "euclidean" for geometry, _ in sampler._fits)
 
 
 class SweepsInUse(CollapsedSweeps):
@@ -112,8 +105,12 @@ class GammaProcessChain(TopicChain):
     Parameters
     ----------
     seed, plan, sampler, word_prior, n_words, doc_topic_prior
-        As for `TopicChain`; a sampler on flat space moves the weights, and topics go by `SCIR`.
+        As for `TopicChain`.
     process : ProcessPrior
+    weights_sampler : Sampler
+        Resolved. On flat space, or one whose weights come from their conditionals.
+    moves_flat : bool
+        Whether it is on flat space.
     n_inner : int
         Steps of a sampler on flat space for each step of the chain.
     **kwargs
@@ -123,29 +120,17 @@ class GammaProcessChain(TopicChain):
     _sweeps = SweepsInUse
 
     def __init__(
-        self, seed, plan, sampler, word_prior, n_words, doc_topic_prior, *, process, n_inner, **kwargs
+        self, seed, plan, sampler, word_prior, n_words, doc_topic_prior, *, process, weights_sampler, moves_flat,
+        n_inner, **kwargs
     ):  # fmt: skip
-        super().__init__(
-            seed, plan, self._of_topics(sampler, kwargs["stored"]), word_prior, n_words, doc_topic_prior, **kwargs
-        )
+        super().__init__(seed, plan, sampler, word_prior, n_words, doc_topic_prior, **kwargs)
         weight = float(doc_topic_prior[0])
-        self.of_atoms = sampler
-        flat_arguments = (sampler, n_inner, plan.n_burn)
-        self.atoms = MovingAtoms(process, weight, *flat_arguments) if is_flat(sampler) else Atoms(process, weight)
+        self.weights_sampler = weights_sampler
+        flat_arguments = (weights_sampler, n_inner, plan.n_burn)
+        self.atoms = MovingAtoms(process, weight, *flat_arguments) if moves_flat else Atoms(process, weight)
         self.start_prior = np.array(doc_topic_prior)
         self.seen = None
         self.tried, self.just_joined = set(), False
-
-    @staticmethod
-    def _of_topics(sampler, stored):
-        """The sampler that moves the topics themselves."""
-        if is_flat(sampler):
-            return SCIR()._resolved(waiting_step_size(stored))
-        return sampler
-
-    @property
-    def given_sampler(self):
-        return self.of_atoms
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -214,9 +199,8 @@ class GammaProcessChain(TopicChain):
 
     def _move_atoms(self):
         decay = 0.0
-        if self.stored and self.of_atoms._waits:
-            h = float(self._hyper()[0])
-            decay = np.exp(-h) if h < MAX_STEP else 0.0
+        if self.stored and self.weights_sampler._waits:
+            decay = np.exp(-self.weights_sampler._hyper(self.step, self.step + 1)[0, 0])
         if self.step >= self.plan.n_burn:
             self.atoms.settle()
         self.atoms.move(*self.seen.values(self.data.total_samples), self.rng, decay)
@@ -246,23 +230,22 @@ class GammaProcessChain(TopicChain):
             self.atoms.join(kept, left)
             self.just_joined = True
 
-    def start_streaming(self, sampler, plan, n_sweeps):
+    def start_streaming(self, sampler, plan, n_sweeps, weights_sampler):
         """As for `TopicChain`; statistics of the stored assignments stay as they are."""
         if not self.is_started:
             self._start()
         was_stored = self.stored
-        super().start_streaming(self._of_topics(sampler, False), plan, n_sweeps)
+        super().start_streaming(sampler, plan, n_sweeps)
         if was_stored:  # else they are averages already, and go on
             self.seen = AveragedStatistics(self.n_topics, self.seen)
-        self.take_sampler(sampler, n_sweeps)
+        self.take_sampler(sampler, n_sweeps, weights_sampler)
 
-    def take_sampler(self, sampler, n_sweeps):
-        """As for `TopicChain`; a sampler on flat space is that of the weights."""
-        self.of_atoms = sampler
+    def take_sampler(self, sampler, n_sweeps, weights_sampler):
+        """As for `TopicChain`, and the same for the sampler of the weights."""
+        super().take_sampler(sampler, n_sweeps)
+        self.weights_sampler = weights_sampler
         if isinstance(self.atoms, MovingAtoms):
-            self.atoms.sampler, self.atoms.is_settled, self.n_sweeps = sampler, False, n_sweeps
-        else:
-            super().take_sampler(sampler, n_sweeps)
+            self.atoms.sampler, self.atoms.is_settled = weights_sampler, False
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
@@ -277,7 +260,9 @@ class GammaProcessChain(TopicChain):
 
 
 class GammaProcessGibbsChain(GammaProcessChain, GibbsTopicChain):
-    """Collapsed sweeps over all documents, and weights by their conditionals after each."""
+    """Collapsed sweeps over all documents, and the weights after each."""
+
+    _with_topics = GammaProcessChain
 
     def _end_pass(self):
         super()._end_pass()

@@ -6,22 +6,23 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..chains import StreamPlan
+from ..samplers._base import Sampler
+from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..samplers.schedules import ConstantStep
 from ..utils import as_table
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval
 from ._assigned import AssignedTopicModel
-from ._atoms import ProcessPrior
+from ._atoms import MovingAtoms, ProcessPrior
 from ._gamma_chain import (
     _START_MASS,
     _START_WEIGHT,
     GammaProcessChain,
     GammaProcessGibbsChain,
-    is_flat,
 )
-from ._waiting import waiting_step_size
 
 _PAIR = [tuple, list]
+_MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
 
 _MAX_ROUNDS = 100_000
 
@@ -39,10 +40,19 @@ class GammaProcessTopicModel(AssignedTopicModel):
     n_components : int, default=100
         Most topics that there can be. Topics beyond those in use cost little.
     sampler : str, sampler object or None, default=None
-        How the weights are drawn: from their conditionals (`SCIR`, `SGRLD`, and the exact reference `Gibbs`), or by a
-        sampler on flat space such as `SGHMC` or `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or under
-        a metric (`SGRNPHMC`). `SCIR`, `SGRLD` and `Gibbs` move the topics too; elsewhere topics go by `SCIR`. None is
-        `SCIR`. Pass an object, or set ``sampler__step_size``, to tune it.
+        What moves the weights, and the topics where it can:
+
+        - `Gibbs`: both, from their conditionals, the topics integrated out.
+        - `SCIR`, `SGRLD`: both; the topics by this sampler, the weights from their conditionals (under `SCIR` with a
+          finite step size and stored assignments, by its transition).
+        - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
+          under a metric (`SGRNPHMC`): the weights alone. Topics go by ``topics_sampler``.
+
+        None is `Gibbs` where `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
+        ``sampler__step_size``, to tune it.
+    topics_sampler : str, sampler object or None, default=None
+        What moves the topics where ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR` or `SGRLD`. None
+        chooses as for ``sampler``.
     concentration_prior : tuple of two float, default=(1.0, 0.1)
         Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
         atoms with weights between x and e x, for x well below 1/c.
@@ -82,10 +92,12 @@ class GammaProcessTopicModel(AssignedTopicModel):
     reference_chain_, chain_distances_, chains_agree_, topic_stability_
         As for `BayesianLDA`. Of topics on which chains do not agree, those with less than 1 % of the weight in every
         chain are left out of the warning.
+    topics_sampler_ : sampler object
+        What moves the topics.
     sampler_ : sampler object
-        The sampler in use. On flat space, ``step_size_`` is what the first chain found, and ``inverse_mass_``
-        (n_chains, 2 n_components + 2) holds masses that are not the identity: of log E (always 1 where masses are
-        learnt), log T, and the logarithms of concentration and rate.
+        The sampler in use, of the weights where they have one of their own. On flat space, ``step_size_`` is what the
+        first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses that are not the identity:
+        of log E (always 1 where masses are learnt), log T, and the logarithms of concentration and rate.
     n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
         As for `BayesianLDA`.
 
@@ -129,6 +141,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     _parameter_constraints = {
         **AssignedTopicModel._parameter_constraints,
+        "topics_sampler": [str, Sampler, None],
         "concentration_prior": _PAIR,
         "rate_prior": _PAIR,
         "scale_prior": _PAIR,
@@ -141,6 +154,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
         n_components=100,
         *,
         sampler=None,
+        topics_sampler=None,
         concentration_prior=(1.0, 0.1),
         rate_prior=(1.0, 1.0),
         scale_prior=(0.01, 0.01),
@@ -164,6 +178,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
     ):
         self.n_components = n_components
         self.sampler = sampler
+        self.topics_sampler = topics_sampler
         self.concentration_prior = concentration_prior
         self.rate_prior = rate_prior
         self.scale_prior = scale_prior
@@ -187,14 +202,51 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
-    def _checked_sampler(self):
-        sampler, pair = super()._checked_sampler()
+    def set_params(self, **params):
+        """Set parameters; ``sampler__...`` and ``topics_sampler__...`` work also where these are names or None.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator, or of its samplers.
+
+        Returns
+        -------
+        self : object
+        """
+        if any(key.startswith("topics_sampler__") for key in params):
+            sampler = params.get("topics_sampler", self.topics_sampler)
+            if sampler is None or isinstance(sampler, str):
+                params = {**params, "topics_sampler": make_sampler(sampler or self._default_sampler)}
+        return super().set_params(**params)
+
+    def _checked_samplers(self, streams):
+        """The samplers of the topics and of the weights, the latter with its (geometry, signal)."""
+        sampler, pair = super()._checked_sampler(streams=streams)
         if getattr(sampler, "drive", "kinetic") != "kinetic":
             raise ValueError(
                 f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments "
                 'change between two steps; use drive="kinetic".'
             )
-        return sampler, pair
+        if pair[0] == "simplex" and self.sampler is not None:
+            if self.topics_sampler is not None:
+                raise ValueError(
+                    f"topics_sampler={self.topics_sampler!r}, but sampler={sampler!r} moves the topics; set one of "
+                    'them to None, or sampler to one of the weights, such as "sghmc".'
+                )
+            return sampler, sampler, pair
+        given = self.topics_sampler
+        topics = sampler if pair[0] != "euclidean" else self._default_for(streams)
+        topics = make_sampler(topics if given is None else given)
+        check_fits(topics, _MOVES_TOPICS, f"the topics of {type(self).__name__}")
+        topics._validate_params()
+        return topics, sampler, pair
+
+    def _checked_sampler(self, *, streams=False):
+        """The sampler of the topics; that of the weights is kept for the chains."""
+        topics, weights, pair = self._checked_samplers(streams)
+        self._of_weights = weights, pair[0] == "euclidean"
+        return topics, fitting_pair(topics, self._offers)
 
     def _process(self):
         """The process with its priors, checked."""
@@ -227,15 +279,37 @@ class GammaProcessTopicModel(AssignedTopicModel):
     _chain, _gibbs_chain = GammaProcessChain, GammaProcessGibbsChain
 
     def _prior_params(self):
-        return {"process": self._process(), "n_inner": self.n_inner}
+        return {
+            "process": self._process(),
+            "n_inner": self.n_inner,
+            "moves_flat": self._of_weights[1],
+            **self._streaming_params(),
+        }
+
+    def _streaming_params(self):
+        return {"weights_sampler": self.sampler_}
 
     def _flat_arguments(self, pair):
         return None  # its topics are always on the simplex
 
-    def _resolved_sampler(self, sampler, pair, corpus, stored, scale):
-        if is_flat(sampler):
-            return sampler._resolved(waiting_step_size(True))  # a place holder: chains find their own
-        return super()._resolved_sampler(sampler, pair, corpus, stored, scale)
+    def _name_samplers(self, resolved):
+        weights, moves_flat = self._of_weights
+        self.topics_sampler_ = self.sampler_ = resolved
+        if moves_flat:
+            self.sampler_ = weights._resolved(1.0)  # a place holder: chains find their own
+        elif weights._full_batch:
+            self.sampler_ = weights._resolved(None)
+
+    def _refuse_other_way(self, sampler, pair):
+        super()._refuse_other_way(sampler, pair)
+        (weights, moves_flat), present = self._of_weights, self._chains[0].weights_sampler
+        if moves_flat != isinstance(self._chains[0].atoms, MovingAtoms):
+            raise ValueError(
+                f"The weights were moved by {present!r}, and cannot go on by {weights!r}; set the sampler back, or "
+                "call fit, or partial_fit on a clone, to begin anew."
+            )
+        if moves_flat:
+            self._refuse_other_chains(weights, present)
 
     # -- fitted ----------------------------------------------------------------------------------------------------
 
@@ -257,7 +331,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     def _report_sampler(self, atoms):
         """Write onto the fitted sampler the step size that was found, and masses."""
-        if not is_flat(self.sampler_):
+        if not isinstance(atoms[0], MovingAtoms):
             return
         if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
             self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))

@@ -10,8 +10,19 @@ class GibbsTopicChain(TopicChain):
     Parameters as for `TopicChain`; assignments are always stored and all documents read.
     """
 
+    _with_topics = TopicChain
+
     def _start_topics(self):
         """Topics stay integrated out."""
+
+    def with_topics(self, sampler):
+        """The chain that goes on from this one with topics in its state, moved by a resolved ``sampler``."""
+        if not self.is_started:
+            self._start()
+        chain = object.__new__(self._with_topics)
+        chain.__dict__.update(self.__dict__)
+        chain.sampler = sampler
+        return chain
 
     def _advance(self, until):
         if not self.is_started:

@@ -21,9 +21,12 @@ class BayesianLDA(AssignedTopicModel):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: on the simplex by `SCIR` or `SGRLD`; as a softmax on flat space by `SGLD`, `SGHMC`,
-        `SGNHT` or by particles such as `Blob` and `PSGHMC`; or by the exact reference `Gibbs`. None is `SCIR`, or
-        `SGHMC` where ``topic_prior`` is normal. Pass an object, or set ``sampler__step_size``, to tune it.
+        How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR` or `SGRLD`; or as a softmax on
+        flat space by `SGLD`, `SGHMC`, `SGNHT` or by particles such as `Blob` and `PSGHMC`. None is `Gibbs` where `fit`
+        holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are not "fresh".
+        Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; where ``topic_prior`` is
+        normal, it is always `SGHMC`. Pass an object, or set ``sampler__step_size`` (which makes of None what it is
+        in `partial_fit`), to tune it.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
@@ -108,10 +111,13 @@ class BayesianLDA(AssignedTopicModel):
 
     Notes
     -----
-    With stored assignments and the default infinite step size, a step draws the topics' cells for the words of the
-    minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own, and then the
-    assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in are
-    collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
+    A default `fit` is collapsed Gibbs sampling to the end: a step redraws the topic of every token given those of all
+    others, and topics are drawn from their Dirichlet law given the assignments when a draw is kept.
+
+    `SCIR` with stored assignments takes an infinite step size by default. A step then draws the topics' cells for the
+    words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own, and
+    then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in
+    are collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
 
     Interrupting a fit (Ctrl-C) leaves a fitted estimator; `resume` goes on.
 

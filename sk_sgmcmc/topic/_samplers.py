@@ -28,6 +28,17 @@ class SamplersMixin:
     def _default_sampler(self):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
+    def _default_for(self, streams):
+        """Collapsed Gibbs where all documents are at hand and nothing is said of minibatches; else what streams."""
+        exact = (
+            not streams
+            and self.topic_prior == "dirichlet"
+            and self.assignments != "fresh"
+            and isinstance(self.batch_size, str)
+            and self.total_samples is None
+        )
+        return "gibbs" if exact else self._default_sampler
+
     _chain, _gibbs_chain = TopicChain, GibbsTopicChain
 
     def _chain_of(self, sampler, pair):

@@ -53,7 +53,7 @@ class StreamingMixin:
 
     def _partial_fit(self, X, **given):
         self._validate_params()
-        sampler, pair = self._checked_sampler()
+        sampler, pair = self._checked_sampler(streams=True)
         if pair[1] == "conditionals":
             raise ValueError(
                 f"{type(sampler).__name__} sweeps over all data and cannot stream; "
@@ -63,7 +63,6 @@ class StreamingMixin:
         first = not hasattr(self, "_chains")
         if not first:
             self._refuse_other_way(sampler, pair)
-            self._refuse_other_chains(sampler, self._chains[0].given_sampler, n_components=self._chains[0].n_topics)
             if self.new_features == "extend":
                 self._extend_names(X)
         corpus = self._check_X(X, reset=first, **given)
@@ -81,29 +80,32 @@ class StreamingMixin:
         total = self._checked_total(new)
         self._token_args = (n_batch, total)
         # Anew at each call: the user may have set another step, and on flat space N/n limits it.
-        self.sampler_ = self._resolved_sampler(sampler, pair, corpus, False, total / n_batch)
+        resolved = self._resolved_sampler(sampler, pair, corpus, False, total / n_batch)
         plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
         doc_prior, word_prior = self._priors(corpus.n_words)
         anew = self._keeps_for_start(corpus, first)
         data = self._token_data(corpus)
-        # All that may be refused was looked at: from here on chains are changed.
+        # Nothing is refused from here on, and chains are changed.
+        self._name_samplers(resolved)
         if first:
             chains = [
                 self._chain_of(sampler, pair)(
-                    seed, copy(plan), self.sampler_, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
+                    seed, copy(plan), resolved, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
                     stored=False, init=self.init, flat=self._flat_arguments(pair), **self._prior_params(),
                 )
                 for seed in self._chain_seeds()[1:]
             ]  # fmt: skip
         else:
             chains = self._chains
+            if self._collapses(chains[0].given_sampler):
+                chains = [chain.with_topics(resolved) for chain in chains]
             for chain in chains:
                 if chain.n_words < corpus.n_words:
                     chain.extend_vocabulary(word_prior, corpus.n_words)
                 if turns:
-                    chain.start_streaming(self.sampler_, copy(plan), n_sweeps)
+                    chain.start_streaming(resolved, copy(plan), n_sweeps, **self._streaming_params())
                 else:
-                    chain.take_sampler(self.sampler_, n_sweeps)
+                    chain.take_sampler(resolved, n_sweeps, **self._streaming_params())
         self._fingerprint = data.fingerprint()
         for chain in chains:
             chain.bind(data).forget_batches()
@@ -142,15 +144,26 @@ class StreamingMixin:
         start = getattr(self, "_start_counts", None)
         return None if start is None else Corpus.from_counts(start)
 
+    def _collapses(self, sampler):
+        """Whether topics are integrated out of the chains of a sampler."""
+        return fitting_pair(sampler, self._offers)[1] == "conditionals"
+
+    def _streaming_params(self):
+        """What chains need beside the topics' sampler when they go on as a stream."""
+        return {}
+
     def _refuse_other_way(self, sampler, pair):
-        """Raise where the chains at hand meet their sampler otherwise than a stream would."""
+        """Raise where the chains at hand cannot go on as a stream of this sampler of the topics."""
         present = self._chains[0].given_sampler
+        if self._collapses(present):  # their assignments are a start for any sampler on the simplex
+            present = sampler if pair[0] == "simplex" else present
         if fitting_pair(present, self._offers) != pair:
             raise ValueError(
                 f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
                 f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
                 "back."
             )
+        self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
 
     def _checked_total(self, seen):
         if self.total_samples is None:

@@ -5,8 +5,8 @@ import numpy as np
 from ..chains import TINY, ChainDivergedError
 from ..samplers.schedules import ConstantStep, PolynomialDecay
 
-# exp(-MAX_STEP) is exactly 0: the state is forgotten altogether, as with an infinite step.
-MAX_STEP = 750.0
+# A time after which the state is forgotten altogether, as after an infinite one: exp(-LONGEST) is exactly 0.
+LONGEST = 750.0
 
 # A cell this small, in tokens, has no part in any assignment.
 FLOOR = 1e-12
@@ -18,7 +18,7 @@ _CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
 
 def waiting_step_size(stored):
     """Step sizes of a sampler that waits: an exact shape is best forgotten at once, a noisy one averaged over time."""
-    return ConstantStep(MAX_STEP) if stored else PolynomialDecay(0.1, 10.0, 0.33)
+    return ConstantStep(np.inf) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
 
 def in_blocks(work, n_rows, width, pool=None):
@@ -147,7 +147,7 @@ class WaitingTopics:
         woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
         waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
         self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
-        if hyper[0] >= MAX_STEP and self.now > 0.0:
+        if hyper[0] >= LONGEST and self.now > 0.0:
             asleep = rng.standard_gamma(self._asleep_shape)
         else:
             asleep = np.maximum(self.mass - woken, 0.0)
@@ -180,7 +180,7 @@ class WaitingTopics:
         gained : ndarray of shape (n_topics,)
         hyper : ndarray
         """
-        h = min(float(hyper[0]), MAX_STEP)
+        h = min(float(hyper[0]), LONGEST)
         decay = np.exp(-h)
         self.now += h
         self.shape_mass = self.shape_mass + gained
@@ -205,7 +205,7 @@ class WaitingTopics:
         if not self.sampler._waits:
             self.counted = extra
             return
-        h = min(float(hyper[0]), MAX_STEP)
+        h = min(float(hyper[0]), LONGEST)
         self.now += h
         self.updated_at[rows] = self.now
         asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * np.exp(-h)
