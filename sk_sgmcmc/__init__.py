@@ -3,7 +3,7 @@
 from .density import BayesianGaussian
 from .linear_model import BayesianLogisticRegression
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
-from .sampling import sample
+from .targets._sample import sample
 from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
 
 __version__ = "0.1.0.dev0"

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import as_callbacks
-from .chains import run_chains
-from .interrupts import FitInterrupted, deferred_interrupt
+from .chains.chain import run_chains
+from .chains.interrupts import FitInterrupted, deferred_interrupt
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers

@@ -11,7 +11,6 @@ import time
 import numpy as np
 
 from .utils import _sealed
-from .utils._sealed import DamagedFileError  # noqa: F401
 from .utils._warnings import warn_user
 
 

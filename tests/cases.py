@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
-from sk_sgmcmc.kernels._random import TINY, gamma_draw, poisson_draw
+from sk_sgmcmc.kernels.math.random import TINY, gamma_draw, poisson_draw
 from sk_sgmcmc.kernels.runners import DENSE_SIGNAL, run_dense
 from sk_sgmcmc.samplers import SCIR, SGRLD, ExactDirichlet, ExponentialOU
 

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._gibbs import GibbsTopicChain
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
 from tests.tiny_lda import INFINITE, make_chain
 
 N_DOCS, N_WORDS, N_TOPICS = 64, 40, 3

@@ -18,9 +18,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from sk_sgmcmc import chains
 from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
-from sk_sgmcmc.interrupts import FitInterrupted
+from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains.interrupts import FitInterrupted
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
@@ -416,7 +416,7 @@ def test_a_handler_of_ones_own_is_put_back_and_hears_the_second_interrupt(handle
 def test_a_forked_worker_leaves_the_decision_to_its_parent():
     code = (
         "import os, signal\n"
-        "from sk_sgmcmc.interrupts import deferred_interrupt\n"
+        "from sk_sgmcmc.chains.interrupts import deferred_interrupt\n"
         "with deferred_interrupt() as stop:\n"
         "    child = os.fork()\n"
         "    if child == 0:\n"

@@ -11,10 +11,12 @@ import joblib
 import numpy as np
 import pytest
 
-from sk_sgmcmc import chains, dense_chain, interrupts
-from sk_sgmcmc.chains import Chain, ChainDivergedError, DrawPlan, StreamPlan, run_chains
-from sk_sgmcmc.dense_chain import DenseChain, DenseData
-from sk_sgmcmc.interrupts import deaf_to_interrupts
+from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains import interrupts
+from sk_sgmcmc.chains.chain import Chain, ChainDivergedError, DrawPlan, StreamPlan, run_chains
+from sk_sgmcmc.chains.interrupts import deaf_to_interrupts
+from sk_sgmcmc.dense import chain as dense_chain
+from sk_sgmcmc.dense.chain import DenseChain, DenseData
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.targets import DirichletCategorical
 

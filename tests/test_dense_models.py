@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sk_sgmcmc import BayesianLogisticRegression
-from sk_sgmcmc.dense_model import BaseDenseSGMCMC
+from sk_sgmcmc.dense.model import BaseDenseSGMCMC
 from sk_sgmcmc.samplers import SGHMC, SGLD
 from tests.common.instances import ESTIMATORS, classes
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.dense_chain import DenseData
+from sk_sgmcmc.dense.chain import DenseData
+from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC, RHMC, SGLD
 from sk_sgmcmc.targets import Density, GaussianMean
-from sk_sgmcmc.tuning import DenseGradient
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], 1.0, (60, 2))
 

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sk_sgmcmc
-from sk_sgmcmc import chains
 from sk_sgmcmc.base import BaseSGMCMC
+from sk_sgmcmc.chains import chain as chains
 from sk_sgmcmc.samplers import PSGHMC, SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from tests.common.compare import StopAt, assert_same_draws, run_python

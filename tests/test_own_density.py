@@ -8,13 +8,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.convergence import spread_ratios
-from sk_sgmcmc.dense_chain import DenseData
-from sk_sgmcmc.laplace import laplace_approximation
-from sk_sgmcmc.manifold_targets import ManifoldDensity
+from sk_sgmcmc.chains.convergence import spread_ratios
+from sk_sgmcmc.dense.chain import DenseData
+from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD
-from sk_sgmcmc.targets import Density, DirichletCategorical, GaussianMean
-from sk_sgmcmc.tuning import DenseGradient
+from sk_sgmcmc.targets import Density, DirichletCategorical, GaussianMean, ManifoldDensity
+from sk_sgmcmc.targets._laplace import laplace_approximation
 
 N = 5000
 

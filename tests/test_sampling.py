@@ -12,7 +12,6 @@ from scipy import stats
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import ChainedVonMisesFisher, ExponentialMixture, RestrictedGaussian
 from sk_sgmcmc.metrics import rosenblatt_ks
 from sk_sgmcmc.samplers import (
     HMC,
@@ -25,9 +24,18 @@ from sk_sgmcmc.samplers import (
     ExponentialOU,
     MonteCarloEM,
     PolynomialDecay,
-)  # fmt: skip
+)
 from sk_sgmcmc.samplers.schedules import Schedule
-from sk_sgmcmc.targets import Density, DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
+from sk_sgmcmc.targets import (
+    ChainedVonMisesFisher,
+    Density,
+    DirichletCategorical,
+    ExponentialMixture,
+    GammaPoisson,
+    GaussianMean,
+    LogNormalMedian,
+    RestrictedGaussian,
+)
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
 CODES = np.repeat([0, 1, 2], [12, 6, 2])

@@ -3,13 +3,13 @@
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
-from sk_sgmcmc.topic._atoms import ProcessPrior
-from sk_sgmcmc.topic._gamma_chain import GammaProcessChain, GammaProcessGibbsChain
-from sk_sgmcmc.topic._tokens import TokenData
-from sk_sgmcmc.topic._waiting import MAX_STEP
+from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP
+from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._gamma_process.model.atoms import ProcessPrior
+from sk_sgmcmc.topic._gamma_process.model.chain import GammaProcessChain, GammaProcessGibbsChain
 from sk_sgmcmc.utils.corpus import Corpus
 
 K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7

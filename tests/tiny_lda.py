@@ -3,11 +3,11 @@
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers import SCIR
-from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._tokens import TokenData
-from sk_sgmcmc.topic._waiting import MAX_STEP
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP
+from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
 

@@ -19,7 +19,7 @@ import numpy as np
 from sk_sgmcmc import BayesianLDA, BayesianLogisticRegression
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.kernels import particles as kernels
+from sk_sgmcmc.kernels.samplers import particles as kernels
 from sk_sgmcmc.samplers import PSGHMC, Blob
 
 SAMPLERS = {"blob": Blob, "psghmc-det": PSGHMC, "psghmc-fgh": lambda **params: PSGHMC("fgh", **params)}

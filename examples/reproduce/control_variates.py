@@ -19,12 +19,12 @@ import time
 import numpy as np
 
 from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _logistic
 from sk_sgmcmc.linear_model._design import FIRST_ORDER, Design
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import SGHMC, SGLD
 from sk_sgmcmc.samplers.schedules import CyclicalStep
-from sk_sgmcmc.tuning import DenseGradient
 
 
 class OneScale(Design):

@@ -19,12 +19,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from sk_sgmcmc.chains import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.datasets import fetch_msweb
-from sk_sgmcmc.mixture._dp_chain import CollapsedChain
-from sk_sgmcmc.mixture._dp_fitted import log_weights
-from sk_sgmcmc.mixture._dp_rows import Cells, RowData
-from sk_sgmcmc.mixture._dp_sticks import StickChain
+from sk_sgmcmc.mixture._dirichlet_process.answers import log_weights
+from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
+from sk_sgmcmc.mixture._dirichlet_process.rows import Cells, RowData
+from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
 from sk_sgmcmc.samplers import Gibbs
 
 PRIOR, A = (1.0, 1.0), 0.5

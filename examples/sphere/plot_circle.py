@@ -17,8 +17,8 @@ too warm.
 import numpy as np
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import ExponentialMixture
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import ExponentialMixture
 
 SHARE = 1.0  # of the steps; less is faster and less exact
 N_CHAINS, STEP_SIZE, FRICTION, NOISE = 20, 0.01, 10.0, 1000.0

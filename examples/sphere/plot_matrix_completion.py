@@ -15,8 +15,8 @@ the truncated singular value decomposition of the filled-in table does not.
 import numpy as np
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import MatrixCompletion
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import MatrixCompletion
 
 SHARE = 1.0  # of the steps; less is faster and less exact
 N, WIDTH, RANK, SIGMA, SEEN = 600, 30, 3, 0.5, 0.2

@@ -19,9 +19,9 @@ from sklearn.datasets import load_wine
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import ManifoldDensity
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import ManifoldDensity
 
 SHARE = 1.0  # of the steps; less is faster and less exact
 RANK, UNIT = 3, 30.0

@@ -18,9 +18,9 @@ every draw satisfies the constraints, from all the measurements or from minibatc
 import numpy as np
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import RestrictedGaussian
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import RestrictedGaussian
 
 SHARE = 1.0  # of the steps; less is faster and less exact
 N, SIGMA = 200, 2.0

@@ -15,9 +15,9 @@ data are mirrored, so that both modes weigh exactly the same.
 import numpy as np
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.manifold_targets import ChainedVonMisesFisher
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import GMC, SGGMC
+from sk_sgmcmc.targets import ChainedVonMisesFisher
 
 SHARE = 1.0  # of the steps; less is faster and less exact
 KAPPA, N = 20.0, 100

@@ -8,10 +8,10 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing
-from ..chains import ChainDivergedError
-from ..dense_chain import DenseData, Metric
-from ..dense_model import BaseDenseSGMCMC
-from ..design_rows import refuse_extremes
+from ..chains.chain import ChainDivergedError
+from ..dense.chain import DenseData, Metric
+from ..dense.model import BaseDenseSGMCMC
+from ..dense.rows import refuse_extremes
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
@@ -230,8 +230,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         mean = self._standardised(prior.mean[None])[0]
         law = self._posterior
         params = np.concatenate([[law.kappa, law.nu, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
-        signal = load_kernel("signals.gaussian.normal_wishart")
-        metric = Metric(load_kernel("signals.metrics.normal_wishart"), params)
+        signal = load_kernel("models.gaussian.normal_wishart")
+        metric = Metric(load_kernel("models.metrics.normal_wishart"), params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import Bunch
 
-from ..design_rows import LARGEST, SMALLEST, moments
+from ..dense.rows import LARGEST, SMALLEST, moments
 from ..utils._numbers import real_array
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..topic._base import BaseTopicModel
+from ..topic._counts.answers import BaseTopicModel
 
 # What the axes of a draw are called; others get ArviZ's own names.
 _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from ._jit import F1, F1_IN, F2, F2_IN, F3, F8, FLOW, I1_IN, I8, OK, PROJECT, RNG, TRANSITION, helper, kernel
-from .mass import (
+from .samplers.mass import (
     ADAPTED,
     FREEZE_AT,
     HEAD,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, optimize, sparse, special
 from sklearn.exceptions import ConvergenceWarning
 
-from ..design_rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
+from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..utils._warnings import warn_user
 
 _MAX_NEWTON = 60

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing
-from ..dense_chain import DenseData, Metric
-from ..dense_model import BaseDenseSGMCMC
-from ..design_rows import less_offsets, packed, refuse_extremes
+from ..dense.chain import DenseData, Metric
+from ..dense.model import BaseDenseSGMCMC
+from ..dense.rows import less_offsets, packed, refuse_extremes
 from ..samplers._base import load_kernel
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, validate_data
@@ -339,13 +339,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
             signal = load_kernel("signals.logistic." + kind)
             metric = None
             if sampler._uses_metric:
-                metric = Metric(load_kernel("signals.metrics.logistic"), design.metric_params())
+                metric = Metric(load_kernel("models.metrics.logistic"), design.metric_params())
 
             def dense(n_batch):
                 return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
             return dense, rows.width
-        signal = load_kernel("signals.logistic.sparse_" + kind)
+        signal = load_kernel("models.logistic.sparse_" + kind)
         data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
         return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 from sklearn.utils import Bunch
 
-from ..design_rows import less_offsets, refuse_extremes
+from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table

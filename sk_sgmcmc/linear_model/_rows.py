@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from ..design_rows import FAR, LARGEST, far_offsets, moments
+from ..dense.rows import FAR, LARGEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
 

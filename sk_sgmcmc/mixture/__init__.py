@@ -1,6 +1,6 @@
 """Mixture models."""
 
-from ._dp_categorical import DPCategoricalMixture
-from ._vmf import VonMisesFisherMixture
+from ._dirichlet_process.model import DPCategoricalMixture
+from ._von_mises_fisher.model import VonMisesFisherMixture
 
 __all__ = ["DPCategoricalMixture", "VonMisesFisherMixture"]

@@ -53,7 +53,7 @@ class GMCApprMH(Sampler):
         self.n_leapfrog = n_leapfrog
 
     def _transition(self, geometry):
-        return "geometry.sphere_flow", "geometry.sphere_project"
+        return "samplers.geometry.sphere_flow", "samplers.geometry.sphere_project"
 
 
 class GMCBGibbs(GMCApprMH):

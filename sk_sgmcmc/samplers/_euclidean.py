@@ -109,13 +109,13 @@ class SGLD(_Euclidean):
         return clone(self).set_params(preconditioner=1.0 / np.diag(precision))
 
     def _transition(self, geometry):
-        return "simplex.no_advance", "langevin.sgld_step"
+        return "samplers.simplex.no_advance", "samplers.langevin.sgld_step"
 
 
 _SGHMC = {
-    "baoab": ("simplex.no_advance", "hamiltonian.sghmc_baoab"),
-    "aboba": ("hamiltonian.half_drift", "hamiltonian.sghmc_aboba"),
-    "euler": ("simplex.no_advance", "hamiltonian.sghmc_euler"),
+    "baoab": ("samplers.simplex.no_advance", "samplers.hamiltonian.sghmc_baoab"),
+    "aboba": ("samplers.hamiltonian.half_drift", "samplers.hamiltonian.sghmc_aboba"),
+    "euler": ("samplers.simplex.no_advance", "samplers.hamiltonian.sghmc_euler"),
 }
 
 
@@ -248,9 +248,9 @@ class HMC(_Euclidean):
         return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0, self.vary_length]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.mass import EVERY
+        from ..kernels.samplers.mass import EVERY
 
         scalars[EVERY] = 1.0
 
     def _transition(self, geometry):
-        return "metropolis.flat_flow", "metropolis.flat_project"
+        return "samplers.metropolis.flat_flow", "samplers.metropolis.flat_project"

@@ -104,7 +104,7 @@ class SGGMC(_Geodesic):
     Examples
     --------
     >>> from sk_sgmcmc import sample
-    >>> from sk_sgmcmc.manifold_targets import RestrictedGaussian
+    >>> from sk_sgmcmc.targets import RestrictedGaussian
     >>> target = RestrictedGaussian(linear=[[0.0, 0.0, 5.0]])
     >>> draws = sample(target, "sggmc", n_iter=500, random_state=0)
     >>> draws.samples_["x"].shape

@@ -109,8 +109,8 @@ class MonteCarloEM(BaseEstimator):
         self.freeze = freeze
 
     def _write(self, scalars, n_burn):
-        """Write the constants into the head of a state, see `sk_sgmcmc.kernels.mass`."""
-        from ..kernels import mass as at
+        """Write the constants into the head of a state, see `sk_sgmcmc.kernels.samplers.mass`."""
+        from ..kernels.samplers import mass as at
 
         self._validate_params()
         low, high = self.bounds
@@ -143,7 +143,7 @@ def mass_root(M, n_entries):
 
 def mass_state(mass, n_entries, n_burn):
     """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
-    from ..kernels import mass as at
+    from ..kernels.samplers import mass as at
 
     D = n_entries
     learnt = isinstance(mass, MonteCarloEM)

@@ -8,7 +8,7 @@ from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean
 
-_RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.particles`
+_RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.particles`
 
 
 class _Particles(_Euclidean):
@@ -22,7 +22,7 @@ class _Particles(_Euclidean):
     _reads_log_density = False
     _overdamped = True
     _n_aux = 0
-    _interaction = 0  # code as in `sk_sgmcmc.kernels.particles`
+    _interaction = 0  # code as in `sk_sgmcmc.kernels.samplers.particles`
     _parameter_constraints = {
         "n_particles": [Interval(Integral, 1, None, closed="left")],
         "step_size": STEP_SIZE_CONSTRAINT,
@@ -40,12 +40,12 @@ class _Particles(_Euclidean):
         return [self._interaction, _RULES[self.bandwidth], getattr(self, "ridge", 0.0)]
 
     def _state(self, theta, geometry, n_burn):
-        from ..kernels.particles import N_SCALARS
+        from ..kernels.samplers.particles import N_SCALARS
 
         return np.zeros((self._n_aux, len(theta), theta[0].size)), np.zeros(N_SCALARS)
 
     def _transition(self, geometry):
-        return ("particles.langevin_flow",)
+        return ("samplers.particles.langevin_flow",)
 
 
 _SHARED_PARAMETERS = r"""n_particles : int, default=20
@@ -266,4 +266,4 @@ class PSGHMC(_Particles):
         return [*super()._numbers(), self.friction, self.mass, self.kind == "fgh"]
 
     def _transition(self, geometry):
-        return ("particles.hamiltonian_flow",)
+        return ("samplers.particles.hamiltonian_flow",)

@@ -32,8 +32,8 @@ class Product:
         return "product"
 
     def table(self):
-        """(n_blocks, 3): geometry, rows and width, as `sk_sgmcmc.kernels.geometry` reads it."""
-        from ..kernels import geometry
+        """(n_blocks, 3): geometry, rows and width, as `sk_sgmcmc.kernels.samplers.geometry` reads it."""
+        from ..kernels.samplers import geometry
 
         codes = {name: getattr(geometry, name.upper()) for name in MANIFOLDS}
         return np.array([[codes[block.geometry], *block[1:]] for block in self.blocks], dtype=float)
@@ -46,7 +46,7 @@ class Product:
 
     def project(self, theta, vector):
         """The part of a vector that is tangential at theta, flat."""
-        from ..kernels import geometry
+        from ..kernels.samplers import geometry
 
         x = np.array(theta, dtype=float).reshape(-1, 1)
         v = np.array(vector, dtype=float).reshape(-1, 1)
@@ -55,7 +55,7 @@ class Product:
 
     def dimension(self):
         """How many squares of standard normals a squared velocity is made of."""
-        from ..kernels import geometry
+        from ..kernels.samplers import geometry
 
         return int(geometry.dimension(geometry.PRODUCT, np.zeros((1, 1)), self.table()))
 

@@ -47,7 +47,7 @@ class _Recipe:
 
     def _kernel(self):
         from ..kernels._user import checked_function
-        from ..kernels.recipe import recipe_kernel
+        from ..kernels.samplers.recipe import recipe_kernel
 
         lack = "a recipe needs the matrices and their divergences"
         return recipe_kernel(checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic)
@@ -92,7 +92,7 @@ class _Recipe:
 
     def _begun(self, theta):
         """The numbers of a state that begins at theta, of a chain or one particle; checks the function there."""
-        from ..kernels.particles import N_SCALARS
+        from ..kernels.samplers.particles import N_SCALARS
 
         z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
@@ -173,7 +173,7 @@ class Recipe(_Recipe, _Euclidean):
         return aux, scalars
 
     def _kernels(self, geometry):
-        from ..kernels.simplex import no_advance
+        from ..kernels.samplers.simplex import no_advance
 
         return no_advance, self._kernel()
 

@@ -19,7 +19,7 @@ class ExactDirichlet(Sampler):
     _full_batch = True
 
     def _transition(self, geometry):
-        return "simplex.no_advance", "simplex.gamma_redraw"
+        return "samplers.simplex.no_advance", "samplers.simplex.gamma_redraw"
 
 
 class Gibbs(Sampler):

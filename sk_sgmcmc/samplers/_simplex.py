@@ -54,7 +54,7 @@ class SCIR(Sampler):
         self.step_size = step_size
 
     def _transition(self, geometry):
-        return "simplex.scir_advance", "simplex.scir_step"
+        return "samplers.simplex.scir_advance", "samplers.simplex.scir_step"
 
 
 class ExponentialOU(Sampler):
@@ -91,14 +91,14 @@ class ExponentialOU(Sampler):
         self.step_size = step_size
 
     def _transition(self, geometry):
-        return "simplex.no_advance", "simplex.exponential_ou_step"
+        return "samplers.simplex.no_advance", "samplers.simplex.exponential_ou_step"
 
 
 _SGRLD = {
-    "expanded-mean": "simplex.sgrld_expanded_mean",
-    "expanded-natural": "simplex.sgrld_expanded_natural",
-    "reduced-mean": "simplex.sgrld_reduced_mean",
-    "reduced-natural": "simplex.sgrld_reduced_natural",
+    "expanded-mean": "samplers.simplex.sgrld_expanded_mean",
+    "expanded-natural": "samplers.simplex.sgrld_expanded_natural",
+    "reduced-mean": "samplers.simplex.sgrld_reduced_mean",
+    "reduced-natural": "samplers.simplex.sgrld_reduced_natural",
 }
 
 
@@ -159,4 +159,4 @@ class SGRLD(Sampler):
         return 1 if self.parameterization == "reduced-mean" else 0
 
     def _transition(self, geometry):
-        return "simplex.no_advance", _SGRLD[self.parameterization]
+        return "samplers.simplex.no_advance", _SGRLD[self.parameterization]

@@ -5,9 +5,9 @@ from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
 
 _SGNHT = {
-    ("aboba", "mass"): ("hamiltonian.sgnht_half", "hamiltonian.sgnht_aboba"),
-    ("euler", "mass"): ("simplex.no_advance", "hamiltonian.sgnht_euler"),
-    ("euler", "white"): ("simplex.no_advance", "hamiltonian.sgnht_euler_white"),
+    ("aboba", "mass"): ("samplers.hamiltonian.sgnht_half", "samplers.hamiltonian.sgnht_aboba"),
+    ("euler", "mass"): ("samplers.simplex.no_advance", "samplers.hamiltonian.sgnht_euler"),
+    ("euler", "white"): ("samplers.simplex.no_advance", "samplers.hamiltonian.sgnht_euler_white"),
 }
 
 
@@ -91,7 +91,7 @@ class SGNHT(_Euclidean):
         return [self.temperature, self.noise, self.thermostat_mass]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.mass import XI
+        from ..kernels.samplers.mass import XI
 
         scalars[XI] = self.noise
 
@@ -177,9 +177,9 @@ class SGNPHMC(_Euclidean):
         return [self.temperature, self.friction, self.thermostat_friction, self.drive == "kinetic"]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.mass import Q_MASS, Q_SQUARES
+        from ..kernels.samplers.mass import Q_MASS, Q_SQUARES
 
         scalars[Q_MASS] = scalars[Q_SQUARES] = self.thermostat_mass * n_entries
 
     def _transition(self, geometry):
-        return "simplex.no_advance", "nose_poincare.nose_poincare"
+        return "samplers.simplex.no_advance", "samplers.nose_poincare.nose_poincare"

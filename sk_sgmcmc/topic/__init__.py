@@ -1,8 +1,8 @@
 """Topic models."""
 
-from ._dmr import DMRTopicModel
-from ._gamma_process import GammaProcessTopicModel
+from ._dmr.model import DMRTopicModel
+from ._gamma_process.model import GammaProcessTopicModel
 from ._lda import BayesianLDA
-from ._sam import SphericalAdmixtureModel
+from ._spherical.model import SphericalAdmixtureModel
 
 __all__ = ["BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel"]

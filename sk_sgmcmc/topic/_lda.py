@@ -6,7 +6,7 @@ import numpy as np
 
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
-from ._assigned import AssignedTopicModel
+from ._counts.model import AssignedTopicModel
 
 
 class BayesianLDA(AssignedTopicModel):

@@ -24,7 +24,7 @@ from sk_sgmcmc import (
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
 from sk_sgmcmc.samplers._registry import make_sampler
-from sk_sgmcmc.topic._assigned import AssignedTopicModel
+from sk_sgmcmc.topic._counts.model import AssignedTopicModel
 
 
 @dataclass(frozen=True)

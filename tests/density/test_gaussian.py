@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from sk_sgmcmc import BayesianGaussian
+from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC
-from sk_sgmcmc.tuning import DenseGradient
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
 MIX = np.array([[1.0, 0.0, 0.0], [5.0, 10.0, 0.0], [-30.0, 20.0, 100.0]])

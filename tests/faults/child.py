@@ -16,9 +16,10 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from sk_sgmcmc import BayesianLogisticRegression, DPCategoricalMixture, chains
+from sk_sgmcmc import BayesianLogisticRegression, DPCategoricalMixture
 from sk_sgmcmc.callbacks import Callback, Checkpoint
-from sk_sgmcmc.interrupts import FitInterrupted
+from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains.interrupts import FitInterrupted
 
 # As many steps as take a few seconds.
 MODELS = {

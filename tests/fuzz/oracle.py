@@ -24,7 +24,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import sk_sgmcmc
-from sk_sgmcmc import manifold_targets, samplers, targets
+from sk_sgmcmc import samplers, targets
+from sk_sgmcmc import targets as manifold_targets
 from tests.fuzz import inputs
 from tests.fuzz.strategies import ANSWERS, FITS
 

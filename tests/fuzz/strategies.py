@@ -399,7 +399,8 @@ CALL = (
 @st.composite
 def sample_cases(draw, *, common=False):
     """`sample` of a target, with a sampler that fits one of its geometries or any other."""
-    from sk_sgmcmc import manifold_targets, targets
+    from sk_sgmcmc import targets
+    from sk_sgmcmc import targets as manifold_targets
 
     name = draw(st.sampled_from(sorted(TARGETS.keys() - {"Density"} if common else TARGETS)))
     cls = getattr(targets, name, None) or getattr(manifold_targets, name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from sk_sgmcmc.kernels.dirichlet import add_statistics, fixed_point
+from sk_sgmcmc.kernels.math.dirichlet import add_statistics, fixed_point
 
 ALPHA = np.array([0.05, 0.4, 3.0])
 

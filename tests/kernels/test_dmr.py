@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from sk_sgmcmc.kernels.signals import lda
-from sk_sgmcmc.kernels.signals.dmr import count_pairs, dirichlet_information, dirichlet_multinomial
-from sk_sgmcmc.kernels.signals.lda_collapsed import sweep_collapsed
+from sk_sgmcmc.kernels.models.dmr import count_pairs, dirichlet_information, dirichlet_multinomial
+from sk_sgmcmc.kernels.models.lda import assignments as lda
+from sk_sgmcmc.kernels.models.lda.collapsed import sweep_collapsed
 from tests.kernels.test_lda import N_TOPICS, N_WORDS, SEED, Setting
 from tests.naive import dmr as naive_dmr
 from tests.naive import lda as naive

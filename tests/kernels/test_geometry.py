@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sk_sgmcmc.kernels import geodesic, geometry
 from sk_sgmcmc.kernels._jit import F2, I8, OK, kernel
-from sk_sgmcmc.kernels.signals import manifold
+from sk_sgmcmc.kernels.models import manifold
+from sk_sgmcmc.kernels.samplers import geodesic, geometry
 from tests.naive import geodesic as naive
 
 NAMES = ("sphere", "simplex", "stiefel")

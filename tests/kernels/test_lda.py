@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.kernels import simplex
-from sk_sgmcmc.kernels.signals import lda
-from sk_sgmcmc.kernels.signals.lda_collapsed import sweep_collapsed
+from sk_sgmcmc.kernels.models.lda import assignments as lda
+from sk_sgmcmc.kernels.models.lda.collapsed import sweep_collapsed
+from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import log_softmax, softmax
 
-from sk_sgmcmc.kernels.signals.lda_flat import softmax_cells, topic_gradient
+from sk_sgmcmc.kernels.models.lda.softmax import softmax_cells, topic_gradient
 
 SHAPE = (6, 3)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.kernels import particles as at
+from sk_sgmcmc.kernels.samplers import particles as at
 from sk_sgmcmc.samplers import GFSD, GFSF, PSGHMC, SVGD, Blob
 from tests.naive import particles as naive
 

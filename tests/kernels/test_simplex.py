@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.kernels import simplex
 from sk_sgmcmc.kernels._jit import NOT_FINITE, OK
+from sk_sgmcmc.kernels.models.conjugate import dirichlet_categorical
 from sk_sgmcmc.kernels.runners import run_dense
-from sk_sgmcmc.kernels.signals.conjugate import dirichlet_categorical
+from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.samplers import SCIR
 from tests.cases import THRESHOLD, run_columns, z_scores
 from tests.naive import simplex as naive

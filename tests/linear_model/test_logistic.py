@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _logistic
 from sk_sgmcmc.linear_model._design import Design, DiagonalDesign, independent_prior
 from sk_sgmcmc.samplers import HMC
-from sk_sgmcmc.tuning import DenseGradient
 from tests.common.compare import StopAt
 from tests.common.instances import classes
 from tests.conftest import importorskip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.mixture._dp_sticks import StickChain
+from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import dp_categorical as naive
 from tests.tiny_dp import N_LEVELS, ROWS, A, encoded, exact_law, make_chain, run
@@ -62,7 +62,7 @@ def test_sticks_in_the_wrong_order_are_rejected(global_random_seed, monkeypatch)
 
 
 def test_splits_accepted_too_often_are_rejected(global_random_seed, monkeypatch):
-    from sk_sgmcmc.mixture._dp_chain import CollapsedChain
+    from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
 
     move = CollapsedChain._move_groups
 
@@ -80,7 +80,7 @@ def test_splits_accepted_too_often_are_rejected(global_random_seed, monkeypatch)
 
 @pytest.mark.parametrize("likelihood", ROWS)
 def test_a_sweep_is_that_of_the_slow_version(likelihood, global_random_seed):
-    from sk_sgmcmc.kernels.signals.dp_categorical import sweep_rows
+    from sk_sgmcmc.kernels.models.dirichlet_process.rows import sweep_rows
 
     chain = make_chain("collapsed", likelihood, 1.3, global_random_seed, 10, n_start=2)
     chain.current()  # starts it

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.kernels.signals.frames import factor_completion
-from sk_sgmcmc.manifold_targets import MatrixCompletion
+from sk_sgmcmc.kernels.models.frames import factor_completion
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import MatrixCompletion
 from tests.cases import THRESHOLD, z_scores
 
 

@@ -6,12 +6,12 @@ from scipy import integrate
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.kernels import geodesic
-from sk_sgmcmc.kernels._bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels._jit import FLOW, OK, PROJECT, TRANSITION, kernel
-from sk_sgmcmc.kernels.geometry import SPHERE, project
-from sk_sgmcmc.manifold_targets import ChainedVonMisesFisher, ExponentialMixture, RestrictedGaussian
+from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
+from sk_sgmcmc.kernels.samplers import geodesic
+from sk_sgmcmc.kernels.samplers.geometry import SPHERE, project
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import ChainedVonMisesFisher, ExponentialMixture, RestrictedGaussian
 from tests.cases import THRESHOLD, z_scores
 
 N_CHAINS = 30

@@ -9,9 +9,9 @@ from scipy import integrate
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.chains import ChainDivergedError
-from sk_sgmcmc.manifold_targets import ManifoldDensity
+from sk_sgmcmc.chains.chain import ChainDivergedError
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
+from sk_sgmcmc.targets import ManifoldDensity
 from tests.cases import THRESHOLD, z_scores
 from tests.samplers.test_geodesic_laws import N_CHAINS
 

@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import pytest
 
-from sk_sgmcmc import BayesianGaussian, BayesianLogisticRegression, chains, sample
+from sk_sgmcmc import BayesianGaussian, BayesianLogisticRegression, sample
 from sk_sgmcmc.callbacks import HeldOutScore
-from sk_sgmcmc.kernels import particles as at
+from sk_sgmcmc.chains import chain as chains
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
+from sk_sgmcmc.kernels.samplers import particles as at
 from sk_sgmcmc.samplers import GFSD, GFSF, PSGHMC, SVGD, Blob
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
 from tests.common.compare import StopAt, assert_same_draws
@@ -188,7 +189,7 @@ def test_resuming_pickles_pieces_and_traces_change_no_particle(sampler, with_rep
     assert_same_draws(whole, traced)
     assert len(traced.trace_["score"]) == 6 and traced.trace_["score"][-1] == pytest.approx(traced.score(X, y))
     monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", 0.0)
-    monkeypatch.setattr("sk_sgmcmc.dense_chain._FIRST_PIECE", 1)
+    monkeypatch.setattr("sk_sgmcmc.dense.chain._FIRST_PIECE", 1)
     assert_same_draws(whole, new().fit(X, y))
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from sk_sgmcmc import dense_chain, sample
-from sk_sgmcmc.kernels import geodesic, geometry
+from sk_sgmcmc import sample
+from sk_sgmcmc.dense import chain as dense_chain
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
-from sk_sgmcmc.kernels.signals import manifold
-from sk_sgmcmc.manifold_targets import MatrixCompletion, RestrictedGaussian
+from sk_sgmcmc.kernels.models import manifold
+from sk_sgmcmc.kernels.samplers import geodesic, geometry
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.samplers._products import Block, Product
+from sk_sgmcmc.targets import MatrixCompletion, RestrictedGaussian
 from tests.cases import THRESHOLD, z_scores
 from tests.kernels.test_geometry import start
 from tests.naive import geodesic as naive

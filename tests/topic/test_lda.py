@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA, chains
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.chains import chain as chains
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import align_draws, align_topics, document_completion, hellinger_distances, split_tokens
 from sk_sgmcmc.samplers import SCIR

@@ -8,8 +8,8 @@ import pytest
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SGHMC, SGNHT, Blob
-from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._flat import FlatTopics
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.softmax_topics import FlatTopics
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 

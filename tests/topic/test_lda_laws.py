@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.kernels import simplex
-from sk_sgmcmc.kernels.signals.lda import count_assignments
-from sk_sgmcmc.kernels.simplex import add_rows
-from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._gibbs import GibbsTopicChain
+from sk_sgmcmc.kernels.models.lda.assignments import count_assignments
+from sk_sgmcmc.kernels.samplers import simplex
+from sk_sgmcmc.kernels.samplers.simplex import add_rows
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
 from tests import calibration
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, INFINITE, batch_means, exact_law, make_chain, statistics, tokens_of

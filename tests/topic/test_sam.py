@@ -6,11 +6,13 @@ from scipy import sparse, stats
 from scipy.special import logsumexp
 
 from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
-from sk_sgmcmc.chains import DrawPlan
-from sk_sgmcmc.kernels import admixture, admixture_score, admixture_vi
-from sk_sgmcmc.kernels._bessel import von_mises_fisher_table
-from sk_sgmcmc.kernels.signals.admixture import admixture_signal
-from sk_sgmcmc.unit_rows import content_keys, unit_rows
+from sk_sgmcmc.chains.chain import DrawPlan
+from sk_sgmcmc.directions import content_keys, unit_rows
+from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
+from sk_sgmcmc.kernels.models.spherical import proportions as admixture
+from sk_sgmcmc.kernels.models.spherical import score as admixture_score
+from sk_sgmcmc.kernels.models.spherical import variational as admixture_vi
+from sk_sgmcmc.kernels.models.spherical.admixture import admixture_signal
 from tests.cases import THRESHOLD, z_scores
 from tests.conftest import importorskip
 

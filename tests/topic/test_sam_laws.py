@@ -7,8 +7,8 @@ import pytest
 from scipy import special
 
 from sk_sgmcmc import SphericalAdmixtureModel
-from sk_sgmcmc.kernels.signals.admixture import exchange_documents
-from sk_sgmcmc.topic._admixture_chain import AdmixtureChain
+from sk_sgmcmc.kernels.models.spherical.admixture import exchange_documents
+from sk_sgmcmc.topic._spherical.chain import AdmixtureChain
 from tests.cases import THRESHOLD, z_scores
 from tests.topic.test_sam import unit
 
@@ -90,6 +90,6 @@ class WithoutTheLength(AdmixtureChain):
 
 def test_a_gradient_without_the_length_is_rejected(global_random_seed):
     means, _, center = exact()
-    with mock.patch("sk_sgmcmc.topic._sam.AdmixtureChain", WithoutTheLength):
+    with mock.patch("sk_sgmcmc.topic._spherical.model.AdmixtureChain", WithoutTheLength):
         drawn = chain_means("sggmc", global_random_seed, center, batch_size="auto", n_inner=1)
     assert np.abs(z_scores(drawn, means)).max() > 1.3 * THRESHOLD

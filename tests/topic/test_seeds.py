@@ -7,7 +7,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import PSGHMC
-from sk_sgmcmc.topic._start import draw_columns, seed_shares
+from sk_sgmcmc.topic._counts.start import draw_columns, seed_shares
 
 K, V, PLACES = 6, 200, (4, 1, 5)  # planted topics that the fitted topics 0, 1 and 2 are given the seeds of
 WAYS = {

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel, chains
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+from sk_sgmcmc.chains import chain as chains
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
 from tests.conftest import importorskip

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA, chains
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.chains import chain as chains
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SGHMC, SGRLD
-from sk_sgmcmc.topic import _stream
+from sk_sgmcmc.topic._counts import stream as _stream
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -334,7 +335,7 @@ def test_gibbs_does_not_stream(frames):
 
 
 def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):
-    from sk_sgmcmc.topic._chain import TopicChain
+    from sk_sgmcmc.topic._counts.chain import TopicChain
 
     read, step = [], TopicChain.one_step
     monkeypatch.setattr(TopicChain, "one_step", lambda self, docs: (read.extend(docs), step(self, docs)))

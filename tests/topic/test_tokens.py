@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.topic import _tokens
+from sk_sgmcmc.topic._counts import tokens as _tokens
 from sk_sgmcmc.utils import Corpus
 from sk_sgmcmc.utils._memory import available_memory
 from tests.common.compare import run_python

@@ -8,10 +8,10 @@ from scipy import special
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
-from sk_sgmcmc.topic import _waiting
-from sk_sgmcmc.topic._chain import TopicChain
-from sk_sgmcmc.topic._tokens import TokenData
-from sk_sgmcmc.topic._waiting import MAX_STEP, WaitingTopics
+from sk_sgmcmc.topic._counts import lazy_topics as _waiting
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP, WaitingTopics
+from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, make_chain, statistics
@@ -212,7 +212,7 @@ def corpus():
 
 
 def lda_chain(make, corpus, n_iter, seed=0, step_size=0.5, n_batch=8):
-    from sk_sgmcmc.chains import DrawPlan
+    from sk_sgmcmc.chains.chain import DrawPlan
 
     sampler = SCIR(step_size=step_size)._resolved(None)
     data = TokenData(corpus, n_batch, corpus.n_docs)

@@ -1,0 +1,277 @@
+"""The chain of models whose data are dense rows and whose state moves as a whole at every step."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..chains.chain import Chain, ChainDivergedError
+
+# Steps of the first piece of a run; later pieces are sized by the time the last one took.
+_FIRST_PIECE = 64
+_PIECE_SECONDS = 0.2
+# Minibatches whose order is drawn together.
+_STEPS_AHEAD = 1024
+# Entries of a state beyond which its draws are kept as float32.
+_WIDE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A metric on flat space, see `sk_sgmcmc.kernels.samplers.riemannian`.
+
+    Parameters
+    ----------
+    kernel : kernel
+        Writes G and its derivatives.
+    params : ndarray
+        Its constants.
+    diagonal : bool
+        Whether G is a diagonal.
+    """
+
+    kernel: object
+    params: np.ndarray
+    diagonal: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DenseData:
+    """Rows as the kernels read them.
+
+    Parameters
+    ----------
+    X, y : ndarray of shape (n, n_inputs), (n, n_outputs)
+    weight : ndarray of shape (n,)
+    params : ndarray
+        Constants of the model.
+    signal : kernel
+        The model's signal.
+    n_batch : int
+        Rows of a minibatch.
+    with_replacement : bool
+        Draw each minibatch row by row instead of reading blocks of a shuffled copy.
+    in_random_order : bool
+        The rows are already in random order, and need not be shuffled.
+    metric : Metric or None
+        For samplers that move under one.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    params: np.ndarray
+    signal: object
+    n_batch: int
+    with_replacement: bool = False
+    in_random_order: bool = False
+    metric: object = None
+
+    @property
+    def n_rows(self):
+        """Number of rows."""
+        return self.X.shape[0]
+
+    def in_reading_order(self, rng):
+        """Shuffled into place once, so that a minibatch is a block; the first block is repeated behind the end.
+
+        Blocks that start anywhere and run past the end then need no second piece. Returns padded X, y, weight.
+        """
+        X, y, weight = self.X, self.y, self.weight
+        if self.n_batch < self.n_rows and not self.with_replacement:
+            order = np.arange(self.n_rows) if self.in_random_order else rng.permutation(self.n_rows)
+            order = np.concatenate([order, order[: self.n_batch]])
+            X, y, weight = X[order], y[order], weight[order]
+        return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
+
+    def metric_rows(self):
+        """As many rows as a minibatch has, evenly spaced: the metric is theirs at every step, a function of theta."""
+        some = np.linspace(0, self.n_rows - 1, self.n_batch).round().astype(int)
+        return tuple(np.ascontiguousarray(part[some], dtype=np.float64) for part in (self.X, self.y, self.weight))
+
+
+class DenseChain(Chain):
+    """Minibatch chain over dense rows.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    geometry : str
+    theta : ndarray of shape (n_rows, width)
+        Start.
+    shuffle_seed : int
+        Seed of the order into which rows are put; one for all chains, so that they share the copy.
+    """
+
+    _unpickled = ("data", "_rows", "_metric_rows")
+
+    def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
+        super().__init__(seed, plan)
+        self.sampler = sampler
+        self.geometry = geometry
+        self.theta = self._begin(theta)
+        self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
+        self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.aux.shape[0] > 0
+        self.shuffle_seed = shuffle_seed
+        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        self.order_seed = int(self.rng.integers(2**63))
+        self.epoch = 0
+        self.starts = np.empty(0, dtype=np.int64)
+        self._piece = _FIRST_PIECE
+
+    def _begin(self, theta):
+        """The first state."""
+        return np.array(theta, dtype=np.float64)
+
+    def bind(self, data):
+        """Take a `DenseData`, or (DenseData, rows already in reading order) so that chains share the copy."""
+        self.data = data
+        dense, rows = data
+        if rows is None:
+            rows = dense.in_reading_order(np.random.default_rng(self.shuffle_seed))
+        self._rows = rows
+        if self.sampler._uses_metric:
+            self._metric_rows = dense.metric_rows()
+        return self
+
+    def _next_starts(self, n):
+        """The first rows of the next ``n`` minibatches; blocks and their offset are permuted anew each epoch."""
+        dense = self.data[0]
+        if dense.with_replacement and dense.n_batch < dense.n_rows:
+            return np.full(n, -1)
+        ahead = [self.starts]
+        n_ahead = self.starts.size
+        while n_ahead < n:
+            if dense.n_batch == dense.n_rows:
+                epochs = np.zeros(n, dtype=np.int64)
+            else:
+                # A stream costs as much to make as several small steps, so short epochs share one.
+                rng = np.random.default_rng([self.order_seed, self.epoch])
+                n_blocks = dense.n_rows // dense.n_batch
+                together = -(-_STEPS_AHEAD // n_blocks)
+                self.epoch += together
+                blocks = rng.permuted(np.tile(np.arange(n_blocks), (together, 1)), axis=1)
+                # The offset runs over the whole circle of rows, so each row is as likely as any other.
+                offsets = rng.integers(dense.n_rows, size=(together, 1))
+                epochs = ((offsets + blocks * dense.n_batch) % dense.n_rows).ravel()
+            ahead.append(epochs)
+            n_ahead += epochs.size
+        self.starts = np.concatenate(ahead)
+        starts, self.starts = self.starts[:n], self.starts[n:]
+        return starts
+
+    def _advance(self, until):
+        n = min(self._piece, until - self.step)
+        slots = self.plan.slots(self.step, self.step + n)
+        began = time.monotonic()
+        hypers = self.sampler._hyper(self.step, self.step + n)
+        status, made = self._make_steps(slots, hypers)
+        if status != 0:
+            tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
+            raise ChainDivergedError(
+                f"The chain left the finite numbers at step {self.step + made + 1}: {self.sampler!r} with a step size "
+                f"of {tried:.3g} is too large for this target; try step_size={tried / 10:.2g}."
+            )
+        self.step += n
+        self.kept_steps += (self.step - n + 1 + np.flatnonzero(slots >= 0)).tolist()
+        self.n_kept = len(self.kept_steps)
+        spent = time.monotonic() - began
+        if spent < _PIECE_SECONDS:
+            self._piece = min(2 * self._piece, 2**20)
+        elif spent > 2 * _PIECE_SECONDS:
+            self._piece = max(1, self._piece // 2)
+
+    def _make_steps(self, slots, hypers):
+        """Make as many steps as ``slots`` has and keep those that it names; (status, steps made)."""
+        if "theta" not in self.kept:
+            dtype = np.float32 if self.theta.size > _WIDE else np.float64
+            self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
+            if self._keeps_aux:
+                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
+        if self.theta.size > _WIDE:
+            return self._keep_rounded(slots, hypers)
+        return self._call_runner(slots, hypers, self.kept["theta"], self.kept.get("aux"))
+
+    def _keep_rounded(self, slots, hypers):
+        """As `_call_runner`, with the draws of this piece rounded to float32 as they are kept."""
+        keeps = slots >= 0
+        shape = (int(keeps.sum()), *self.theta.shape)
+        piece = {name: np.empty(shape) for name in self.kept}
+        own = np.where(keeps, np.cumsum(keeps) - 1, -1)
+        status, made = self._call_runner(own, hypers, piece["theta"], piece.get("aux"))
+        whole = slots[:made][keeps[:made]]
+        for name, draws in piece.items():
+            self.kept[name][whole] = draws[: whole.size]
+        return status, made
+
+    def _call_runner(self, slots, hypers, kept, kept_aux):
+        """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
+        from ..kernels import runners
+
+        dense = self.data[0]
+        kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
+        state = self.theta, self.aux, self.scalars, *self._rows, dense.params
+        if self.sampler._uses_metric:
+            return self._call_riemannian(state, slots, hypers, kept)
+        first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
+        signal = dense.signal.compiled
+        if self.sampler._runner == "metropolis":
+            return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
+        return runners.run_dense(
+            *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
+            kept_aux, first, signal, second, self.rng,
+        )  # fmt: skip
+
+    def _call_riemannian(self, state, slots, hypers, kept):
+        from ..kernels.samplers import riemannian
+
+        dense = self.data[0]
+        metric, kernels = dense.metric, (dense.signal.compiled, dense.metric.kernel.compiled)
+        if self.sampler._runner == "metropolis":
+            return riemannian.run_metropolis(
+                *state, metric.params, metric.diagonal, hypers, slots, kept, *kernels, self.rng
+            )
+        scale = dense.n_rows / dense.n_batch
+        return riemannian.run_dense(
+            *state, self._next_starts(len(slots)), dense.n_batch, scale, *self._metric_rows, metric.params, scale,
+            metric.diagonal, hypers, slots, kept, *kernels, self.rng,
+        )  # fmt: skip
+
+    def current(self):
+        """The present state."""
+        state = {"theta": self.theta.copy()}
+        return {**state, "aux": self.aux[0].copy()} if self._keeps_aux else state
+
+
+def report_state(sampler, chains):
+    """Write onto the fitted sampler what its chains have learnt: masses, bandwidths, adapted step sizes."""
+    from ..kernels.samplers import mass as at
+
+    D = chains[0].theta.size
+    scalars = [chain.scalars for chain in chains]
+    if sampler._runner == "particles":
+        from ..kernels.samplers.particles import N_SCALARS, POSITIONS
+
+        sampler.bandwidth_ = np.stack(scalars)[:, POSITIONS:N_SCALARS]
+        return
+    kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
+    if kind:
+        m = D if kind == at.DIAGONAL else D * D
+        shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
+        sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
+        if hasattr(sampler.mass, "get_params"):
+            sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+            sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
+    if sampler._runner == "metropolis":
+        report_acceptance(sampler, scalars, chains[0].step)
+
+
+def report_acceptance(sampler, scalars, n_trajectories):
+    """Write onto the fitted sampler the adapted step sizes and the rates of acceptance in the scalars of its chains."""
+    from ..kernels.samplers import mass as at
+
+    sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
+    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, n_trajectories)

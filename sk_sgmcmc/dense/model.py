@@ -1,0 +1,156 @@
+"""What the estimators with dense rows and a Gaussian-like posterior share: chains in coordinates of unit spread."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..base import BaseSGMCMC
+from ..chains.chain import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
+from ..metrics import split_r_hat
+from ..samplers.schedules import ConstantStep
+from ..utils._fingerprint import fingerprint
+from ..utils._warnings import warn_user
+from .chain import report_state
+from .particles import make_chains
+from .tuning import DenseGradient, minibatch_variance, stiffness
+
+# With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
+MAX_DRAWS = 1500
+# The same of models with more than `_WIDE` coefficients.
+WIDE_DRAWS = 200
+_WIDE = 2000
+_PROBES = 3
+_PROBE_ROWS = 5000
+_CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
+_NOISE = 0.05  # share of a variance that minibatches may add
+_R_HAT = 1.1
+_FLOW_TIME = 60.0  # that particles are moved for, in units in which the posterior relaxes in 1
+_COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode leads to expect
+
+
+class BaseDenseSGMCMC(BaseSGMCMC):
+    """Base of estimators whose rows are dense, and whose coordinates have about unit posterior spread."""
+
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
+    _default_sampler = "sghmc"
+
+    _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
+
+    def _n_batch(self, sampler, n_rows, width, n_entries, streams):
+        """Rows of a minibatch, before the noise of gradients is looked at; ``width`` numbers are read for a row."""
+        if isinstance(self.batch_size, Integral):
+            if not streams:  # the last block of a stream may be shorter than a minibatch
+                self._refuse_large_batch(n_rows)
+            return n_rows if sampler._full_batch else min(n_rows, int(self.batch_size))
+        cells = max(_CELLS_PER_STEP, n_entries)
+        if sampler._full_batch or n_rows * width <= cells:
+            return n_rows
+        return min(n_rows, max(100, int(cells // width)))
+
+    def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
+        """The data with their batch size, the sampler resolved, and the number of steps."""
+        n_batch = self._n_batch(sampler, n_rows, width, n_entries, streams)
+        dense = make_dense(n_batch)
+        rng = np.random.default_rng(0)
+        gradient = DenseGradient(dense, (n_entries, 1))
+        if dense.n_rows > _PROBE_ROWS:
+            some = rng.choice(dense.n_rows, _PROBE_ROWS, replace=False)
+
+            def probe(theta):
+                return gradient(theta, some)
+        else:
+            probe = gradient
+        points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
+        largest = max(1.0, *(stiffness(probe, point, None, rng) for point in points))
+        if largest > 100.0:  # a probe far outside the posterior of a skew coordinate
+            largest = 100.0
+        while True:
+            noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
+            h = self._step_for(sampler, largest, noise)
+            full = self._step_for(sampler, largest, 0.0)
+            if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
+                break
+            n_batch = min(n_rows, 2 * n_batch)
+        if n_batch != dense.n_batch:
+            dense = make_dense(n_batch)
+        fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
+        return dense, fitted, self._n_steps(fitted, n_entries)
+
+    def _step_for(self, sampler, largest, noise):
+        if sampler._overdamped:
+            return 2.0 * _NOISE / (largest + noise)
+        h = 0.4 / np.sqrt(largest)
+        friction = getattr(sampler, "friction", None)
+        return min(h, 2.0 * _NOISE * friction / noise) if friction and noise > 0 else h
+
+    def _n_draws(self, n_entries):
+        """Draws that ``thin="auto"`` keeps: fewer of wide models, within the memory for draws."""
+        most = MAX_DRAWS if n_entries <= _WIDE else WIDE_DRAWS
+        return int(max(20, min(most, DRAW_MEMORY // (4 * self.n_chains * n_entries))))
+
+    def _n_steps(self, sampler, n_entries):
+        """Steps for about as many nearly independent draws as are kept, after a burn-in of one half."""
+        if self.n_iter is not None:
+            return int(self.n_iter)
+        n_draws = self._n_draws(n_entries)
+        if sampler._full_batch:
+            return 2 * n_draws
+        h = float(np.mean(sampler.step_size_(np.arange(1000))))
+        if sampler._runner == "particles":
+            return int(np.ceil(_FLOW_TIME / h))
+        return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
+
+    def _refuse_other_rows(self, *data):
+        """Raise where `resume` is given other data than those being fitted."""
+        known = getattr(self, "_fingerprint", None)  # None: of a model saved by an earlier version
+        if known is not None and fingerprint(*data) != known:
+            raise ValueError(
+                "resume goes on with the rows that were being fitted, and X (or y, or sample_weight) holds others; "
+                "pass the same again."
+            )
+
+    def _make_chains(self, sampler, dense, n_iter, starts, before=None):
+        """New chains, which go on with the random streams of as many chains ``before``."""
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
+        shuffle_seed, *seeds = self._chain_seeds()
+        chains = make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
+        for chain, old in zip(chains, before or (), strict=bool(before)):
+            chain.rng = old.rng
+        return chains
+
+    def _shown(self, samples):
+        """The draws that become ``samples_``: all that were asked for, or `MAX_AUTO_DRAWS` of those of "auto"."""
+        n = next(iter(samples.values())).shape[1]
+        if self.thin != "auto" or n <= MAX_AUTO_DRAWS or self.sampler_._runner == "particles":
+            return samples
+        chosen = np.linspace(0, n - 1, MAX_AUTO_DRAWS).round().astype(int)
+        return {name: value[:, chosen] for name, value in samples.items()}
+
+    def _kept_theta(self, chains):
+        """Draws of all chains, (n_chains, n_kept, n_entries).
+
+        Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
+        """
+        report_state(self.sampler_, chains)
+        theta = stacked_draws(chains)["theta"][..., 0]
+        n = theta.shape[1]
+        if theta.shape[0] > 1 and n >= 20 and self.sampler_._runner != "particles":
+            worst = np.nanmax(split_r_hat(theta), initial=1.0)
+            if worst > _R_HAT:
+                warn_user(
+                    f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
+                    f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
+                    ConvergenceWarning,
+                )
+        if n >= 20:
+            expected = np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+            spread = np.median(theta.std(axis=1)) / expected
+            if spread < _COLLAPSED:
+                warn_user(
+                    f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
+                    f"standard deviation that the curvature leads to expect. Use a larger n_iter than "
+                    f"{chains[0].step}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}.",
+                    ConvergenceWarning,
+                )
+        return theta

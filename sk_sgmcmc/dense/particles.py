@@ -1,0 +1,43 @@
+"""The chain of particle samplers: many states that move together, whose draws are the states themselves."""
+
+import numpy as np
+
+from .chain import DenseChain
+
+
+class ParticleChain(DenseChain):
+    """Particles over dense rows; parameters as of `DenseChain`.
+
+    ``theta`` is (n_particles, n_rows, width). The start is that of all particles, or one about which they are spread.
+    The draws are the particles as they are now: none is kept on the way.
+    """
+
+    def _begin(self, theta):
+        if np.ndim(theta) == 3:
+            return super()._begin(theta)
+        spread = self.sampler.start_scale
+        return theta + spread * self.rng.standard_normal((self.sampler.n_particles, *np.shape(theta)))
+
+    def _make_steps(self, slots, hypers):
+        from ..kernels.samplers.particles import run_particles
+
+        dense = self.data[0]
+        (step,) = self.sampler._kernels(self.geometry)
+        return run_particles(
+            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(len(slots)), dense.n_batch,
+            dense.n_rows / dense.n_batch, hypers, dense.signal.compiled, step.compiled, self.rng,
+        )  # fmt: skip
+
+    def draws(self):
+        """The particles, (n_particles, n_rows, width)."""
+        return self.current()
+
+
+def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
+    """Chains for a sampler, one from each seed and start, which share one copy of the data."""
+    rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
+    make = ParticleChain if sampler._runner == "particles" else DenseChain
+    return [
+        make(seed, plan, sampler, geometry, start, shuffle_seed).bind((dense, rows))
+        for seed, start in zip(seeds, starts, strict=True)
+    ]

@@ -1,0 +1,180 @@
+"""Rows of a design in standardised columns: the three products that its mode and Hessian ask for."""
+
+import numpy as np
+from scipy import sparse
+
+from .chain import DenseData
+
+LARGEST, SMALLEST = 1e75, 1e-75  # entries of a column, between which powers of four stay within float64
+FAR = 100.0  # standard deviations from 0, beyond which sums over a column lose digits
+
+
+def moments(X, weight):
+    """Weighted mean and standard deviation of each column, and which of them vary; X dense or sparse."""
+    total = weight.sum()
+    if sparse.issparse(X):
+        mean = X.T @ weight / total
+        # Exact where a column is mostly zeros; each entry's distance from the mean, and that of the zeros.
+        rows = np.repeat(weight, np.diff(X.indptr))
+        filled = np.bincount(X.indices, rows, X.shape[1])
+        apart = np.bincount(X.indices, rows * (X.data - mean[X.indices]) ** 2, X.shape[1])
+        square = (apart + (total - filled) * mean**2) / total
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, X.indices, np.abs(X.data))
+    else:
+        mean = weight @ X / total
+        square = weight @ (X - mean) ** 2 / total
+        largest = np.abs(X).max(axis=0, initial=0.0)
+    spread = np.sqrt(np.maximum(square, 0.0))
+    return mean, spread, spread > 1e-12 * largest
+
+
+def far_offsets(X, weight):
+    """The mean of each column that lies far from 0 for its spread, constant ones too; 0 for the others."""
+    mean, spread, _ = moments(X, weight)
+    offsets = np.zeros(mean.size)
+    for j in np.flatnonzero(np.abs(mean) > FAR * spread):
+        column = X[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
+        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # of a constant exactly its value
+    return offsets
+
+
+def less_offsets(X, offsets):
+    """X less an offset for each column; stays sparse, for a column far from 0 has hardly any zeros."""
+    columns = np.flatnonzero(offsets)
+    if columns.size == 0:
+        return X
+    if not sparse.issparse(X):
+        return X - offsets
+    n = X.shape[0]
+    rows = np.arange(0, n * columns.size + 1, columns.size)
+    return X - sparse.csr_array((np.tile(offsets[columns], n), np.tile(columns, n), rows), shape=X.shape)
+
+
+def refuse_extremes(X, names=None, of="X"):
+    """Raise where a column of X, dense or sparse, holds numbers beyond `LARGEST`; ``of`` names X in the error."""
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or max(values.max(), -values.min()) <= LARGEST:
+        return
+    if sparse.issparse(X):
+        at = int(np.argmax(np.abs(values)))
+        column, value = int(X.indices[at]), values[at]
+    else:
+        row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
+        value = X[row, column]
+    name = f" ({str(names[column])!r})" if names is not None else ""
+    raise ValueError(
+        f"Column {column} of {of}{name} holds {value:.6g}; numbers beyond {LARGEST:g} are too large to compute with in "
+        "float64. Is it a code for a missing value? Else give the column in larger units, for example by "
+        "sklearn.preprocessing.MaxAbsScaler."
+    )
+
+
+class DenseRows:
+    """Dense standardised rows, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
+
+    def __init__(self, X, shift, scale, intercept):
+        Z = (X - shift) / scale
+        self.Z = np.column_stack([Z, np.ones(len(Z))]) if intercept else Z
+        self.width = self.Z.shape[1]
+
+    def predict(self, B):
+        """Z B^T."""
+        return self.Z @ B.T
+
+    def pull(self, R):
+        """R^T Z."""
+        return R.T @ self.Z
+
+    def gram(self, c):
+        """Z^T diag(c) Z."""
+        return (self.Z.T * c) @ self.Z
+
+    def squares(self, C):
+        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        return C.T @ self.Z**2
+
+    def coupling(self, P, c):
+        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        weighted = [np.ascontiguousarray((P * (c * z)[:, None]).T) for z in self.Z.T]
+        return np.stack([np.stack([a @ (P * z[:, None]) for z in self.Z.T]) for a in weighted]).transpose(2, 0, 3, 1)
+
+    def take(self, index):
+        """Some of the rows."""
+        twin = object.__new__(DenseRows)
+        twin.Z, twin.width = self.Z[index], self.width
+        return twin
+
+
+class SparseRows:
+    """The same of sparse rows, whose standardised columns are never made."""
+
+    def __init__(self, X, shift, scale, intercept):
+        self.X, self.shift, self.scale, self.intercept = X, shift, scale, intercept
+        self.width = X.shape[1] + intercept
+        self._T = X.T.tocsr()
+
+    def predict(self, B):
+        """Z B^T."""
+        b = B[:, : self.scale.size] / self.scale
+        eta = self.X @ np.ascontiguousarray(b.T) - b @ self.shift
+        return eta + B[:, -1] if self.intercept else eta
+
+    def pull(self, R):
+        """R^T Z."""
+        total = R.sum(axis=0)
+        out = ((self._T @ R).T - np.outer(total, self.shift)) / self.scale
+        return np.column_stack([out, total]) if self.intercept else out
+
+    def gram(self, c):
+        """Z^T diag(c) Z."""
+        weighted = self._T.multiply(c[None]).tocsr()
+        G = (weighted @ self.X).toarray()
+        column, total = self._T @ c, c.sum()
+        both = np.outer(column, self.shift)
+        G += total * np.outer(self.shift, self.shift) - both - both.T
+        G /= np.outer(self.scale, self.scale)
+        if not self.intercept:
+            return G
+        last = (column - total * self.shift) / self.scale
+        return np.block([[G, last[:, None]], [last[None], np.array([[total]])]])
+
+    def squares(self, C):
+        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        square, first, total = self.second_moments(C)
+        out = ((square.T - 2.0 * self.shift * first.T) + np.outer(total, self.shift**2)) / self.scale**2
+        return np.column_stack([out, total]) if self.intercept else out
+
+    def take(self, index):
+        """Some of the rows."""
+        return SparseRows(self.X[index], self.shift, self.scale, self.intercept)
+
+    def coupling(self, P, c):
+        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        out = np.empty((P.shape[1], self.width, P.shape[1], self.width))
+        for k in range(P.shape[1]):
+            for j in range(k + 1):
+                out[k, :, j] = self.gram(c * P[:, k] * P[:, j])
+                out[j, :, k] = out[k, :, j].T
+        return out
+
+    def second_moments(self, C):
+        """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""
+        return self._T.multiply(self._T) @ C, self._T @ C, C.sum(axis=0)
+
+
+def packed(X, outputs, weight, params, signal, n_batch, with_replacement):
+    """`DenseData` of sparse rows: each is where its (value, column) pairs begin and end, behind ``params``.
+
+    The rows are put into random order here, so that a minibatch is a block of memory.
+    """
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    X = X[order]
+    pairs = np.empty(2 * X.nnz)
+    pairs[::2], pairs[1::2] = X.data, X.indices
+    places = params.size + 2.0 * X.indptr
+    rows = np.column_stack([places[:-1], places[1:]])
+    params = np.concatenate([params, pairs])
+    return DenseData(
+        rows, outputs[order], weight[order], params, signal, n_batch, with_replacement, in_random_order=True
+    )

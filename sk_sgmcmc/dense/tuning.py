@@ -1,0 +1,252 @@
+"""Step sizes for samplers on flat space, from the curvature of the target and the noise of its minibatches."""
+
+import numpy as np
+
+from ..samplers._mass import mass_root
+from ..samplers.schedules import ConstantStep
+
+_STIFFNESS_STEPS = 30
+_SOME_ROWS = 20_000
+# The largest share of the variance, in the worst direction, that discretisation or minibatches may add.
+_TOLERANCE = 0.05
+
+
+class DenseGradient:
+    """Gradient of a dense target in Python's hands.
+
+    Parameters
+    ----------
+    dense : DenseData
+    shape : tuple
+        Of the state.
+    """
+
+    def __init__(self, dense, shape):
+        self.dense, self.shape = dense, shape
+
+    def __call__(self, theta, rows=slice(None)):
+        """Log density and gradient, flat, estimated from some of the rows or on all of them."""
+        dense = self.dense
+        X, y, weight = (np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
+        out, extra = np.empty(self.shape), np.zeros(max(1, self.shape[1]))
+        scale = dense.n_rows / X.shape[0]
+        status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)
+        return (extra[0] if status == 0 else np.nan), out.ravel()
+
+    def on_some_rows(self):
+        """The same as a function of theta alone, from at most `_SOME_ROWS` rows: enough for a curvature."""
+        n_rows = self.dense.n_rows
+        if n_rows <= _SOME_ROWS:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(n_rows, _SOME_ROWS, replace=False))
+        return lambda theta: self(theta, chosen)
+
+
+def stiffness(gradient, theta, inverse_mass, rng):
+    """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients.
+
+    ``inverse_mass`` is W, a matrix, or None for the identity.
+    """
+    theta = theta.ravel()
+    base = gradient(theta)[1]
+    direction = rng.standard_normal(theta.size)
+    value = 0.0
+    step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
+    while not np.all(np.isfinite(gradient(theta + step * direction)[1])) and step > 1e-12:
+        step *= 0.1  # a density that overflows within what is a small step of others
+    for _ in range(_STIFFNESS_STEPS):
+        direction /= np.linalg.norm(direction)
+        image = (base - gradient(theta + step * direction)[1]) / step
+        if inverse_mass is not None:
+            image = inverse_mass @ image
+        previous, value = value, float(np.linalg.norm(image))
+        if not np.isfinite(value) or value == 0.0:
+            return 1.0
+        direction = image
+        if abs(value - previous) < 1e-3 * value:
+            break
+    return value
+
+
+def metric_at(dense, theta):
+    """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows, and whether they are finite."""
+    D = theta.size
+    diagonal = dense.metric.diagonal
+    out = np.full((1 + D, D) if diagonal else (D + D * D, D), np.nan)
+    rows = (np.ascontiguousarray(part, dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
+    dense.metric.kernel(theta.reshape(D, 1), *rows, dense.metric.params, 1.0, out, np.zeros(1))
+    if diagonal:
+        return np.diag(out[0]), np.stack([np.diag(rates) for rates in out[1:]])
+    return out[:D], out[D:].reshape(D, D, D)
+
+
+def difference_step(theta):
+    """How far to go for a difference of log densities or metrics."""
+    return 1e-5 * (1.0 + np.abs(theta).max())
+
+
+def check_finite(gradient, theta):
+    """Raise where a user's log density or its gradient is not finite at the start."""
+    value, slope = gradient(theta.ravel())
+    if not np.isfinite(value):
+        raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
+    bad = np.flatnonzero(~np.isfinite(slope))
+    if bad.size:
+        raise ValueError(
+            f"The gradient at the start is {slope[bad[0]]} in entry {bad[0]} of theta, one of {bad.size} that are not "
+            "finite; give a start where it is, and write all of its entries."
+        )
+
+
+def check_gradient(gradient, theta, direction=None, which="", where="at the start"):
+    """Raise where a user's gradient is not the slope of the log density along a direction.
+
+    Parameters
+    ----------
+    gradient : DenseGradient
+    theta : ndarray
+        The point.
+    direction : ndarray of shape (D,), default=None
+        One in which the state can move; None is a random one.
+    which : str
+        Part of the gradient that is checked, for the error.
+    where : str
+        Name of the point, for the error.
+    """
+    x = theta.ravel()
+    value, slope = gradient(x)
+    direction = np.random.default_rng(0).standard_normal(x.size) if direction is None else direction
+    step = difference_step(x)
+    high, low = gradient(x + step * direction)[0], gradient(x - step * direction)[0]
+    seen, given = (high - low) / (2.0 * step), slope @ direction
+    slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + abs(seen)) + 1e-9 * abs(value) / step + 1e-6
+    if np.isfinite(seen) and not abs(seen - given) <= slack:
+        raise ValueError(
+            f"The gradient{which} does not fit the log density: along a random direction {where} it gives "
+            f"{given:.6g}, differences of the log density give {seen:.6g}. Check its sign, and that scale is in both."
+        )
+
+
+def points_away(gradient, theta):
+    """Points away from the start, at which a wrong sign cannot hide in a zero, each with a phrase that says where.
+
+    They lie in random directions, one at the distance at which the density changes much, by its curvature, and one
+    further away. Points at which the log density is not finite are left out.
+    """
+    rng = np.random.default_rng(2)
+    x = theta.ravel()
+    near = 1.0 / np.sqrt(stiffness(gradient, theta, None, rng))
+    for distance in (near, 0.1 * (1.0 + np.abs(x).max())):
+        point = x + distance * rng.standard_normal(x.size)
+        value, slope = gradient(point)
+        if np.isfinite(value) and np.all(np.isfinite(slope)):
+            yield point.reshape(theta.shape), f"{distance:.3g} away from the start"
+
+
+def check_scale(gradient, theta):
+    """Raise where the two halves of the rows, each scaled up, do not average to all rows, as minibatches have to."""
+    n = gradient.dense.n_rows
+    x = theta.ravel()
+    halves = (slice(0, n // 2), slice(n // 2, n))
+    parts = [np.append(*gradient(x, rows)) * (rows.stop - rows.start) / n for rows in halves]
+    whole, slack = np.append(*gradient(x)), 1e-6 * (np.abs(parts).sum(axis=0) + 1e-3)
+    if np.all(np.isfinite(parts)) and np.all(np.isfinite(whole)):
+        off = np.abs(sum(parts) - whole) - slack
+        if off.max() > 0:
+            k = int(np.argmax(off))
+            which = "the log density" if k == 0 else f"entry {k - 1} of the gradient"
+            raise ValueError(
+                f"Minibatches do not add up to the data: {which} is {whole[k]:.6g} on all rows and {sum(parts)[k]:.6g} "
+                "on average over two halves of them. Multiply what is a sum over rows by scale, and nothing else."
+            )
+
+
+def check_metric(dense, theta):
+    """Raise where a user's metric is no metric at the start, or its derivatives are not those of differences."""
+    G, rates = metric_at(dense, theta)
+    if not (np.all(np.isfinite(G)) and np.allclose(G, G.T) and np.linalg.eigvalsh(G).min() > 0):
+        raise ValueError(f"The metric at the start is not symmetric and positive definite: {G.tolist()}.")
+    direction = np.random.default_rng(1).standard_normal(theta.shape)
+    step = difference_step(theta)
+    seen = (metric_at(dense, theta + step * direction)[0] - metric_at(dense, theta - step * direction)[0]) / (
+        2.0 * step
+    )
+    told = np.einsum("k,kij->ij", direction.ravel(), rates)
+    slack = 1e-3 * np.abs(told).max() + 1e-9 * np.abs(G).max() / step
+    if not np.abs(seen - told).max() <= slack:
+        raise ValueError(
+            f"The derivatives do not fit the metric: along a random direction at the start they say {told.tolist()}, "
+            f"differences of the metric say {seen.tolist()}. dG[k] is the derivative of G along theta[k]."
+        )
+
+
+def check_density(dense, starts, derivatives=True):
+    """Raise where a user's density is not finite at the starts, or its ``derivatives`` or minibatches do not fit."""
+    gradient, theta = DenseGradient(dense, starts[0].shape), starts[0]
+    for start in starts:
+        check_finite(gradient, start)
+    if derivatives:
+        check_gradient(gradient, theta)
+        for point, where in points_away(gradient, theta):
+            check_gradient(gradient, point, where=where)
+            if dense.n_batch < dense.n_rows:
+                check_scale(gradient, point)
+        if dense.metric is not None:
+            check_metric(dense, theta)
+
+
+def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
+    """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data.
+
+    ``root``, (D, D), changes the units: the entries are those of its transpose times the gradient.
+    """
+    n_rows = gradient.dense.n_rows
+    if n_batch >= n_rows:
+        return 0.0
+    total, squares = np.zeros(theta.size), np.zeros(theta.size)
+    first = None
+    for _ in range(n_probes):
+        probe = gradient(theta.ravel(), rng.integers(0, n_rows, n_batch))[1]
+        probe = probe if root is None else probe @ root
+        first = probe if first is None else first
+        total += probe - first
+        squares += (probe - first) ** 2
+    return float(((squares - total**2 / n_probes) / (n_probes - 1)).max())
+
+
+def auto_step_size(sampler, dense, points, n_batch):
+    """A constant step that keeps the errors of discretisation and of minibatches near 5 % of a variance.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    dense : DenseData
+    points : list of ndarray
+        States at which curvature and noise are measured: the worst of them counts.
+    n_batch : int
+    """
+    rng = np.random.default_rng(0)
+    gradient = DenseGradient(dense, points[0].shape)
+    D = points[0].size
+    given = getattr(sampler, "preconditioner", None)
+    W = np.eye(D) if given is None else np.diag(np.asarray(given, dtype=float))
+    mass = getattr(sampler, "mass", None)
+    if mass is not None and not hasattr(mass, "get_params"):
+        mass = np.asarray(mass, dtype=float) * (np.ones(D) if np.ndim(mass) == 0 else 1.0)
+        mass_root(mass, D)
+        W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
+    if dense.metric is not None:
+        W = np.linalg.inv(metric_at(dense, points[0])[0])
+    # Noise counts in units in which W is the identity.
+    root = None if np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
+    probe = gradient if len(points) == 1 else gradient.on_some_rows()
+    largest = max(stiffness(probe, point, W, rng) for point in points)
+    noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
+    if sampler._overdamped:
+        # Variance times 1 + h lambda / 2 + h V / 2.
+        return ConstantStep(2.0 * _TOLERANCE / (largest + noise))
+    h = 0.35 / np.sqrt(largest)
+    friction = getattr(sampler, "friction", None)
+    if friction and noise:  # temperature times 1 + h V / 2 C; thermostats take the noise out themselves
+        h = min(h, 2.0 * _TOLERANCE * friction / noise)
+    return ConstantStep(h)

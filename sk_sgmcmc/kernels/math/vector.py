@@ -1,0 +1,68 @@
+"""Arithmetic that the compiler can turn into vector instructions; libm's calls cannot be."""
+
+import math
+
+from numba import config, types
+from numba.extending import intrinsic
+
+from .._jit import helper
+
+_LOG2_E = 1.4426950408889634
+# log 2 in two parts: whole multiples of the first are exact.
+_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+# Adding 1.5 * 2^52 rounds to a whole number and leaves it in the lowest bits.
+_ROUND = 6755399441055744.0
+
+
+@intrinsic
+def _as_float(context, x):
+    """The float64 that has the bits of an int64."""
+
+    def generate(target, builder, signature, args):
+        return builder.bitcast(args[0], target.get_value_type(types.float64))
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic
+def _as_int(context, x):
+    """The int64 that has the bits of a float64."""
+
+    def generate(target, builder, signature, args):
+        return builder.bitcast(args[0], target.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+def _exp_of_python(x):
+    """The same without a compiler, which intrinsics need."""
+    return math.exp(-700.0 if x < -700.0 else x)
+
+
+@helper(inline=True)
+def exp_not_positive(x):
+    """exp(x) for x <= 0, relative error below 1e-14; e^-700 for what is smaller, NaN for NaN.
+
+    x = k log 2 + r with |r| <= log(2) / 2, Taylor's series to the eleventh order for e^r, and k added to the exponent.
+    """
+    x = -700.0 if x < -700.0 else x
+    shifted = x * _LOG2_E + _ROUND
+    k = shifted - _ROUND
+    r = (x - k * _LOG2_HIGH) - k * _LOG2_LOW
+    p = 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * _as_float((_as_int(shifted) + 1023) << 52)
+
+
+if config.DISABLE_JIT:
+    exp_not_positive = _exp_of_python

@@ -1,0 +1,259 @@
+"""Dirichlet-process mixtures of categorical rows with components integrated out: what one row says of each cluster.
+
+Rows are sparse: row i holds the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``entries``, and has the weight
+``weights[i]``; ``values`` are entries times the weight. A row counts for others with its values, but its own label is
+drawn by its entries, as that of a whole row: what a row tells about its cluster has its weight, but which cluster it is
+in is as certain as ever. What a cell is depends on ``kind``:
+
+`MULTINOMIAL`
+    A column of counts. All of a row's tokens are draws from one Dirichlet-distributed law.
+`CATEGORICAL`
+    A level of a column. Each column, a block of cells, has a law of its own; a missing entry is no cell at all.
+`BERNOULLI`
+    Of D columns, cell d is a 1 in column d and cell D + d a missing entry; what is not named is 0.
+
+Clusters stand in slots. ``counts`` (n_cells + n_blocks, n_slots) holds sums of values over the rows of each, then sums
+over blocks (no such rows for `BERNOULLI`); ``sizes`` (n_slots,) sums of weights, 0 for a free slot. ``prior`` is laid
+out like the rows of ``counts``; for `BERNOULLI` it has the shape of a 1 in each column, then that of a 0.
+"""
+
+import numpy as np
+from numba import types
+
+from ..._jit import F1, F1_IN, F2, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
+from ...math.special import MANY, log_rise
+
+I4_IN = read_only(types.int32, 1)
+I4 = writable(types.int32, 1)
+
+MULTINOMIAL, CATEGORICAL, BERNOULLI = 0, 1, 2
+
+FREE = -1  # label of a row that stands in no cluster
+_SMALLEST = 1e-150
+
+
+@helper
+def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, sizes):
+    """Add row i to a slot, or take it out with ``sign`` -1."""
+    n_cells = block.shape[0]
+    sizes[slot] += sign * weights[i]
+    for e in range(indptr[i], indptr[i + 1]):
+        counts[cells[e], slot] += sign * values[e]
+        if kind != BERNOULLI:
+            counts[n_cells + block[cells[e]], slot] += sign * values[e]
+
+
+@helper(fast_sums=True)
+def log_zeros(slot, prior, counts, size):
+    """log probability that a row is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
+    D = prior.shape[0] // 2
+    total = 0.0
+    for start in range(0, D, 16):
+        above = 1.0
+        below = 1.0
+        for d in range(start, min(start + 16, D)):
+            n = size - counts[D + d, slot]
+            above *= prior[D + d] + n - counts[d, slot]
+            below *= prior[d] + prior[D + d] + n
+        total += np.log(above / below)
+    return total
+
+
+@helper
+def log_predictive(i, slot, indptr, cells, entries, kind, prior, block, counts, sizes):
+    """log probability of row i given the rows in a slot, of which it is none; a free slot gives the prior's."""
+    n_cells = block.shape[0]
+    total = 0.0
+    if kind == BERNOULLI:
+        D = n_cells // 2
+        total = log_zeros(slot, prior, counts, sizes[slot])
+    product = 1.0
+    used = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        w = cells[e]
+        x = entries[e]
+        if kind == BERNOULLI:
+            d = w if w < D else w - D
+            n = sizes[slot] - counts[D + d, slot]
+            zeros = prior[D + d] + n - counts[d, slot]
+            product *= (prior[d] + counts[d, slot] if w < D else prior[d] + prior[D + d] + n) / zeros
+        else:
+            b = n_cells + block[w]
+            above = prior[w] + counts[w, slot]
+            below = prior[b] + counts[b, slot] + used
+            if x == 1.0:
+                product *= above / below
+            else:
+                total += log_rise(above, x) - log_rise(below, x)
+            if kind == MULTINOMIAL:
+                used += x
+        if product < _SMALLEST or product > 1.0 / _SMALLEST:
+            total += np.log(product)
+            product = 1.0
+    return total + np.log(product)
+
+
+@helper
+def rescale(p, top):
+    """Divide ``p[:top + 1]`` by its largest."""
+    largest = 0.0
+    for j in range(top + 1):
+        largest = max(largest, p[j])
+    if largest > 0.0:
+        for j in range(top + 1):
+            p[j] /= largest
+
+
+@helper
+def times_exponential(p, logs, top):
+    """Multiply ``p[:top + 1]`` by exp(logs), up to a common factor; free slots stay 0."""
+    largest = -np.inf
+    for j in range(top + 1):
+        if p[j] > 0.0:
+            largest = max(largest, logs[j] + np.log(p[j]))
+    for j in range(top + 1):
+        if p[j] > 0.0:
+            p[j] = np.exp(logs[j] + np.log(p[j]) - largest)
+
+
+@helper(fast_sums=True)
+def slot_weights(
+    i, top, free, concentration, indptr, cells, entries, kind, prior, block, counts, sizes, zeros, p, logs
+):
+    """Weights of row i's conditional law over the slots 0..top-1 (in p[:top]) and a new cluster (in p[top]).
+
+    ``free`` is a free slot, ``zeros`` holds `log_zeros` of each slot at its present size.
+    """
+    n_cells = block.shape[0]
+    for j in range(top):
+        p[j] = sizes[j]
+    p[top] = concentration
+    if kind == BERNOULLI:
+        for j in range(top):
+            logs[j] = zeros[j]
+        logs[top] = log_zeros(free, prior, counts, 0.0)
+        times_exponential(p, logs, top)
+    D = n_cells // 2
+    used = 0.0
+    since = 0
+    for e in range(indptr[i], indptr[i + 1]):
+        w = cells[e]
+        x = entries[e]
+        if kind == BERNOULLI:
+            d = w if w < D else w - D
+            a, b = prior[d], prior[D + d]
+            for j in range(top):
+                n = sizes[j] - counts[D + d, j]
+                p[j] *= (a + (counts[d, j] if w < D else b + n)) / (b + n - counts[d, j])
+            p[top] *= (a + (0.0 if w < D else b)) / b
+        else:
+            row = n_cells + block[w]
+            a, b = prior[w], prior[row]
+            if x <= MANY and x == np.floor(x):
+                for t in range(int(x)):
+                    for j in range(top):
+                        p[j] *= (a + t + counts[w, j]) / (b + used + t + counts[row, j])
+                    p[top] *= (a + t) / (b + used + t)
+                    since += 1
+                    if since == 12:
+                        rescale(p, top)
+                        since = 0
+            else:
+                for j in range(top):
+                    logs[j] = log_rise(a + counts[w, j], x) - log_rise(b + used + counts[row, j], x)
+                logs[top] = log_rise(a, x) - log_rise(b + used, x)
+                times_exponential(p, logs, top)
+            if kind == MULTINOMIAL:
+                used += x
+        since += 1
+        if since >= 12:
+            rescale(p, top)
+            since = 0
+
+
+@kernel(I8(I1_IN, I8, I1_IN, I4_IN, F1_IN, F1_IN, F1_IN, I8, F1_IN, I4_IN, F8, I4, F2, F1, F1, I1, RNG))
+def sweep_rows(
+    rows, first, indptr, cells, entries, values, weights, kind, prior, block, concentration, z, counts, sizes, zeros,
+    state, rng,
+):  # fmt: skip
+    """Gibbs for the labels of rows[first:], each given those of all other rows, components and weights integrated out.
+
+    A row that is `FREE` is only put in. Stops before a row for which no slot would be left.
+
+    Parameters
+    ----------
+    concentration : float
+        Weight of a new cluster beside ``sizes``: the concentration times the rows' mean weight.
+    state : ndarray of int64, shape (2,)
+        Slots in use are below ``state[0]``; ``state[1]`` of them are not free.
+
+    Returns
+    -------
+    done : int
+        The place in ``rows`` after the last row drawn; less than their number where slots ran out.
+    """
+    n_slots = sizes.shape[0]
+    p = np.empty(n_slots + 1)
+    logs = np.empty(n_slots + 1)
+    top = state[0]
+    n_active = state[1]
+    done = first
+    free = 0
+    while free < n_slots and sizes[free] > 0.0:
+        free += 1
+    while done < rows.shape[0]:
+        if free >= n_slots:
+            break
+        i = rows[done]
+        old = np.intp(z[i])
+        old_zeros = 0.0
+        if old >= 0:
+            add_row(i, -1.0, old, indptr, cells, values, weights, kind, block, counts, sizes)
+            if sizes[old] == 0.0:
+                n_active -= 1
+                free = min(free, old)
+            elif kind == BERNOULLI:
+                old_zeros = zeros[old]
+                zeros[old] = log_zeros(old, prior, counts, sizes[old])
+        while top > 0 and sizes[top - 1] == 0.0:
+            top -= 1
+        slot_weights(
+            i, top, free, concentration, indptr, cells, entries, kind, prior, block, counts, sizes, zeros, p, logs
+        )
+        total = 0.0
+        for j in range(top + 1):
+            total += p[j]
+        target = rng.random() * total
+        new = 0
+        while new < top:
+            target -= p[new]
+            if target < 0.0:
+                break
+            new += 1
+        if new == top or sizes[new] == 0.0:  # rounding may end on a free slot: a new cluster as well
+            new = free
+        if sizes[new] == 0.0:
+            n_active += 1
+        add_row(i, 1.0, new, indptr, cells, values, weights, kind, block, counts, sizes)
+        top = max(top, new + 1)
+        if kind == BERNOULLI:
+            if new == old and old_zeros != 0.0:
+                zeros[new] = old_zeros
+            else:
+                zeros[new] = log_zeros(new, prior, counts, sizes[new])
+        z[i] = new
+        while free < n_slots and sizes[free] > 0.0:
+            free += 1
+        done += 1
+    state[0] = top
+    state[1] = n_active
+    return done
+
+
+@kernel(I8(F1_IN, F2, F1, F1))
+def all_log_zeros(prior, counts, sizes, zeros):
+    """Set ``zeros`` to `log_zeros` of each slot of Bernoulli rows."""
+    for j in range(sizes.shape[0]):
+        if sizes[j] > 0.0:
+            zeros[j] = log_zeros(j, prior, counts, sizes[j])
+    return OK

@@ -1,0 +1,144 @@
+"""Stochastic-gradient Hamiltonian transitions along geodesics.
+
+The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
+velocity was drawn, the thermostat xi, of a product its table of blocks). ``signal`` is the gradient of the log density
+with respect to the surface measure, as a vector of the surrounding space; ``extra`` = (log density, variance of the
+gradient's noise if the model estimates it). A step is the palindrome A B O B A:
+
+A  geodesic flow over h/2; xi += (|v|^2 / dimension - 1) h / (2 mass)
+B  v <- v exp(-xi h / 2)
+O  v <- v + Lambda [h gradient + sqrt(2 sinh(h C) - h^2 V) Z], Lambda the projection onto the tangent space
+
+``advance`` is the first A, so that the model's signal is taken where O needs it, and ``step`` is the rest.
+``hyper`` = (h, C, V or minus a multiple of the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the
+thermostat is the constant friction C: this is SGGMC, with another mass gSGNHT. V is how much noise the gradient itself
+brings, which is left out of Z. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the
+temperature depends on how strong the friction is, hC / sinh(hC), also without any force.)
+
+References
+----------
+Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 3 and appendix.
+"""
+
+import math
+
+from .._jit import NOT_FINITE, TRANSITION, helper, kernel
+from .geometry import PRODUCT, SIMPLEX, SPHERE, STIEFEL, dimension, move, project
+
+N_SCALARS = 2  # before the table of blocks
+
+
+@helper
+def blocks_of(scalars):
+    """The table of blocks of a product, none of other geometries."""
+    return scalars[N_SCALARS:].reshape(((scalars.shape[0] - N_SCALARS) // 3, 3))
+
+
+@helper(fast_sums=True)
+def squared_norm(v):
+    """Sum of squares of a 2-d array."""
+    total = 0.0
+    for r in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            total += v[r, i] * v[r, i]
+    return total
+
+
+@helper
+def half_flow(geometry, theta, velocity, scalars, hyper):
+    """A: flow over h/2, and the thermostat unless its mass is infinite."""
+    blocks = blocks_of(scalars)
+    status = move(geometry, theta, velocity, blocks, 0.5 * hyper[0])
+    if hyper[4] > 0.0:
+        n = dimension(geometry, theta, blocks)
+        scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
+        # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain is lost.
+        if not abs(scalars[1]) * hyper[0] < 1e3:
+            return NOT_FINITE
+    else:
+        scalars[1] = hyper[1]
+    return status
+
+
+@helper
+def first_half(geometry, theta, aux, scalars, hyper, rng):
+    """Draw the velocity at the very first step, then A."""
+    if scalars[0] == 0.0:
+        scalars[0] = 1.0
+        scalars[1] = hyper[3]
+        for r in range(theta.shape[0]):
+            for i in range(theta.shape[1]):
+                aux[0, r, i] = rng.standard_normal()
+        project(geometry, theta, aux[0], blocks_of(scalars))
+    return half_flow(geometry, theta, aux[0], scalars, hyper)
+
+
+@helper
+def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
+    """B O B A."""
+    h = hyper[0]
+    noise_variance = hyper[2] if hyper[2] >= 0.0 else -hyper[2] * extra[1]
+    # Where the gradient is noisier than the friction can take away, no noise is added; what is left heats the chain.
+    noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
+    damping = h * scalars[1]
+    if h * hyper[1] > 300.0:  # as the noise: both forget the velocity altogether, in balance
+        damping -= h * hyper[1] - 300.0
+    decay = math.exp(-0.5 * damping)
+    velocity = aux[0]
+    for r in range(theta.shape[0]):
+        for i in range(theta.shape[1]):
+            velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
+    # The velocity was tangential already, so projecting the sum projects gradient and noise.
+    project(geometry, theta, velocity, blocks_of(scalars))
+    for r in range(theta.shape[0]):
+        for i in range(theta.shape[1]):
+            velocity[r, i] *= decay
+    return half_flow(geometry, theta, velocity, scalars, hyper)
+
+
+@kernel(TRANSITION)
+def sphere_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on spheres."""
+    return first_half(SPHERE, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on spheres."""
+    return second_half(SPHERE, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def simplex_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on flat simplices."""
+    return first_half(SIMPLEX, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def simplex_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on flat simplices."""
+    return second_half(SIMPLEX, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on the Stiefel manifold."""
+    return first_half(STIEFEL, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on the Stiefel manifold."""
+    return second_half(STIEFEL, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+@kernel(TRANSITION)
+def product_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """First half flow on a product."""
+    return first_half(PRODUCT, theta, aux, scalars, hyper, rng)
+
+
+@kernel(TRANSITION)
+def product_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """B O B A on a product."""
+    return second_half(PRODUCT, theta, aux, scalars, signal, extra, hyper, rng)

@@ -1,0 +1,340 @@
+"""Manifolds: projections onto the tangent space and geodesic flows, in the signatures `PROJECT` and `FLOW`.
+
+=========  ==========================================  =======================================
+geometry   theta                                       dimension
+=========  ==========================================  =======================================
+sphere     every row a unit vector of R^width          n_rows (width - 1)
+simplex    every row on the flat probability simplex   n_rows (width - 1)
+stiefel    the rows orthonormal, n_rows <= width       n_rows width - n_rows (n_rows + 1) / 2
+euclidean  any, as a part of a product                 n_rows width
+product    blocks of the above, one behind the other   the sum of its blocks'
+=========  ==========================================  =======================================
+
+What a product is made of says a table, ``blocks`` (n_blocks, 3): the geometry, the rows and the width of each block.
+They fill theta, whatever its shape, in memory order. Other geometries do not read it.
+
+A flow is exact for any time, whatever its length: great circles on the sphere, straight lines with specular
+reflection inside the plane on the simplex, matrix exponentials on the Stiefel manifold. Each puts the point back on its
+manifold and the momentum into its tangent space, so that rounding never adds up. Mass is the identity, since another
+one would bend the geodesics: the argument that holds it on flat space is the table of blocks here.
+
+References
+----------
+Byrne and Girolami (2013), Geodesic Monte Carlo on embedded manifolds, Scandinavian Journal of Statistics 40,
+sections 3.1 and 4.
+"""
+
+import math
+
+import numpy as np
+
+from .._jit import FLOW, NOT_FINITE, OK, PROJECT, helper, kernel
+
+SPHERE, SIMPLEX, STIEFEL, EUCLIDEAN, PRODUCT = range(5)
+
+
+# ------------------------------------------------------------------------------------------------------------ sphere
+
+
+@helper(fast_sums=True)
+def _dot(x, y):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
+@helper
+def project_sphere_row(x, v):
+    """v <- (I - x x') v."""
+    along = _dot(x, v)
+    for i in range(x.shape[0]):
+        v[i] -= along * x[i]
+
+
+@helper
+def flow_sphere_row(x, v, time):
+    """x cos(at) + (v/a) sin(at) and its derivative, a = |v|; returns a status."""
+    speed = math.sqrt(_dot(v, v))
+    angle = speed * time
+    cos, sin = math.cos(angle), math.sin(angle)
+    over_speed = sin / speed if speed > 1e-150 else time
+    size = 0.0
+    for i in range(x.shape[0]):
+        old = x[i]
+        x[i] = old * cos + v[i] * over_speed
+        v[i] = v[i] * cos - old * speed * sin
+        size += x[i] * x[i]
+    if not (math.isfinite(speed) and size > 0.0):
+        return NOT_FINITE
+    size = 1.0 / math.sqrt(size)
+    for i in range(x.shape[0]):
+        x[i] *= size
+    project_sphere_row(x, v)
+    return OK
+
+
+# ----------------------------------------------------------------------------------------------------------- simplex
+
+
+@helper
+def project_simplex_row(v):
+    """v <- v - mean(v)."""
+    mean = 0.0
+    for i in range(v.shape[0]):
+        mean += v[i]
+    mean /= v.shape[0]
+    for i in range(v.shape[0]):
+        v[i] -= mean
+
+
+@helper
+def flow_simplex_row(x, v, time):
+    """A straight line, reflected at each face x_j = 0 along the face's normal inside the plane sum(x) = 1."""
+    n = x.shape[0]
+    left = time
+    for _ in range(10_000):
+        first, face = left, -1
+        for i in range(n):
+            if v[i] < 0.0:
+                reached = max(-x[i] / v[i], 0.0)
+                if reached < first:
+                    first, face = reached, i
+        for i in range(n):
+            x[i] = max(x[i] + first * v[i], 0.0)
+        if face < 0:
+            total = 0.0
+            for i in range(n):
+                total += x[i]
+            if not (math.isfinite(total) and total > 0.0):
+                return NOT_FINITE
+            for i in range(n):
+                x[i] /= total
+            project_simplex_row(v)
+            return OK
+        # The face's unit normal in the plane is (e_j - 1/n) sqrt(n / (n - 1)); v_j = v . e_j since sum(v) = 0.
+        x[face] = 0.0
+        push = 2.0 * v[face] / (n - 1.0)
+        for i in range(n):
+            v[i] += push
+        v[face] -= push * n
+        left -= first
+    return NOT_FINITE
+
+
+# ----------------------------------------------------------------------------------------------------------- Stiefel
+
+
+@helper
+def project_stiefel(X, V):
+    """Rows orthonormal: V <- V - (X V' + V X') X / 2."""
+    across = np.dot(X, V.T)
+    V -= np.dot(0.5 * (across + across.T), X)
+
+
+@helper
+def _exponential(A):
+    """Matrix exponential by scaling and squaring of a Taylor polynomial."""
+    n = A.shape[0]
+    size = 0.0
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += abs(A[i, j])
+        size = max(size, total)
+    halvings = 0
+    while size > 0.25 and halvings < 60:
+        size *= 0.5
+        halvings += 1
+    B = A / 2.0**halvings
+    result = np.eye(n)
+    term = np.eye(n)
+    for k in range(1, 14):
+        term = np.dot(term, B) / k
+        result = result + term
+    for _ in range(halvings):
+        result = np.dot(result, result)
+    return result
+
+
+@helper
+def flow_stiefel(X, V, time):
+    """[X V] exp(t [[A, -S], [I, A]]) diag(exp(-tA), exp(-tA)), A = X'V, S = V'V, for columns; here for rows."""
+    p = X.shape[0]
+    A = np.dot(X, V.T)
+    S = np.dot(V, V.T)
+    block = np.zeros((2 * p, 2 * p))
+    block[:p, :p] = time * A
+    block[:p, p:] = -time * S
+    block[p:, :p] = time * np.eye(p)
+    block[p:, p:] = time * A
+    both = _exponential(block)
+    back = _exponential(-time * A)
+    to_x = np.dot(np.ascontiguousarray(both[:, :p]), back).T.copy()
+    to_v = np.dot(np.ascontiguousarray(both[:, p:]), back).T.copy()
+    stacked = np.vstack((X, V))
+    X[:] = np.dot(to_x, stacked)
+    V[:] = np.dot(to_v, stacked)
+    # Back onto the manifold by a step of Newton's iteration for the polar factor: (3 I - X X') X / 2. It squares what
+    # rounding has left, which after a flow through thousands of turns is too much.
+    gram = np.dot(X, X.T)
+    for i in range(p):
+        for j in range(p):
+            if not abs(gram[i, j] - (1.0 if i == j else 0.0)) < 1e-7:
+                return NOT_FINITE
+    X[:] = np.dot(1.5 * np.eye(p) - 0.5 * gram, X)
+    project_stiefel(X, V)
+    for i in range(p):
+        for j in range(X.shape[1]):
+            if not (math.isfinite(X[i, j]) and math.isfinite(V[i, j])):
+                return NOT_FINITE
+    return OK
+
+
+# -------------------------------------------------------------------------------------------------------- flat space
+
+
+@helper
+def flow_euclidean(x, v, time):
+    """A straight line, of a block that has no constraint."""
+    for r in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            x[r, i] += time * v[r, i]
+            if not math.isfinite(x[r, i]):
+                return NOT_FINITE
+    return OK
+
+
+# ----------------------------------------------------------------------------------------------- one for each geometry
+
+
+@helper
+def _move_one(geometry, theta, momentum, time):
+    if geometry == STIEFEL:
+        return flow_stiefel(theta, momentum, time)
+    if geometry == EUCLIDEAN:
+        return flow_euclidean(theta, momentum, time)
+    for r in range(theta.shape[0]):
+        if geometry == SPHERE:
+            status = flow_sphere_row(theta[r], momentum[r], time)
+        else:
+            status = flow_simplex_row(theta[r], momentum[r], time)
+        if status != OK:
+            return status
+    return OK
+
+
+@helper
+def _project_one(geometry, theta, vector):
+    if geometry == STIEFEL:
+        project_stiefel(theta, vector)
+    elif geometry != EUCLIDEAN:
+        for r in range(theta.shape[0]):
+            if geometry == SPHERE:
+                project_sphere_row(theta[r], vector[r])
+            else:
+                project_simplex_row(vector[r])
+
+
+@helper
+def _dimension_of_one(geometry, n_rows, width):
+    if geometry == STIEFEL:
+        return float(n_rows * width) - 0.5 * n_rows * (n_rows + 1.0)
+    return n_rows * (width if geometry == EUCLIDEAN else width - 1.0)
+
+
+@helper
+def move(geometry, theta, momentum, blocks, time):
+    """Geodesic flow by the geometry's code."""
+    if geometry != PRODUCT:
+        return _move_one(geometry, theta, momentum, time)
+    x, v = theta.reshape(theta.size), momentum.reshape(momentum.size)
+    at = 0
+    for b in range(blocks.shape[0]):
+        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
+        end = at + n_rows * width
+        status = _move_one(
+            int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)), time
+        )
+        if status != OK:
+            return status
+        at = end
+    return OK
+
+
+@helper
+def project(geometry, theta, vector, blocks):
+    """Projection onto the tangent space by the geometry's code."""
+    if geometry != PRODUCT:
+        _project_one(geometry, theta, vector)
+        return
+    x, v = theta.reshape(theta.size), vector.reshape(vector.size)
+    at = 0
+    for b in range(blocks.shape[0]):
+        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
+        end = at + n_rows * width
+        _project_one(int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)))
+        at = end
+
+
+@helper
+def dimension(geometry, theta, blocks):
+    """Dimension of the manifold: how many squares of standard normals |momentum|^2 is made of."""
+    if geometry != PRODUCT:
+        return _dimension_of_one(geometry, theta.shape[0], theta.shape[1])
+    total = 0.0
+    for b in range(blocks.shape[0]):
+        total += _dimension_of_one(int(blocks[b, 0]), blocks[b, 1], blocks[b, 2])
+    return total
+
+
+@kernel(FLOW)
+def sphere_flow(theta, momentum, blocks, time):
+    """Great circles."""
+    return move(SPHERE, theta, momentum, blocks, time)
+
+
+@kernel(PROJECT)
+def sphere_project(theta, momentum, blocks):
+    """Onto the tangent spaces of spheres."""
+    project(SPHERE, theta, momentum, blocks)
+    return OK
+
+
+@kernel(FLOW)
+def simplex_flow(theta, momentum, blocks, time):
+    """Straight lines with specular reflection."""
+    return move(SIMPLEX, theta, momentum, blocks, time)
+
+
+@kernel(PROJECT)
+def simplex_project(theta, momentum, blocks):
+    """Onto vectors that sum to 0."""
+    project(SIMPLEX, theta, momentum, blocks)
+    return OK
+
+
+@kernel(FLOW)
+def stiefel_flow(theta, momentum, blocks, time):
+    """Geodesics of the embedded metric between orthonormal frames."""
+    return move(STIEFEL, theta, momentum, blocks, time)
+
+
+@kernel(PROJECT)
+def stiefel_project(theta, momentum, blocks):
+    """Onto the tangent space of orthonormal frames."""
+    project(STIEFEL, theta, momentum, blocks)
+    return OK
+
+
+@kernel(FLOW)
+def product_flow(theta, momentum, blocks, time):
+    """Every block along its own geodesic."""
+    return move(PRODUCT, theta, momentum, blocks, time)
+
+
+@kernel(PROJECT)
+def product_project(theta, momentum, blocks):
+    """Every block onto its own tangent space."""
+    project(PRODUCT, theta, momentum, blocks)
+    return OK

@@ -1,0 +1,329 @@
+"""What a fitted Dirichlet-process mixture is asked: clusters and densities of rows, and what marks each cluster."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp, xlogy
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ...metrics import point_partition
+from ...utils import as_table
+from ...utils._sklearn import check_sample_weight
+
+_PARTITION_ROWS = 3000  # rows at most that the point partition is found on
+_PIECE = 20_000  # rows at a time
+_N_SCORED, _N_PREDICTED = 100, 25  # draws at most that densities, and clusters, are averaged over
+
+
+def log_weights(X, weights, components, layout, base):
+    """log of weight times density of rows under each component of a draw, and last under a component yet unseen."""
+    per_cell, per_row = layout.tables(components)
+    with np.errstate(divide="ignore"):
+        known = np.log(weights)
+        rest = np.log(max(1.0 - weights.sum(), 1e-300))
+    return np.concatenate([X @ per_cell + per_row + known, (base + rest)[:, None]], axis=1)
+
+
+def _together(log_weight):
+    """Responsibilities: rows of weights that sum to 1."""
+    return np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
+
+
+class FittedDPMixture:
+    """Methods of a fitted `DPCategoricalMixture`."""
+
+    # -- fitted attributes -----------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        drawn = [chain.draws() for chain in chains]
+        n_kept = min(len(draws["weights"]) for draws in drawn)
+        # One slot more than any draw has components, so that rows of a component yet unseen may be a cluster.
+        n_slots = 1 + max(draws["weights"].shape[1] for draws in drawn)
+        samples = {}
+        for name in drawn[0]:
+            parts = [draws[name][:n_kept] for draws in drawn]
+            if name in ("weights", "components"):
+                parts = [
+                    np.pad(part, [(0, 0), (0, n_slots - part.shape[1])] + [(0, 0)] * (part.ndim - 2)) for part in parts
+                ]
+            samples[name] = np.stack(parts)
+        absent = samples["weights"] == 0
+        samples["components"][absent] = self._layout.prior_mean()
+        data = chains[0].data
+        rows = np.unique(np.linspace(0, data.n_rows - 1, min(_PARTITION_ROWS, data.n_rows)).round().astype(int))
+        self._find_clusters(samples, data.as_csr(rows))
+
+    def _find_clusters(self, samples, X):
+        """The point partition of the rows X, and every draw's components in its order."""
+        flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in samples.items()}
+        n_draws, n_slots = flat["weights"].shape
+        base = self._layout.base_log_density(X)
+        shares, labels = [], np.empty((n_draws, X.shape[0]), dtype=np.int64)
+        for s in range(n_draws):
+            share = _together(log_weights(X, flat["weights"][s], flat["components"][s], self._layout, base))
+            labels[s] = share.argmax(axis=1)
+            shares.append(share)
+        partition, self.partition_loss_ = point_partition(labels, self.partition_loss)
+        while True:
+            order, part_of = _parts_of(partition, shares, flat["weights"])
+            held = sum(shares[s][:, [*order[s], n_slots]] @ part_of[s] for s in _spread(n_draws, _N_PREDICTED))
+            found = np.bincount(held.argmax(axis=1), minlength=held.shape[1]) > 0
+            if found.all():
+                break
+            # A cluster that `predict` would never name is none: its rows go where `predict` puts them.
+            labels = np.where(found[partition], partition, held.argmax(axis=1))
+            by_size = np.argsort(-np.bincount(labels, minlength=found.size), kind="stable")
+            partition = np.argsort(by_size)[labels]
+        for name in ("weights", "components"):
+            index = order if name == "weights" else order[:, :, None]
+            samples[name] = np.take_along_axis(flat[name], index, axis=1).reshape(samples[name].shape)
+        self._part_of = part_of
+        self.samples_ = samples
+        self.n_clusters_ = part_of.shape[2]
+        self.weights_ = np.einsum("sk,skc->c", samples["weights"].reshape(n_draws, -1), self._part_of[:, :n_slots])
+        self.weights_ /= self.weights_.sum()
+
+    def _score_now(self, callback):
+        """Held-out score of the present state alone, for `HeldOutScore`."""
+        if callback._split is None:
+            callback._split = self._encoded(callback.X)
+        X = callback._split
+        now = self._chains[0].current()
+        base = self._layout.base_log_density(X)
+        return logsumexp(log_weights(X, now["weights"], now["components"], self._layout, base), axis=1).mean()
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def _each_draw(self, X, n_draws=_N_SCORED):
+        """`log_weights` of encoded rows, and the number of the draw, for at most ``n_draws`` draws."""
+        weights = self.samples_["weights"]
+        components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
+        weights = weights.reshape(-1, weights.shape[-1])
+        base = self._layout.base_log_density(X)
+        for s in _spread(len(weights), n_draws):
+            yield s, log_weights(X, weights[s], components[s], self._layout, base)
+
+    def _in_pieces(self, X, answer):
+        """``answer`` of encoded rows, a piece at a time."""
+        return np.concatenate([answer(X[start : start + _PIECE]) for start in range(0, X.shape[0], _PIECE)])
+
+    def _proba(self, X):
+        total = np.zeros((X.shape[0], self.n_clusters_))
+        for s, log_weight in self._each_draw(X, _N_PREDICTED):
+            total += _together(log_weight) @ self._part_of[s]
+        return total / total.sum(axis=1, keepdims=True)
+
+    def _most_probable(self, X):
+        return self._in_pieces(X, lambda piece: self._proba(piece).argmax(axis=1))
+
+    @available_if(lambda self: not getattr(self, "_with_y", True))
+    def predict_proba(self, X):
+        """Probability that each row belongs to each cluster, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters_)
+            Rows sum to 1. A draw's component counts for a cluster with the share of its rows that is in it.
+
+        Notes
+        -----
+        Not there before a fit, nor on a mixture that was fitted with ``y``: clusters are no classes of y, and tools of
+        scikit-learn that find the method would take the mixture for a classifier.
+        """
+        check_is_fitted(self)
+        return self._in_pieces(self._encoded(X), self._proba)
+
+    def predict(self, X):
+        """The cluster that each row most probably belongs to.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            0 is the largest cluster.
+        """
+        check_is_fitted(self)
+        return self._most_probable(self._encoded(X))
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """`fit`, then the clusters of the rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self.fit(X, y, sample_weight).labels_
+
+    def score_samples(self, X):
+        """Log predictive probability of each row, averaged over draws in probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_probability : ndarray of shape (n_samples,)
+            The multinomial coefficient is left out. A row that fits no component has the probability that one yet
+            unseen gives it; a missing entry says nothing.
+        """
+        check_is_fitted(self)
+
+        def answer(X):
+            each = [logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)]
+            return logsumexp(each, axis=0) - np.log(len(each))
+
+        return self._in_pieces(self._encoded(X), answer)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Mean of `score_samples` over rows; higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the mean; their scale does not matter.
+
+        Returns
+        -------
+        score : float
+        """
+        scores = self.score_samples(X)
+        if sample_weight is None:
+            return float(np.mean(scores))
+        weight = check_sample_weight(sample_weight, scores[:, None], dtype=np.float64, ensure_non_negative=True)
+        if not weight.max() > 0:
+            raise ValueError("sample_weight must have at least one non-zero number.")
+        return float(np.average(scores, weights=weight / weight.max()))
+
+    def co_clustering(self, X):
+        """Probability that each pair of rows is together.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        together : ndarray of shape (n_samples, n_samples)
+            The mean over draws of the probability that both are in one component; ones on the diagonal. Two rows of a
+            component yet unseen count as apart.
+        """
+        check_is_fitted(self)
+        together, n = 0.0, 0
+        for _, log_weight in self._each_draw(self._encoded(X), _N_SCORED):
+            share = _together(log_weight)[:, :-1]
+            together, n = together + share @ share.T, n + 1
+        together = together / n
+        np.fill_diagonal(together, 1.0)
+        return together
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+
+    def top_categories(self, n=5, interval=0.9):
+        """What marks each cluster: the entries that are much more probable in it than in all rows.
+
+        Parameters
+        ----------
+        n : int, default=5
+            Entries for each cluster.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row an entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (of categories;
+            else absent), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
+            the ratio of the two. Ranks are by probability times the logarithm of the lift.
+        """
+        check_is_fitted(self)
+        if not n >= 1:
+            raise ValueError(f"n={n} must be at least 1.")
+        if not 0 < interval < 1:
+            raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+        weights = self.samples_["weights"]
+        components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
+        weights = weights.reshape(-1, weights.shape[-1])
+        overall = np.mean([w @ theta / w.sum() for w, theta in zip(weights, components, strict=True)], axis=0)
+        features, levels = self._entry_names()
+        columns = {name: [] for name in ("cluster", "weight", "rank", "feature", "level", "probability", "low", "high",
+                                         "overall", "lift")}  # fmt: skip
+        for c in range(self.n_clusters_):
+            there = weights[:, c] > 0
+            draws = components[there if there.any() else slice(None), c].astype(np.float64)
+            mean = draws.mean(axis=0)
+            # A probability below the smallest float64, in all draws, is as much here as anywhere.
+            lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
+            top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
+            low, high = np.quantile(draws[:, top], [(1 - interval) / 2, (1 + interval) / 2], axis=0)
+            columns["cluster"] += [c] * top.size
+            columns["weight"] += [self.weights_[c]] * top.size
+            columns["rank"] += range(1, top.size + 1)
+            columns["feature"] += features[top].tolist()
+            columns["level"] += levels[top].tolist()
+            for name, value in (("probability", mean[top]), ("low", low), ("high", high), ("overall", overall[top]),
+                                ("lift", lift[top])):  # fmt: skip
+                columns[name] += value.tolist()
+        if self.likelihood != "categorical":
+            del columns["level"]
+        return as_table({name: np.asarray(column) for name, column in columns.items()})
+
+    def _entry_names(self):
+        """Feature and level of each public probability."""
+        names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
+        if self.likelihood != "categorical":
+            return names, np.full(names.size, "")
+        return names[self._layout.block], np.concatenate([np.asarray(of, dtype=object) for of in self.categories_])
+
+
+def _spread(n, n_most):
+    """Numbers of at most ``n_most`` of n draws, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, n_most)).round().astype(int))
+
+
+def _parts_of(partition, shares, weights):
+    """Each draw's components in the order of the clusters, and which part of each belongs to which cluster.
+
+    Parameters
+    ----------
+    partition : ndarray of shape (n_rows,)
+    shares : list of ndarray, (n_rows, n_slots + 1)
+        Of each draw: probability of each row to belong to each component, or to one yet unseen.
+    weights : ndarray of shape (n_draws, n_slots)
+
+    Returns
+    -------
+    order : ndarray of shape (n_draws, n_slots)
+    part_of : ndarray of float32, shape (n_draws, n_slots + 1, n_clusters)
+        Components are in their new order.
+    """
+    n_slots = weights.shape[1]
+    member = np.eye(partition.max() + 1)[partition]
+    overlap = np.stack([share.T @ member for share in shares])
+    order = np.stack([_in_order_of_clusters(of[:n_slots], w) for of, w in zip(overlap, weights, strict=True)])
+    overlap[:, :n_slots] = np.take_along_axis(overlap[:, :n_slots], order[:, :, None], axis=1)
+    # One without rows is shared out as all rows are.
+    overlap += 1e-6 * member.mean(axis=0)
+    return order, (overlap / overlap.sum(axis=2, keepdims=True)).astype(np.float32)
+
+
+def _in_order_of_clusters(overlap, weights):
+    """Components in an order in which those that best match the clusters come first, the others by weight."""
+    rows, columns = linear_sum_assignment(-overlap)
+    matched = rows[np.argsort(columns)]
+    others = np.setdiff1d(np.arange(len(weights)), matched)
+    return np.concatenate([matched, others[np.argsort(-weights[others], kind="stable")]])

@@ -1,0 +1,285 @@
+"""The chain of a Dirichlet-process mixture whose components are integrated out: labels of rows, and moves of groups."""
+
+import numpy as np
+
+from ...chains.chain import TINY, Chain, DrawPlan
+from .rows import BERNOULLI
+
+_START_CLUSTERS = 50
+_ROWS_PER_START = 8
+_SPARE = 16  # free slots at least, when arrays grow
+_PAIRS_PER_PASS = 10
+_FORMING = 10  # passes before groups are moved: clusters of rows just dealt are alike, and too many would merge
+
+
+def dealt(data, n_clusters, rng):
+    """Labels of rows that are dealt to clusters at random, and the clusters' sums: (z, counts, sizes)."""
+    layout = data.layout
+    z = rng.integers(n_clusters, size=data.n_rows, dtype=np.int32)
+    of_entry = np.repeat(z, np.diff(data.indptr))
+    counts = np.zeros((layout.n_cells + layout.n_blocks, n_clusters))
+    np.add.at(counts, (data.cells, of_entry), data.values)
+    if layout.n_blocks:
+        np.add.at(counts, (layout.n_cells + layout.block[data.cells], of_entry), data.values)
+    return z, counts, np.bincount(z, data.weights, n_clusters)
+
+
+class BlockPlan(DrawPlan):
+    """Which steps over a block of a stream are kept.
+
+    Parameters
+    ----------
+    start, n_steps : int
+        Steps made before the block, and over it.
+    burn_in : float or int
+        Fraction of the block's steps, or number of the stream's first steps, that is thrown away; at least one is kept.
+    bytes_per_draw : int
+    """
+
+    def __init__(self, start, n_steps, burn_in, bytes_per_draw):
+        if burn_in >= 1:
+            burn_in = min(max(int(burn_in) - start, 0), n_steps - 1)
+        super().__init__(n_steps, burn_in, "auto", bytes_per_draw)
+        self.start = start
+
+    def wants(self, step):
+        """Whether the state after ``step`` steps is kept."""
+        return super().wants(step - self.start)
+
+
+class ClusterChain(Chain):
+    """What chains of Dirichlet-process mixtures share: minibatches, draws of different numbers of components.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan or StreamPlan
+    layout : Cells
+    concentration_prior : tuple of float, or float
+        Shape and rate of the concentration's Gamma prior, or its value.
+    """
+
+    def __init__(self, seed, plan, layout, concentration_prior):
+        super().__init__(seed, plan)
+        self.layout = layout
+        self.concentration_prior = concentration_prior
+        self.concentration = concentration_prior if np.isscalar(concentration_prior) else 1.0
+        self.order_seed = int(self.rng.integers(2**63))
+        self.epoch = 0
+        self.begin_block(plan)
+
+    def begin_block(self, plan):
+        """Other rows come: the labels of those seen so far, and the draws, are given up."""
+        self.z, self.batches = None, []
+        self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
+        return self
+
+    def _next_batch(self):
+        """Rows of the next minibatch; an epoch reads every row once, the last minibatch being what is left over."""
+        if not len(self.batches):
+            self.batches = self._epoch(np.random.default_rng([self.order_seed, self.epoch]))
+            self.epoch += 1
+        return self.batches.pop()
+
+    def _epoch(self, rng):
+        """The minibatches of an epoch: rows drawn at random."""
+        data = self.data
+        return np.split(rng.permutation(data.n_rows), np.arange(data.n_batch, data.n_rows, data.n_batch))
+
+    def keep(self, draw):
+        """Store a draw; arrays over components grow to the largest number of them so far."""
+        K = len(draw["weights"])
+        room = self.kept["weights"].shape[1] if self.kept else K
+        for name in ("weights", "components"):
+            if room > K:
+                short = draw[name]
+                draw[name] = np.zeros((room, *short.shape[1:]), dtype=short.dtype)
+                draw[name][:K] = short
+            elif room < K:
+                old = self.kept[name]
+                self.kept[name] = np.zeros((len(old), K, *old.shape[2:]), dtype=old.dtype)
+                self.kept[name][: self.n_kept, :room] = old[: self.n_kept]
+        super().keep(draw)
+
+    def components_given(self, counts, sizes):
+        """A draw of components given sums over their rows: (n_components, n_public), float32."""
+        layout, rng = self.layout, self.rng
+        prior = layout.prior[:, None]
+        if layout.kind == BERNOULLI:
+            D = layout.n_public
+            ones, there = counts[:D], np.maximum(sizes - counts[D:], counts[:D])
+            return rng.beta(prior[:D] + ones, prior[D:] + there - ones).T.astype(np.float32)
+        n = layout.n_cells
+        cells = np.maximum(rng.standard_gamma(prior[:n] + counts[:n]), TINY)
+        starts = np.flatnonzero(np.diff(layout.block, prepend=-1))
+        return (cells / np.add.reduceat(cells, starts, axis=0)[layout.block]).T.astype(np.float32)
+
+    def learn_concentration(self, n_clusters, n):
+        """Draw the concentration given the number of clusters of ``n`` rows (Escobar and West 1995, section 6)."""
+        if np.isscalar(self.concentration_prior) or not n > 0:
+            return
+        shape, rate = self.concentration_prior
+        rate -= np.log(max(self.rng.beta(self.concentration + 1.0, n), TINY))
+        odds = (shape + n_clusters - 1.0) / (n * rate)
+        shape += n_clusters - (self.rng.random() * (1.0 + odds) >= odds)
+        self.concentration = max(self.rng.gamma(shape) / rate, 1e-10)
+
+
+class CollapsedChain(ClusterChain):
+    """Labels of all rows are the state; weights and components are integrated out, and drawn when a draw is kept.
+
+    A step is a sweep: it draws the labels of all rows, each given all others, and then proposes splits and merges of
+    clusters. Both leave the posterior unchanged, where rows are whole; rows with weights count for others by these, and
+    have the label of a whole row. Sweeps are cut into minibatches so that Python looks around in between.
+
+    Rows of a stream's earlier blocks count through the sums over their clusters. Where ``data.total`` is less than what
+    they and the present block weigh, their sums are scaled down, so that what is not met again fades and dies.
+
+    Parameters
+    ----------
+    seed, plan, layout, concentration_prior
+        As for `ClusterChain`.
+    n_start : int or None
+        Clusters to which rows are dealt at random at the start; None chooses.
+    n_pairs : int
+        Pairs of rows for which a split or a merge is proposed in each pass.
+    """
+
+    def __init__(self, seed, plan, layout, concentration_prior, *, n_start=None, n_pairs=_PAIRS_PER_PASS):
+        super().__init__(seed, plan, layout, concentration_prior)
+        self.n_start = n_start
+        self.n_pairs = n_pairs
+        self.left = 0
+        self.counts = np.zeros((layout.n_cells + layout.n_blocks, _SPARE))
+        self.sizes, self.zeros = np.zeros(_SPARE), np.zeros(_SPARE)
+        self.state = np.zeros(2, dtype=np.int64)
+        self.moves = np.zeros(3, dtype=np.int64)  # pairs proposed, splits accepted, merges accepted
+
+    def _arrays(self):
+        data = self.data
+        return (
+            data.indptr,
+            data.cells,
+            data.entries,
+            data.values,
+            data.weights,
+            self.layout.kind,
+            self.layout.prior,
+            self.layout.block,
+        )
+
+    def _epoch(self, rng):
+        """Blocks of rows that lie side by side, which are read faster; any scan leaves the posterior unchanged."""
+        n, size = self.data.n_rows, self.data.n_batch
+        first = rng.integers(n)
+        cuts = np.append(np.arange(0, n, size), n)
+        return [(first + np.arange(cuts[b], cuts[b + 1])) % n for b in rng.permutation(len(cuts) - 1)]
+
+    def _rearrange(self, slots):
+        """Move clusters into new slots: ``slots`` lists the old ones that are kept, with `_SPARE` free ones after."""
+        n = len(slots)
+        new = n + max(_SPARE, n // 2)
+        rank = np.full(self.sizes.size, -1, dtype=np.int32)
+        rank[slots] = np.arange(n)
+        for name in ("counts", "sizes", "zeros"):
+            old = getattr(self, name)
+            grown = np.zeros((*old.shape[:-1], new))
+            grown[..., :n] = old[..., slots]
+            setattr(self, name, grown)
+        if self.z is not None:
+            self.z = np.where(self.z >= 0, rank[self.z], -1).astype(np.int32)
+        self.state[:] = n
+
+    def _start(self):
+        """Labels of rows that are new to the chain."""
+        data = self.data
+        self.z = np.full(data.n_rows, -1, dtype=np.int32)
+        if self.state[1]:  # a stream: they join, by their first draw, what there is
+            self._fade()
+            return
+        n_start = self.n_start or max(1, min(_START_CLUSTERS, data.n_rows // _ROWS_PER_START))
+        self.z, self.counts, self.sizes = dealt(data, n_start, self.rng)
+        self.zeros = np.zeros(n_start)
+        self._rearrange(np.flatnonzero(self.sizes > 0))
+        self._recompute_zeros()
+
+    def _recompute_zeros(self):
+        from ...kernels.models.dirichlet_process.rows import all_log_zeros
+
+        if self.layout.kind == BERNOULLI:
+            all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
+
+    def _fade(self):
+        """Scale down the sums of earlier blocks to what the posterior is about; clusters below half a row die."""
+        data = self.data
+        if data.total is None:
+            return
+        earlier = self.sizes.sum()
+        room = max(data.total - data.weights.sum(), 0.0)
+        if earlier <= room:
+            return
+        # Multiples of 2^-20 add up exactly in any order.
+        for name in ("counts", "sizes"):
+            setattr(self, name, np.round(getattr(self, name) * (room / earlier) * 2.0**20) * 2.0**-20)
+        self._rearrange(np.flatnonzero(self.sizes >= 0.5 * data.mean_weight))
+        self._recompute_zeros()
+
+    def _advance(self, until):
+        from ...kernels.models.dirichlet_process.rows import sweep_rows
+
+        if self.z is None:
+            self._start()
+        rows, mean = self._next_batch(), self.data.mean_weight
+        done = 0
+        while True:
+            done = sweep_rows(
+                rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
+                self.state, self.rng,
+            )  # fmt: skip
+            if done == rows.size:
+                break
+            self._rearrange(np.flatnonzero(self.sizes > 0))
+        if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as others
+            self._rearrange(np.flatnonzero(self.sizes > 0))
+        self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
+        if len(self.batches):
+            return
+        if self.epoch > _FORMING:
+            self._move_groups()
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep(self.current_draw())
+
+    def _move_groups(self):
+        from ...kernels.models.dirichlet_process.moves import split_merge
+
+        if self.data.n_rows < 2:
+            return
+        for _ in range(self.n_pairs):
+            if self.state[1] == self.sizes.size:
+                self._rearrange(np.flatnonzero(self.sizes > 0))
+            pair = self.rng.integers(self.data.n_rows, size=2)
+            outcome = split_merge(
+                pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
+                self.zeros, self.state, self.rng,
+            )  # fmt: skip
+            self.moves += 1, outcome == 1, outcome == 2
+
+    def current_draw(self):
+        """Weights and components given the labels, from the chain's own stream; largest cluster first."""
+        slots = np.flatnonzero(self.sizes > 0)
+        slots = slots[np.argsort(-self.sizes[slots], kind="stable")]
+        sizes = self.sizes[slots]
+        weights = np.maximum(self.rng.standard_gamma(np.append(sizes, self.concentration)), TINY)
+        weights /= weights.sum()
+        return {
+            "concentration": np.float64(self.concentration),
+            "n_clusters": np.int64(slots.size),
+            "weights": weights[:-1],
+            "components": self.components_given(self.counts[:, slots], sizes),
+        }
+
+    def current(self):
+        if self.z is None:
+            self._start()
+        return self.copy_for_looking().current_draw()

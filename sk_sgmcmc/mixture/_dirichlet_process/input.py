@@ -1,0 +1,125 @@
+"""What a user gives a Dirichlet-process mixture, checked and turned into sparse cells."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ...utils._numbers import real_array
+from ...utils._sklearn import check_sample_weight, validate_data
+from .collapsed import CollapsedChain
+from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
+
+MAX_ROWS = 10**9
+_MOST_BYTES = 2**32  # that rows may take when their weights are written out
+
+
+class CheckedInput:
+    """Checks of rows, weights and priors of `DPCategoricalMixture`."""
+
+    def _checked_concentration(self):
+        given = self.concentration_prior
+        if isinstance(given, Real):
+            return float(given)
+        if len(given) != 2 or not all(isinstance(v, Real) and 0 < v < np.inf for v in given):
+            raise ValueError(
+                f"concentration_prior={given!r} must be the shape and the rate of a Gamma law, two positive numbers "
+                "such as (1.0, 1.0), or one positive number that is the concentration itself."
+            )
+        return float(given[0]), float(given[1])
+
+    def _checked_rows(self, X, sample_weight, *, reset):
+        X = self._encoded(X, reset=reset)
+        if sample_weight is None:
+            return X, None
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.max() > 0:
+            raise ValueError("sample_weight must have at least one non-zero number.")
+        if self.weights == "survey":
+            weight = scaled_to_effective_size(weight)
+        needed = np.sum(np.maximum(np.round(weight), 1.0) * (40.0 + 20.0 * np.diff(X.indptr)), where=weight > 0)
+        if needed > _MOST_BYTES:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():g}; a weight w stands for w equal rows, and these would need "
+                f"about {needed / 2**30:.3g} GiB; the limit is {_MOST_BYTES / 2**30:g} GiB. For survey weights "
+                'that sum to a population, use weights="survey". Otherwise scale the weights down, say '
+                f"sample_weight / {needed / _MOST_BYTES:.2g}, which widens the posterior."
+            )
+        return X, weight
+
+    def _encoded(self, X, reset=False):
+        """Rows as cells, see `_dp_rows`; ``reset`` learns what the columns are."""
+        whom = type(self).__name__
+        kind = KIND_OF[self.likelihood]
+        if kind == CATEGORICAL:
+            if hasattr(X, "iloc"):
+                validate_data(self, X, reset=reset, skip_check_array=True)
+                # What is left out of checks by that: that there are rows and columns at all.
+                check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)
+            else:
+                X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+            if reset:
+                self.categories_ = find_levels(X)
+            encoded = encode_categories(X, self.categories_)
+            sizes = [len(of) for of in self.categories_]
+        else:
+            checked = validate_data(
+                self, X, reset=reset, accept_sparse=True, dtype=[np.float64, np.float32, np.int64, np.int32],
+                ensure_all_finite=False,
+            )  # fmt: skip
+            encoded = (encode_counts if kind == 0 else encode_binary)(checked, whom)
+            sizes = [encoded.shape[1]] if kind == 0 else [2] * checked.shape[1]
+        if reset:
+            prior = real_array("category_prior", self.category_prior)
+            if (
+                prior.shape not in ((), (self.n_features_in_,))
+                or not np.all(prior > 0)
+                or not np.all(np.isfinite(prior))
+            ):
+                raise ValueError(
+                    f"category_prior={self.category_prior!r} must be a positive number, or one for each of the "
+                    f"{self.n_features_in_} columns."
+                )
+            self._layout = Cells.make(kind, sizes, prior)
+        return encoded
+
+    # -- rows that chains are bound to ---------------------------------------------------------------------------
+
+    def _taken(self, X, weight, n_batch, total):
+        """Rows as chains are bound to them; notes what `resume` knows them by."""
+        data = RowData.make(X, weight, self._layout, n_batch, total)
+        self._data_args = n_batch, total
+        self._fingerprint = data.fingerprint()
+        return data
+
+    def _bound_data(self, X, sample_weight=None):
+        X, weight = self._checked_rows(X, sample_weight, reset=False)
+        data = RowData.make(X, weight, self._layout, *self._data_args)
+        if data.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "resume goes on with the rows that fit was given, and X or sample_weight holds others; pass the same "
+                "X and the same sample_weight again."
+            )
+        return data
+
+    def _refuse_other_kind(self, sampler, collapses):
+        """Raise where the chains at hand are of another kind than the parameters ask for."""
+        chain = self._chains[0]
+        if chain.layout.kind != KIND_OF[self.likelihood]:
+            raise ValueError(
+                f"likelihood={self.likelihood!r}, but the chains that partial_fit goes on with were made for another "
+                "one; set it back, or call fit to begin anew."
+            )
+        if isinstance(chain, CollapsedChain) != collapses or getattr(chain, "stored", False):
+            raise ValueError(
+                f"The chains that partial_fit would go on with were not made for a stream of sampler={sampler!r} with "
+                f"assignments={self.assignments!r}; call partial_fit on a clone to begin anew."
+            )
+
+
+def scaled_to_effective_size(weight):
+    """Weights whose sum is their effective sample size, (sum w)^2 / sum w^2 (Kish 1965)."""
+    relative = weight / weight.max()  # squares of very large and very small ones stay in range
+    scaled = relative * (relative.sum() / np.square(relative).sum())
+    # Equal weights become exactly 1, which rounding may miss.
+    return np.where(np.abs(scaled - 1.0) < 1e-9, 1.0, scaled)

@@ -1,0 +1,398 @@
+"""Dirichlet-process mixtures of categorical rows: clusters without choosing their number."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import DensityMixin
+
+from ...base import BaseSGMCMC, all_or_nothing
+from ...chains.chain import DrawPlan
+from ...chains.interrupts import FitInterrupted
+from ...samplers.schedules import ConstantStep
+from ...utils._sklearn import Interval, StrOptions
+from .answers import FittedDPMixture
+from .collapsed import BlockPlan, CollapsedChain
+from .input import MAX_ROWS, CheckedInput
+from .slice import StickChain
+
+_BATCH = 10_000  # rows of a minibatch where the user chooses none
+_PASSES, _PASSES_LARGE = 200, 60
+_LARGE = 2_000_000  # entries
+_FIRST_PASSES, _STREAM_PASSES = 50, 10  # over the first block of a stream, and over each later one
+_LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
+
+
+def collapses(pair):
+    """Whether a sampler of this (geometry, signal) has components integrated out."""
+    return pair[1] == "conditionals"
+
+
+def _steps_of_a_pass(pair, data):
+    """Steps in which every row is read once."""
+    return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
+
+
+class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC):
+    r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without choosing their number.
+
+    Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)` with weights by stick breaking,
+    :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1, \alpha)`,
+    :math:`\alpha \sim \mathrm{Gamma}`, and its entries follow the component's probabilities, which have a Dirichlet
+    prior.
+
+    Parameters
+    ----------
+    likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
+        What an entry is: a count, all counts of a row being draws from one law over the columns; 0 or 1 (NaN where
+        missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
+        categoricals, NaN or None where missing), columns independent. Missing entries say nothing.
+    concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
+        Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
+    category_prior : float or array-like of shape (n_features,), default=0.5
+        Dirichlet parameter of every entry of a component's probabilities, or that of each column.
+    weights : {"replication", "survey"}, default="replication"
+        What ``sample_weight`` is. "replication": numbers of equal rows; a weight of 2 is the same row twice, and the
+        posterior is about as many rows as the weights sum to. "survey": how many people a respondent stands for,
+        relative to others; weights are scaled to sum to their effective sample size, so that their scale neither
+        sharpens nor blunts the posterior. See Notes.
+    sampler : str, sampler object or None, default=None
+        How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is what None means unless
+        assignments are "fresh"; or by slices, with weights and components moved by `SCIR` (None for fresh assignments)
+        or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Set ``sampler__step_size`` to tune `SCIR`.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        "stored" (which "auto" takes) keeps the label of every row; weights and components are then drawn at the counts
+        of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and needed
+        by no data that fit in memory.
+    total_samples : float or None, default=None
+        For `partial_fit`: the number of rows that the posterior is about. What all rows seen weigh beyond it fades, the
+        longest seen first. None counts all rows in full.
+    partition_loss : {"vi", "binder"}, default="vi"
+        Distance between partitions by which one is chosen, see `sk_sgmcmc.metrics.point_partition`.
+    n_iter : int or None, default=None
+        Steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None is 200 passes over the rows, 60 where they have
+        more than two million entries.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MB.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch of `SCIR` and `SGRLD`; "auto" takes 10,000, or all if there are fewer.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads over chains. Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    n_clusters_ : int
+        Clusters of the point partition, which `predict` tells of.
+    labels_ : ndarray of shape (n_samples,)
+        `predict` of the rows of the last `fit` or `partial_fit`; 0 is the largest cluster.
+    weights_ : ndarray of shape (n_clusters,)
+        Posterior mean of the clusters' weights.
+    partition_loss_ : float
+        Expected distance of the point partition from the draws.
+    samples_ : dict of ndarray
+        ``"concentration"`` and ``"n_clusters"`` (components that rows stand in), of shape (n_chains, n_kept);
+        ``"weights"`` of shape (n_chains, n_kept, n_slots), what is missing to 1 being the weight of all components yet
+        unseen; ``"components"``, float32 of shape (n_chains, n_kept, n_slots, n_entries). The first ``n_clusters_``
+        slots are the components that best match the clusters; a slot without a component has weight 0 and the prior
+        mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
+    categories_ : list of ndarray
+        For "categorical": the levels of each column.
+    sampler_ : sampler object
+        The sampler in use, with its step size in ``step_size_``.
+    n_samples_seen_ : int
+        Rows since the last `fit`, or the first `partial_fit`.
+    n_iter_ : int
+        Steps made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianLDA : Each row between several components.
+
+    Notes
+    -----
+    `Gibbs` draws the labels of all rows one after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)`
+    and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar
+    and West). After each sweep but the first ten, ten pairs of rows propose a split of their cluster, or a
+    merge of their two clusters, by sequential allocation: these lead out of modes in which one label at a time gets
+    stuck. Chains start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged.
+
+    Under `SliceGibbs`, `SCIR` and `SGRLD` sticks and components are part of the state and labels are drawn by slices:
+    :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
+    :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes
+    :math:`(1 + m_j, \alpha + \sum_{l>j} m_l)`, components at their prior plus :math:`m`-wise sums of rows, where
+    :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels (its
+    automatic step size is then infinite: an exact draw) and `SliceGibbs` leave the posterior unchanged.
+
+    *Weights.* A weight w is written out as m equal rows of weight w / m, where m is the whole number nearest to w, but
+    at least 1. Each has a label of its own, and counts for the others by its weight: in shares and components given
+    labels as w / m rows. Its own label is drawn as that of a whole row, with :math:`n_j` a sum of weights and
+    :math:`\alpha` times their mean. So whole weights are exactly so many rows, and a row of weight 0 is exactly left
+    out. Between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
+    f(x_i | \theta_j))^{w_i}`.
+
+    With ``weights="survey"``, weights are multiplied by :math:`\sum w / \sum w^2`. They then sum to Kish's effective
+    sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that would say as much about a mean.
+    This gives a pseudo-posterior (Savitsky and Toth): it is centred on the population, but its intervals are
+    approximate, for they allow for unequal weights and not for strata or clusters of the sampling design.
+    `partial_fit` scales the weights of each call by themselves.
+
+    Computing time of a step follows the minibatch's non-zeros times the number of components (all columns for
+    "bernoulli"). It grows with the sum of replication weights.
+
+    References
+    ----------
+    Baker, Fearnhead, Fox and Nemeth (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS,
+    section 4.2. Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet
+    process mixture models. Escobar and West (1995), Bayesian density estimation and inference using mixtures, JASA
+    90. Kalli, Griffin and Walker (2011), Slice sampling mixture models, Statistics and Computing 21. Kish (1965),
+    Survey sampling. Savitsky and Toth (2016), Bayesian estimation under informative sampling, Electronic Journal of
+    Statistics 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import DPCategoricalMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.random((60, 12)) < 0.9, rng.random((40, 12)) < 0.1]).astype(float)
+    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", random_state=0).fit(X)
+    >>> np.bincount(mixture.labels_).tolist()
+    [60, 40]
+    """
+
+    _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
+    _default_sampler = "scir"
+
+    _parameter_constraints = {
+        **BaseSGMCMC._parameter_constraints,
+        "likelihood": [StrOptions(set(_LIKELIHOODS))],
+        "concentration_prior": [Interval(Real, 0, None, closed="neither"), tuple, list],
+        "category_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        "weights": [StrOptions({"replication", "survey"})],
+        "assignments": [StrOptions({"auto", "stored", "fresh"})],
+        "partition_loss": [StrOptions({"vi", "binder"})],
+        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        likelihood="multinomial",
+        concentration_prior=(1.0, 1.0),
+        category_prior=0.5,
+        weights="replication",
+        sampler=None,
+        assignments="auto",
+        total_samples=None,
+        partition_loss="vi",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.likelihood = likelihood
+        self.concentration_prior = concentration_prior
+        self.category_prior = category_prior
+        self.weights = weights
+        self.sampler = sampler
+        self.assignments = assignments
+        self.total_samples = total_samples
+        self.partition_loss = partition_loss
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.likelihood != "categorical"
+        tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = self.likelihood != "multinomial"
+        tags.input_tags.categorical = self.likelihood == "categorical"
+        tags.input_tags.string = self.likelihood == "categorical"
+        return tags
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None, sample_weight=None):
+        """Draw clusters given rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Rows, as ``likelihood`` asks for. The order of the rows does not matter.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            What a weight means is the parameter ``weights``; one of 0 leaves its row out. None: all weigh 1.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, pair = self._checked_sampler()
+        concentration = self._checked_concentration()
+        X, weight = self._checked_rows(X, sample_weight, reset=True)
+        n_batch = self._n_batch(pair, X.shape[0])
+        data = self._taken(X, weight, n_batch, None)
+        n_iter = self.n_iter or self._n_steps(pair, data)
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw())
+        chains = self._new_chains(sampler, pair, plan, concentration, streaming=False)
+        self.n_samples_seen_ = X.shape[0]
+        self._with_y = y is not None
+        return self._fit_rows([chain.bind(data) for chain in chains], n_iter, X)
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Go on from where the chain is with more rows.
+
+        Each row is visited ten times, those of the first call fifty times. Rows of earlier calls stay in the clusters
+        that they were last in, which count in full as long as all rows seen weigh at most ``total_samples``, and fade
+        beyond that: new clusters are born, and those that no row comes to any more die.
+
+        Another step size of the sampler holds from the next call on; another sampler, ``likelihood`` or ``n_chains``
+        is refused.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Rows, as for `fit`.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            Fitted. Draws are those of this call, and clusters are numbered anew, from its rows.
+        """
+        self._validate_params()
+        sampler, pair = self._checked_sampler(streams=True)
+        if pair[1] == "slices":
+            raise ValueError(
+                f"{type(sampler).__name__} draws components from all rows and cannot stream; "
+                'use sampler="gibbs", "scir" or "sgrld" for partial_fit.'
+            )
+        concentration = self._checked_concentration()
+        first = not hasattr(self, "_chains")
+        if not first:
+            self._refuse_other_kind(sampler, collapses(pair))
+            self._refuse_other_chains(sampler, self.sampler_)
+        X, weight = self._checked_rows(X, sample_weight, reset=first)
+        n = X.shape[0]
+        self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
+        n_batch = self._n_batch(pair, np.inf)
+        fresh = not collapses(pair)
+        total = self.total_samples or (self.n_samples_seen_ if fresh else None)
+        data = self._taken(X, weight, n_batch, total)
+        n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * _steps_of_a_pass(pair, data)
+        start = 0 if first else self._chains[0].step
+        plan = BlockPlan(start, n_steps, self.burn_in, self._bytes_per_draw())
+        if first:
+            chains = self._new_chains(sampler, pair, plan, concentration, streaming=True)
+        else:
+            chains = [chain.begin_block(plan) for chain in self._chains]
+            if fresh:
+                self.sampler_ = self._resolved_sampler(sampler, stored=False)
+                for chain in chains:
+                    chain.sampler = self.sampler_
+        self._with_y = y is not None
+        return self._fit_rows([chain.bind(data) for chain in chains], start + n_steps, X)
+
+    def _fit_rows(self, chains, n_iter, X):
+        try:
+            self._run(chains, n_iter)
+        except FitInterrupted:
+            self._label(X)
+            raise
+        return self._label(X)
+
+    def _label(self, X):
+        self.labels_ = self._most_probable(X)
+        return self
+
+    @all_or_nothing
+    def resume(self, X, y=None, sample_weight=None):
+        """Go on with a fit that was interrupted or loaded from a checkpoint.
+
+        Gives the draws that an uninterrupted ``fit`` would have given.
+
+        Parameters
+        ----------
+        X : same type and content as given to ``fit``
+            The data: a saved estimator holds none.
+        y : ignored
+        sample_weight : same as given to ``fit``, default=None
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        try:
+            self._resume(X, sample_weight)
+        except FitInterrupted:
+            self._label(self._encoded(X))
+            raise
+        return self._label(self._encoded(X))
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def _default_for(self, streams):
+        return self._default_sampler if self.assignments == "fresh" else "gibbs"
+
+    @staticmethod
+    def _resolved_sampler(sampler, *, stored):
+        exact = np.inf if stored else 0.1
+        return sampler._resolved(ConstantStep(exact if sampler._waits else 0.001))
+
+    def _new_chains(self, sampler, pair, plan, concentration, *, streaming):
+        seeds = self._chain_seeds()[1:]
+        if collapses(pair):
+            self.sampler_ = sampler._resolved(None)
+            return [CollapsedChain(seed, plan, self._layout, concentration) for seed in seeds]
+        if getattr(sampler, "parameterization", "expanded-mean") != "expanded-mean":
+            raise ValueError(
+                f"sampler={sampler!r}: components are born and die in the coordinates "
+                'parameterization="expanded-mean" only; use that one.'
+            )
+        stored = pair[1] == "slices" or (self.assignments != "fresh" and not streaming)
+        self.sampler_ = self._resolved_sampler(sampler, stored=stored)
+        return [StickChain(seed, plan, self._layout, concentration, self.sampler_, stored=stored) for seed in seeds]
+
+    def _n_batch(self, pair, n):
+        self._refuse_large_batch(n)
+        if pair[1] == "slices":
+            return MAX_ROWS
+        if collapses(pair):  # the piece of a sweep between two looks around
+            return _BATCH
+        return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
+
+    def _n_steps(self, pair, data):
+        passes = _PASSES if data.cells.size < _LARGE else _PASSES_LARGE
+        return passes * _steps_of_a_pass(pair, data)
+
+    def _bytes_per_draw(self):
+        return 4 * self.n_chains * 50 * self._layout.n_public

@@ -1,0 +1,303 @@
+"""Rows of counts, of 0 and 1, or of categories, as the sparse cells that the kernels of the mixture read."""
+
+import zlib
+from dataclasses import dataclass
+from numbers import Number
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln
+
+from ...utils import check_counts
+from ...utils._seeds import row_keys
+from ...utils._warnings import warn_user
+
+MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
+KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI}
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What a cell is, and its prior.
+
+    Parameters
+    ----------
+    kind : int
+        One of the kinds of `sk_sgmcmc.kernels.models.dirichlet_process.rows`.
+    block : ndarray of int32, shape (n_cells,)
+        The column, or other group, that a cell's probabilities sum to 1 in.
+    prior : ndarray of float64, shape (n_cells + n_blocks,)
+        Dirichlet parameter of each cell, then its sum over each block. For 0 and 1, with D columns: shapes of the ones,
+        then of the zeros, (2 D,).
+    """
+
+    kind: int
+    block: np.ndarray
+    prior: np.ndarray
+
+    @classmethod
+    def make(cls, kind, sizes, prior):
+        """Blocks of ``sizes`` cells; ``prior`` is a number, or that of each column."""
+        if kind == BERNOULLI:
+            D = len(sizes)
+            ones = np.broadcast_to(prior, D)
+            return cls(kind, np.tile(np.arange(D, dtype=np.int32), 2), np.concatenate([ones, ones]).astype(np.float64))
+        block = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        by_cell = np.asarray(prior, dtype=np.float64)
+        if kind == CATEGORICAL and by_cell.ndim:
+            by_cell = by_cell[block]
+        by_cell = np.broadcast_to(by_cell, block.size)
+        return cls(kind, block, np.concatenate([by_cell, np.bincount(block, by_cell, len(sizes))]))
+
+    @property
+    def n_cells(self):
+        """Number of cells that rows can name."""
+        return self.block.size
+
+    @property
+    def n_blocks(self):
+        """Number of blocks that counts are summed over as well; 0 and 1 need none."""
+        return self.prior.size - self.n_cells
+
+    @property
+    def n_public(self):
+        """Number of probabilities that a component has for the user."""
+        return self.n_cells // 2 if self.kind == BERNOULLI else self.n_cells
+
+    def prior_mean(self):
+        """Prior mean of a component, (n_public,)."""
+        n = self.n_cells
+        if self.kind == BERNOULLI:
+            return self.prior[: n // 2] / (self.prior[: n // 2] + self.prior[n // 2 :])
+        return self.prior[:n] / self.prior[n + self.block]
+
+    def base_log_density(self, X):
+        """log probability of each row under the prior of a component, (n_rows,); X as `encode` gives it."""
+        per_row = np.diff(X.indptr)
+        rows = np.repeat(np.arange(X.shape[0]), per_row)
+        w, x = X.indices, X.data
+
+        def rise(a, x):
+            return gammaln(a + x) - gammaln(a)
+
+        if self.kind == BERNOULLI:
+            D = self.n_public
+            ones, zeros = self.prior[:D], self.prior[D:]
+            d = w % D
+            other = np.where(w < D, ones[d], ones[d] + zeros[d])
+            at_zero = np.log(zeros / (ones + zeros)).sum()
+            return at_zero + np.bincount(rows, np.log(other / zeros[d]), X.shape[0])
+        out = np.bincount(rows, rise(self.prior[w], x), X.shape[0])
+        if self.kind == MULTINOMIAL:
+            return out - rise(self.prior[-1], np.bincount(rows, x, X.shape[0]))
+        return out - np.bincount(rows, np.log(self.prior[self.n_cells + self.block[w]]), X.shape[0])
+
+    def tables(self, components):
+        """Of components (n_components, n_public): what each cell adds to a row's log density, and each row's share.
+
+        Returns
+        -------
+        per_cell : ndarray of shape (n_cells, n_components)
+        per_row : ndarray of shape (n_components,)
+        """
+        p = np.maximum(np.asarray(components, dtype=np.float64).T, 1e-37)
+        if self.kind != BERNOULLI:
+            return np.log(p), np.zeros(p.shape[1])
+        log_zero = np.log(np.maximum(1.0 - p, 1e-17))
+        return np.concatenate([np.log(p) - log_zero, -log_zero]), log_zero.sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class RowData:
+    """Rows as chains are bound to them, in an order that depends on their contents alone.
+
+    A weight w stands for m rows of weight w / m, where m is the whole number nearest to w, but at least 1.
+
+    Parameters
+    ----------
+    indptr, cells, entries, values, weights : ndarray
+        As in `sk_sgmcmc.kernels.models.dirichlet_process.rows`.
+    layout : Cells
+    n_batch : int
+        Rows of a minibatch.
+    total : float or None
+        Weight that all rows of a stream, earlier ones too, are scaled down to where they are more; None never scales.
+    """
+
+    indptr: np.ndarray
+    cells: np.ndarray
+    entries: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    layout: Cells
+    n_batch: int
+    total: float | None = None
+
+    @classmethod
+    def make(cls, X, sample_weight, layout, n_batch, total=None):
+        """From encoded rows and their weights (None: 1 each)."""
+        keys = row_keys(X)
+        if sample_weight is None:
+            order = np.argsort(keys, kind="stable")
+            weights = np.ones(order.size)
+        else:
+            copies, each = split_weights(sample_weight)
+            order = np.lexsort([each, keys])
+            order = np.repeat(order, copies[order])
+            weights = each[order]
+        X = X[order]
+        entries = np.maximum(np.round(X.data * 2.0**20), 1.0) * 2.0**-20
+        values = entries
+        if np.any(weights != 1.0):  # multiples of 2^-20 sum exactly in any order
+            values = np.maximum(np.round(entries * np.repeat(weights, np.diff(X.indptr)) * 2.0**20), 1.0) * 2.0**-20
+        return cls(
+            X.indptr.astype(np.int64), X.indices.astype(np.int32), entries, values, weights, layout,
+            max(1, min(n_batch, order.size)), total,
+        )  # fmt: skip
+
+    @property
+    def n_rows(self):
+        """Number of rows, a weight counting as several."""
+        return self.weights.size
+
+    @property
+    def mean_weight(self):
+        """Mean weight of the rows; 1 where all are whole."""
+        return self.weights.mean()
+
+    def as_csr(self, rows):
+        """Some of the rows, without their weights, encoded."""
+        return sparse.csr_array((self.entries, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
+
+    def fingerprint(self):
+        """A number that other rows would hardly have, to know the data again."""
+        known = zlib.crc32(self.cells, zlib.crc32(self.indptr, zlib.crc32(self.values)))
+        return zlib.crc32(self.weights, known) if np.any(self.weights != 1.0) else known
+
+
+def split_weights(sample_weight):
+    """How many rows each weight stands for, and the weight of each of these, a multiple of 2^-20 that sums exactly.
+
+    The nearest whole number of rows, at least one: whole weights are that many rows, and a row that is not of weight 1
+    is close to it. None for weight 0.
+    """
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    copies = np.maximum(np.round(weight), weight > 0).astype(np.int64)
+    each = np.round(weight / np.maximum(copies, 1) * 2.0**20) * 2.0**-20
+    return copies, np.maximum(each, 2.0**-20)
+
+
+# ------------------------------------------------------------------------------------------------------- encoding
+
+
+def encode_counts(X, whom):
+    """Counts as CSR of float64."""
+    X = check_counts(X, whom=whom)
+    return sparse.csr_array(X)
+
+
+def encode_binary(X, whom):
+    """0, 1 and missing as CSR with a 1 in cell d for a 1 in column d, and in cell D + d for a missing entry."""
+    n, D = X.shape
+    X = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.asarray(X, dtype=np.float64))
+    X = X.astype(np.float64)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    missing = np.isnan(X.data)
+    bad = ~missing & (X.data != 1.0)
+    if bad.any():
+        raise ValueError(
+            f'likelihood="bernoulli" needs entries 0, 1, or NaN where missing; X holds {X.data[bad][0]:g}. Use '
+            'sklearn.preprocessing.binarize, or likelihood="multinomial" for counts.'
+        )
+    cells = X.indices + D * missing
+    encoded = sparse.csr_array((np.ones(X.nnz), cells, X.indptr), shape=(n, 2 * D))
+    encoded.sort_indices()
+    return encoded
+
+
+def _columns(X):
+    """The columns of a frame or an array as arrays, with the levels that a column declares, if it does."""
+    if not hasattr(X, "columns"):
+        X = np.asarray(X)
+        return [(X[:, j], None) for j in range(X.shape[1])]
+    out = []
+    for j in range(X.shape[1]):
+        column = X.iloc[:, j]
+        declared = getattr(getattr(column, "cat", None), "categories", None)
+        out.append((np.asarray(column, dtype=object), None if declared is None else np.asarray(declared, dtype=object)))
+    return out
+
+
+def is_missing(values):
+    """Which entries of an array are NaN, None, or pandas' NA."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=bool)
+    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in values], dtype=bool)
+
+
+def _as_numbers(values):
+    """Values as float64 where all are numbers, else None; text is none, even where it could be read as a number."""
+    if values.dtype.kind in "US":
+        return None
+    if values.dtype.kind == "O" and not all(isinstance(v, (Number, np.bool_)) for v in values):
+        return None
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def find_levels(X):
+    """The levels of each column: declared ones, 0..max of whole numbers, or those that occur, sorted; one at least.
+
+    Returns
+    -------
+    levels : list of ndarray
+    """
+    levels = []
+    for j, (values, declared) in enumerate(_columns(X)):
+        if declared is not None:
+            levels.append(declared if declared.size else np.array([None], dtype=object))
+            continue
+        seen = values[~is_missing(values)]
+        numbers = _as_numbers(seen)
+        if numbers is None:
+            levels.append(np.array(sorted({str(v) for v in seen}), dtype=object))
+            continue
+        if numbers.size and (np.any(numbers < 0) or np.any(numbers != np.floor(numbers)) or numbers.max() > 1e6):
+            raise ValueError(
+                f'likelihood="categorical" needs whole codes from 0 up, strings, or pandas categoricals; column {j} '
+                f"of X runs from {numbers.min():g} to {numbers.max():g}. Mark missing entries by NaN, and cut numbers "
+                "into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
+            )
+        levels.append(np.arange(int(numbers.max()) + 1 if numbers.size else 1))
+    return levels
+
+
+def encode_categories(X, levels):
+    """Categories as CSR with a 1 in the cell of each entry's level; a level not among ``levels`` counts as missing."""
+    starts = np.concatenate([[0], np.cumsum([len(of) for of in levels])])
+    rows, cells, unknown = [], [], []
+    for j, (values, _) in enumerate(_columns(X)):
+        there = np.flatnonzero(~is_missing(values))
+        if levels[j].dtype == object:
+            place = {str(level): c for c, level in enumerate(levels[j])}
+            code = np.array([place.get(str(v), -1) for v in values[there]], dtype=np.int64)
+        else:
+            numbers = _as_numbers(values[there])
+            if numbers is None:
+                raise ValueError(f"column {j} of X holds text, but numbers when the mixture was fitted.")
+            known = (numbers >= 0) & (numbers < len(levels[j])) & (numbers == np.floor(numbers))
+            code = np.where(known, numbers, -1).astype(np.int64)
+        if np.any(code < 0):
+            unknown.append(f"{values[there][code < 0][0]} in column {j}")
+        rows.append(there[code >= 0])
+        cells.append(starts[j] + code[code >= 0])
+    if unknown:
+        warn_user(f"Levels that were not there when the mixture was fitted count as missing: {', '.join(unknown)}.")
+    rows, cells = np.concatenate(rows), np.concatenate(cells)
+    shape = (X.shape[0], starts[-1])
+    return sparse.csr_array(sparse.coo_array((np.ones(rows.size), (rows, cells)), shape=shape))

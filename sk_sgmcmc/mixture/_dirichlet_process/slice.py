@@ -1,0 +1,267 @@
+"""The chain of a Dirichlet-process mixture with its sticks and components in the state: the minibatch slice sampler."""
+
+import numpy as np
+from scipy.special import gammaln
+
+from ...chains.chain import TINY, ChainDivergedError
+from .collapsed import ClusterChain, dealt
+from .rows import BERNOULLI
+
+_START_CLUSTERS = 20
+_MOST = 5000  # sticks at most: a slice that thin is rounding
+
+
+class StickChain(ClusterChain):
+    r"""Sticks, components, concentration and labels in turn; sticks are broken off as slices ask for them.
+
+    A step draws the labels of a minibatch, each by a slice below the weight of its component; then moves the sticks at
+    the shapes :math:`(1 + m_j, \alpha + \sum_{l > j} m_l)`, and the components at their prior plus the counts of their
+    rows, by the transition of a simplex sampler; then draws the concentration given the sticks. Sticks beyond the last
+    component in use are no part of the state: they, and their components, are drawn from the prior when next needed.
+
+    Parameters
+    ----------
+    seed, plan, layout, concentration_prior
+        As for `ClusterChain`.
+    sampler : Sampler
+        Resolved. One whose pair is conditionals (`Gibbs`) draws sticks and components exactly.
+    stored : bool
+        Whether the counts :math:`m` are those of the labels of all rows, which are kept; else those of the minibatch,
+        scaled by N/n.
+    n_start : int or None
+        Components to which rows are dealt at random at the start.
+    """
+
+    def __init__(self, seed, plan, layout, concentration_prior, sampler, *, stored, n_start=None):
+        super().__init__(seed, plan, layout, concentration_prior)
+        self.sampler = sampler
+        self.stored = stored
+        self.n_start = n_start
+        self.theta = None
+        self.totals = None
+        D = layout.n_public
+        # Cells whose probabilities sum to 1, group after group.
+        if layout.kind == BERNOULLI:
+            self.groups = [np.array([d, D + d]) for d in range(D)]
+        else:
+            self.groups = np.split(np.arange(D), np.flatnonzero(np.diff(layout.block)) + 1)
+
+    @property
+    def n_components(self):
+        """Number of components that are represented."""
+        return self.sticks.shape[1]
+
+    def _start(self):
+        data = self.data
+        self.z = np.full(data.n_rows, -1, dtype=np.int32)
+        if self.theta is not None:
+            return
+        z, counts, sizes = dealt(data, self.n_start or min(_START_CLUSTERS, max(1, data.n_rows // 4)), self.rng)
+        if self.stored:
+            self.z = z
+        shape = self._shapes(counts[: self.layout.n_cells], sizes)
+        self.sticks = np.maximum(self.rng.standard_gamma(self._stick_shapes(sizes)), TINY)
+        self.theta = np.maximum(self.rng.standard_gamma(shape), TINY)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def _shapes(self, counts, sizes):
+        """Prior plus counts of each cell, (n_cells, K)."""
+        prior = self.layout.prior[: self.layout.n_cells, None]
+        if self.layout.kind != BERNOULLI:
+            return prior + counts
+        D = self.layout.n_public
+        return prior + np.concatenate([counts[:D], np.maximum(sizes - counts[:D] - counts[D:], 0.0)])
+
+    def _stick_shapes(self, sizes):
+        after = np.cumsum(sizes[::-1])[::-1] - sizes
+        return np.stack([1.0 + sizes, self.concentration + after])
+
+    def _omega(self):
+        v = self.sticks[0] / self.sticks.sum(axis=0)
+        with np.errstate(divide="ignore"):
+            before = np.concatenate([[0.0], np.cumsum(np.log1p(-np.minimum(v, 1.0 - 1e-16)))])
+        return v * np.exp(before[:-1]), np.exp(before[-1])
+
+    def _break_sticks(self, smallest):
+        """Break off sticks, with components from their prior, until what is left is below ``smallest``."""
+        omega, rest = self._omega()
+        new = []
+        while rest >= smallest and omega.size + len(new) < _MOST:
+            pair = np.maximum(self.rng.standard_gamma([1.0, self.concentration]), TINY)
+            new.append(pair)
+            rest *= pair[1] / pair.sum()
+        if not new:
+            return omega
+        prior = self.layout.prior[: self.layout.n_cells, None]
+        theta = np.maximum(self.rng.standard_gamma(np.repeat(prior, len(new), axis=1)), TINY)
+        self.sticks = np.ascontiguousarray(np.concatenate([self.sticks, np.array(new).T], axis=1))
+        self.theta = np.ascontiguousarray(np.concatenate([self.theta, theta], axis=1))
+        return self._omega()[0]
+
+    def _forget_unused(self, sizes):
+        """Drop the components after the last one in use."""
+        used = sizes > 0
+        if not self.stored:  # one of which a minibatch does not speak may yet be there
+            used |= self._omega()[0] * self._total() >= 0.5
+        last = int(np.flatnonzero(used).max(initial=0)) + 1
+        self.sticks = np.ascontiguousarray(self.sticks[:, :last])
+        self.theta = np.ascontiguousarray(self.theta[:, :last])
+        self.z[self.z >= last] = -1
+        return last
+
+    def _total(self):
+        """What all rows together weigh, N."""
+        data = self.data
+        return data.weights.sum() if data.total is None else data.total
+
+    def _probabilities(self):
+        """Components as probabilities, (n_public, K)."""
+        p = np.empty_like(self.theta)
+        for group in self.groups:
+            p[group] = self.theta[group] / self.theta[group].sum(axis=0)
+        return p[: self.layout.n_public]
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _advance(self, until):
+        from ...kernels.models.dirichlet_process.sticks import count_rows, draw_labels
+
+        if self.z is None:
+            self._start()
+        data, rows = self.data, self._next_batch()
+        known = self.z[rows] >= 0
+        omega, _ = self._omega()
+        slices = np.full(rows.size, -1.0)
+        slices[known] = self.rng.random(known.sum()) * omega[self.z[rows[known]]]
+        if known.any():
+            omega = self._break_sticks(slices[known].min())
+        log_cells, log_base = self.layout.tables(self._probabilities().T)
+        arrays = data.indptr, data.cells, data.values, data.weights
+        counts, sizes = self._counts_without(rows, arrays)
+        draw_labels(
+            rows, slices, data.indptr, data.cells, data.entries, np.ascontiguousarray(log_cells), log_base, omega,
+            self.z, self.rng,
+        )  # fmt: skip
+        count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
+        last = self._forget_unused(sizes)
+        counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]
+        self.totals = counts, sizes
+        if not self.stored:
+            scale = self._total() / data.weights[rows].sum()
+            counts, sizes = counts * scale, sizes * scale
+        learns = not np.isscalar(self.concentration_prior)
+        if learns and self.sampler._full_batch:
+            self._concentration_given_labels(sizes)
+        self._move(counts, sizes)
+        if learns and not self.sampler._full_batch:
+            shape, rate = self.concentration_prior
+            v = self.sticks[0] / self.sticks.sum(axis=0)
+            rate -= np.log1p(-np.minimum(v, 1.0 - 1e-16)).sum()
+            self.concentration = max(self.rng.gamma(shape + last) / rate, 1e-10)
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep(self.current_draw())
+
+    def _concentration_given_labels(self, sizes):
+        """Slice sampling of log alpha with the sticks integrated out; they are drawn anew next, so nothing is lost.
+
+        Given the sticks, a small alpha and sticks near 1 hold each other for thousands of sweeps.
+        """
+        shape, rate = self.concentration_prior
+        after = np.cumsum(sizes[::-1])[::-1] - sizes
+
+        def log_density(x):
+            alpha = np.exp(x)
+            of_labels = gammaln(alpha + after) - gammaln(1.0 + alpha + after + sizes)
+            return (shape + sizes.size) * x - rate * alpha + of_labels.sum()
+
+        x = np.log(self.concentration)
+        bar = log_density(x) - self.rng.standard_exponential()
+        low = x - 2.0 * self.rng.random()
+        high = low + 2.0
+        while log_density(low) > bar:
+            low -= 2.0
+        while log_density(high) > bar:
+            high += 2.0
+        while True:
+            proposal = low + (high - low) * self.rng.random()
+            if log_density(proposal) >= bar:
+                break
+            low, high = (proposal, high) if proposal < x else (low, proposal)
+        self.concentration = max(float(np.exp(proposal)), 1e-10)
+
+    def _counts_without(self, rows, arrays):
+        """Sums over the rows other than ``rows`` of each component, if labels are stored; else zeros."""
+        from ...kernels.models.dirichlet_process.sticks import count_rows
+
+        K = self.n_components
+        counts, sizes = np.zeros((self.layout.n_cells, K)), np.zeros(K)
+        if not self.stored:
+            return counts, sizes
+        if self.totals is None:
+            count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
+        else:
+            before = self.totals[1].size
+            counts[:, :before], sizes[:before] = self.totals
+        count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
+        return counts, sizes
+
+    def _move(self, counts, sizes):
+        """Move sticks and components by the sampler's transition, at the shapes that the counts give."""
+        shapes, stick_shapes = self._shapes(counts, sizes), self._stick_shapes(sizes)
+        hyper = np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
+        self.sticks = self._moved(self.sticks, stick_shapes, stick_shapes - [[1.0], [self.concentration]], hyper)
+        if self.sampler._waits or self.sampler._full_batch:  # cells move each by itself
+            if self.stored:
+                for group in self.groups:
+                    self.theta[group] = self._with_total(self.theta[group], shapes[group])
+            self.theta = self._transit(self.theta, shapes, np.empty(0), hyper)
+            return
+        prior = self.layout.prior[: self.layout.n_cells, None]
+        for group in self.groups:
+            self.theta[group] = self._moved(self.theta[group], shapes[group], (shapes - prior)[group], hyper)
+
+    def _moved(self, theta, shape, counted, hyper):
+        if self.stored:
+            theta = self._with_total(theta, shape)
+        return self._transit(theta, shape, counted.sum(axis=0), hyper)
+
+    def _with_total(self, theta, shape):
+        """Columns with their totals drawn anew given the labels: a total says nothing about a law, but its cells do."""
+        return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
+
+    def _transit(self, theta, shape, extra, hyper):
+        from ...kernels.samplers import simplex
+
+        theta = np.ascontiguousarray(theta)
+        _, step = (None, simplex.gamma_redraw) if self.sampler._full_batch else self.sampler._kernels("simplex")
+        status = step(
+            theta, np.zeros((0, *theta.shape)), np.zeros(1), np.ascontiguousarray(shape), extra, hyper,
+            np.arange(len(theta)), self.rng,
+        )  # fmt: skip
+        if status != 0:
+            raise ChainDivergedError(
+                f"The components left the finite numbers at step {self.step + 1}: {self.sampler!r} with a step size "
+                f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
+            )
+        return theta
+
+    # -- draws -----------------------------------------------------------------------------------------------------
+
+    def current_draw(self):
+        """Weights and components as they are, the heaviest first."""
+        omega, _ = self._omega()
+        order = np.argsort(-omega, kind="stable")
+        occupied = np.unique(self.z[self.z >= 0]).size
+        return {
+            "concentration": np.float64(self.concentration),
+            "n_clusters": np.int64(max(1, occupied)),
+            "weights": omega[order],
+            "components": self._probabilities().T[order].astype(np.float32),
+        }
+
+    def current(self):
+        if self.z is None:
+            self._start()
+        return self.current_draw()

@@ -1,0 +1,279 @@
+"""The chain of a mixture of von Mises-Fisher laws: labels, weights, concentrations and means, in turn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ...chains.chain import Chain, ChainDivergedError
+from ...directions import has_content
+from ...samplers import SGGMC
+from ...samplers._base import load_kernel
+from ...samplers.schedules import ConstantStep
+
+_STEP_SHARE = 0.2  # of the shortest time scale of the means
+_ADAPT_EVERY = 10
+_STIFF = 1.0  # step size over the shortest time scale from which the means are no longer followed (stable below 2)
+_START_ROWS = 5000
+_N_STARTS, _N_HARD, _N_SOFT = 3, 8, 12
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePrior:
+    """The model's constants.
+
+    Parameters
+    ----------
+    pull : ndarray of shape (n_features,)
+        Concentration times direction of the prior of the means; 0 for the uniform one.
+    concentration : float
+        Of the weights.
+    is_process : bool
+        Weights by stick breaking instead of a Dirichlet law.
+    kappas : ndarray of shape (n_components,) or None
+        Fixed concentrations; None learns them.
+    log_kappa : tuple of two float
+        Mean and standard deviation of the prior of the logarithm of each learnt one.
+    """
+
+    pull: np.ndarray
+    concentration: float
+    is_process: bool
+    kappas: object
+    log_kappa: tuple
+
+
+class MixtureChain(Chain):
+    """Labels of a minibatch of rows by Gibbs, weights and concentrations given them, means by a sampler on spheres.
+
+    Every row keeps its label, and means, weights and concentrations are drawn given the labels of all rows; so a
+    minibatch makes a sweep shorter and nothing approximate. Rows of earlier blocks of a stream keep theirs for ever.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved.
+    prior : MixturePrior
+    n_components : int
+    n_inner : int
+        Steps of the sampler of the means for each draw of the labels.
+    auto : bool
+        Find the step size from the curvature during burn-in.
+    """
+
+    def __init__(self, seed, plan, sampler, prior, n_components, *, n_inner, auto):
+        super().__init__(seed, plan)
+        self.sampler = sampler
+        self.prior = prior
+        self.n_components = n_components
+        self.n_inner = n_inner
+        self.auto = auto
+        self.means = None
+        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        self.order_seed = int(self.rng.integers(2**63))
+        self.epoch = 0
+        self.forget_rows()
+
+    def forget_rows(self):
+        """Other rows come: those seen so far stay in the sums only."""
+        self.labels = None
+        self.batches = np.empty((0, 0), dtype=np.int64)
+        return self
+
+    def take_sampler(self, sampler):
+        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        if sampler.get_params(deep=False) != self.sampler.get_params(deep=False):
+            self.sampler = sampler._goes_on_from(self.sampler, self.step * self.n_inner, self.scalars)
+            self.auto = isinstance(getattr(sampler, "step_size", None), str)
+
+    # -- start -----------------------------------------------------------------------------------------------------
+
+    def _start(self):
+        data, K = self.data, self.n_components
+        rows = data.as_csr()
+        full = np.flatnonzero(has_content(rows))  # an empty row says nothing of where to begin
+        if not full.size:
+            full = np.arange(data.n_docs)
+        X = rows[np.sort(self.rng.choice(full, min(full.size, _START_ROWS), replace=False))]
+        runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
+        _, self.means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
+        # Sticks are broken from the largest on; concentrations of their own that are given stay with their sticks.
+        if self.prior.is_process and (self.prior.kappas is None or np.ptp(self.prior.kappas) == 0):
+            order = np.argsort(-self.weights, kind="stable")
+            self.means, self.weights, self.kappas = self.means[order].copy(), self.weights[order], self.kappas[order]
+        self.counts, self.sums = np.zeros(K), np.zeros_like(self.means)
+        n_burn = self.plan.n_burn * self.n_inner if np.isfinite(self.plan.n_burn) else 0
+        self.aux, self.scalars = self.sampler._state(self.means, "sphere", n_burn)
+        if not len(self.aux):
+            self.aux = np.zeros((1, *self.means.shape))
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _next_batches(self, n):
+        """The rows of the next ``n`` steps, (n, n_batch); the first step of a block of rows takes all of them."""
+        data = self.data
+        if data.n_batch >= data.n_docs:
+            return np.tile(np.arange(data.n_docs), (n, 1))
+        while len(self.batches) < n:
+            n_blocks = data.n_docs // data.n_batch
+            rng = np.random.default_rng([self.order_seed, self.epoch])
+            self.epoch += 1
+            order = rng.permutation(data.n_docs)[: n_blocks * data.n_batch]
+            self.batches = np.concatenate([self.batches.reshape(-1, data.n_batch), order.reshape(n_blocks, -1)])
+        batches, self.batches = np.sort(self.batches[:n], axis=1), self.batches[n:]
+        return batches
+
+    def _n_ahead(self, until):
+        """Steps up to the next one after which the chain is looked at: a draw kept, or a step size found anew."""
+        if self.labels is None or self.sampler._runner == "metropolis" or self._adapts():
+            return 1
+        step = self.step + 1
+        while step < until and step % _ADAPT_EVERY and not self.plan.wants(step):
+            step += 1
+        return step - self.step
+
+    def _advance(self, until):
+        if self.means is None:
+            self._start()
+        n = self._n_ahead(until)
+        if self.labels is None:
+            self.labels = np.full(self.data.n_docs, -1, dtype=np.int64)
+            batches = np.arange(self.data.n_docs)[None]
+        else:
+            batches = self._next_batches(n)
+        if self._adapts() and self.step % _ADAPT_EVERY == 0:
+            self._adapt()
+        before = [value.copy() for value in (self.means, self.aux, self.scalars)] if self._adapts() else None
+        status = self._call_runner(batches)
+        if before is not None and self._is_too_stiff():
+            # Concentrations learnt from rows that are nearly equal grow many times over in one step.
+            self.means, self.aux, self.scalars = before
+            self._adapt()
+            status = 0
+        if status == 0 and self.sampler._runner == "metropolis":
+            params = (self.kappas[:, None] * self.sums + self.prior.pull).ravel()
+            status = self._run_trajectories(params)
+        if status != 0:
+            h = self.sampler._hyper(self.step, self.step + 1)[0, 0]
+            raise ChainDivergedError(
+                f"The means left the finite numbers near step {self.step + n}: {self.sampler!r} with a step size of "
+                f"{h:.3g} is too large; try step_size={h / 10:.2g}."
+            )
+        self.step += n
+        if self.plan.wants(self.step):
+            self.keep(self.current())
+
+    def _adapts(self):
+        """Whether step sizes are still being found."""
+        return self.auto and self.step <= self.plan.n_burn
+
+    def _curvature(self):
+        """The largest curvature of the means given the labels as they are."""
+        return np.linalg.norm(self.kappas[:, None] * self.sums + self.prior.pull, axis=1).max()
+
+    def _is_too_stiff(self):
+        """Whether the step size, fit for the labels and concentrations before, has become too long for the means."""
+        start = self.step * self.n_inner
+        return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(self._curvature() + 1.0) > _STIFF
+
+    def _adapt(self):
+        """Set the step size from the curvature of the means."""
+        if self.step or self.counts.any():
+            size = self._curvature()
+        else:  # before the first labels, as if every component had all the rows that its weight promises
+            size = self.data.n_docs * np.max(self.kappas * self.weights)
+        before = self.sampler._hyper(0, 1)[0]
+        self.sampler.step_size_ = ConstantStep(float(_STEP_SHARE / np.sqrt(size + 1.0)))
+        if self.step and self.sampler._name == "gsgnht":
+            # A thermostat keeps its distance from the friction, which may go with the step size.
+            self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
+
+    def _call_runner(self, batches):
+        from ...kernels.models.von_mises_fisher import labels as mixture
+
+        prior, sampler = self.prior, self.sampler
+        how, names, n_inner = mixture.MOVE, sampler, self.n_inner * len(batches)
+        if sampler._name == "gibbs" or sampler._runner == "metropolis":
+            how = mixture.DRAW if sampler._name == "gibbs" else mixture.LEAVE
+            names, n_inner = SGGMC(), 0
+        first, second = (kernel.compiled for kernel in names._kernels("sphere"))
+        start = self.step * self.n_inner
+        numbers = prior.concentration, prior.is_process, prior.kappas is None, *prior.log_kappa
+        return mixture.run_mixture(
+            self.means, self.aux, self.scalars, self.weights, self.kappas, self.labels, self.counts, self.sums,
+            *self.data.csr, batches, prior.pull, np.array(numbers, dtype=np.float64), how,
+            sampler._hyper(start, start + n_inner), first, second, self.rng,
+        )  # fmt: skip
+
+    def _run_trajectories(self, params):
+        """Metropolis trajectories of the means at fixed labels; returns a status."""
+        from ...kernels import runners
+
+        none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
+        flow, project = (kernel.compiled for kernel in self.sampler._kernels("sphere"))
+        signal, start = load_kernel("models.von_mises_fisher.components.linear_pull").compiled, self.step * self.n_inner
+        return runners.run_metropolis(
+            self.means, self.aux, self.scalars, *none, params, self.sampler._hyper(start, start + self.n_inner),
+            np.full(self.n_inner, -1), np.empty((0, *self.means.shape)), flow, signal, project, self.rng,
+        )[0]  # fmt: skip
+
+    def current(self):
+        """Means, weights and concentrations as they are, and how many components have rows."""
+        if self.means is None:
+            self._start()
+        return {
+            "means": self.means.astype(np.float32),
+            "weights": self.weights.copy(),
+            "kappas": self.kappas.copy(),
+            "n_clusters": int(np.sum(self.counts > 0.5)),
+        }
+
+
+def log_densities(X, means, log_weights, kappas):
+    """Log of weight times density of each row of CSR under each component, (n_rows, n_components).
+
+    An empty row is no observation: its log density is 0 under all of them.
+    """
+    normalisers = np.empty(len(kappas))
+    load_kernel("math.bessel.von_mises_fisher_normalisers")(
+        float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers
+    )
+    out = np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
+    out[~has_content(X)] = log_weights
+    return out
+
+
+def em_start(X, n_components, rng, kappas=None):
+    """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
+    from sklearn.cluster import kmeans_plusplus  # half of what importing the package would cost
+
+    from ...kernels.math.concentration import MAX_KAPPA
+
+    n, V = X.shape
+    _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
+    chosen = np.resize(chosen, n_components)  # repeated where there are fewer rows; noise tells them apart
+    noise = rng.standard_normal((n_components, V)) / np.sqrt(V)
+    means = X[chosen].toarray() + 0.1 * noise
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    weights, likelihood = np.full(n_components, 1.0 / n_components), -np.inf
+    fitted = np.ones(n_components) if kappas is None else np.array(kappas, dtype=float)
+    for i in range(_N_HARD + _N_SOFT):
+        if i < _N_HARD:
+            shares = np.zeros((n, n_components))
+            shares[np.arange(n), np.asarray(X @ means.T).argmax(axis=1)] = 1.0
+        else:
+            log_density = log_densities(X, means, np.log(weights), fitted)
+            each = logsumexp(log_density, axis=1)
+            likelihood, shares = float(each.sum()), np.exp(log_density - each[:, None])
+        total = shares.sum(axis=0)
+        sums = (X.T @ shares).T + 1e-3 * noise
+        length = np.linalg.norm(sums, axis=1)
+        means = sums / length[:, None]
+        weights = (total + 1.0) / (n + n_components)
+        if kappas is None:
+            # The mean length with one row more of no direction, and the Bessel ratio inverted to about 1 %.
+            r = np.clip(length / (total + 1.0), 1e-3, 1.0 - 1e-6)
+            fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), MAX_KAPPA)
+    return likelihood, np.ascontiguousarray(means), weights, fitted

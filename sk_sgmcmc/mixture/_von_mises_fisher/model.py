@@ -1,0 +1,302 @@
+"""Mixtures of von Mises-Fisher laws: clusters of directions."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClusterMixin, DensityMixin
+
+from ...base import BaseSGMCMC, all_or_nothing
+from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
+from ...dense.chain import report_acceptance
+from ...directions import UnitRowsMixin
+from ...metrics import align_draws
+from ...utils._numbers import real_array
+from ...utils._sklearn import Interval, StrOptions
+from .answers import FittedMixture
+from .chain import MixtureChain, MixturePrior
+
+_N_ITER = 400
+_SMALL = 5000  # rows that fit into one minibatch
+
+
+class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityMixin, BaseSGMCMC):
+    r"""Mixture of von Mises-Fisher laws: clusters of unit vectors, with their uncertainty.
+
+    :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
+    priors :math:`\pi \sim \mathrm{Dirichlet}(a, \dots, a)` or a stick-breaking process,
+    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` where it is learnt.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Number of components; of a Dirichlet process, where it is cut off.
+    kappa : float, array-like of shape (n_components,) or "auto", default="auto"
+        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each. Components whose given
+        ones differ keep their numbers in all draws.
+    kappa0 : float, default=0.0
+        Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
+    kappa_prior_scale : float, default=3.0
+        :math:`s`, where concentrations are learnt.
+    weight_concentration_prior : float, default=1.0
+        :math:`a`.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
+        Weights of a Dirichlet law, or of sticks broken off, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
+        :math:`b_k \sim \mathrm{Beta}(1, a)`, of which superfluous components get next to nothing.
+    sampler : str, sampler object or None, default=None
+        How means move given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
+    normalize : bool, default=True
+        Scale rows to unit length. False refuses rows that are not.
+    n_inner : int, default=10
+        Steps of the sampler of the means between draws of the labels; they are one step of ``n_iter``.
+    n_iter : int or None, default=None
+        Steps; None is 400.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
+    batch_size : int or "auto", default="auto"
+        Rows whose labels are drawn anew in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
+        changes how fast the chain mixes and nothing of its law.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads over chains. Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_components, n_features)
+        Mean direction of each component's draws; unit rows.
+    weights_, kappas_ : ndarray of shape (n_components,)
+        Posterior means.
+    n_clusters_ : int
+        Components that had rows in most of the draws: the median.
+    labels_ : ndarray of shape (n_samples,)
+        `predict` of the rows of the last `fit` or `partial_fit`.
+    samples_ : dict of ndarray
+        ``"means"``: float32 of shape (n_chains, n_kept, n_components, n_features), ``"weights"`` and ``"kappas"``:
+        (n_chains, n_kept, n_components), in one order over draws and chains; ``"n_clusters"``: (n_chains, n_kept).
+    sampler_ : sampler object
+        The sampler in use, with the step size it took in ``step_size_``.
+    n_iter_ : int
+        Steps made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    SphericalAdmixtureModel : Each row between several directions.
+
+    Notes
+    -----
+    Each step draws the labels of a minibatch given everything else; weights and concentrations (the latter by slice
+    sampling) given the labels of all rows; and then moves the means, whose log density given labels is
+    :math:`\sum_k (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior
+    for any batch size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise.
+    ``step_size="auto"`` is 0.2 over the root of the largest curvature, found anew at each step of the burn-in. Chains
+    start from expectation-maximisation. The prior of a learnt concentration is cut off at :math:`10^8`, or
+    :math:`1000 V` where that is more: clusters of equal rows lie there. A stream's earlier rows keep their labels for
+    ever.
+
+    References
+    ----------
+    Banerjee, Dhillon, Ghosh and Sra (2005), Clustering on the unit hypersphere using von Mises-Fisher distributions,
+    JMLR 6. Gopal and Yang (2014), Von Mises-Fisher clustering models, ICML. Liu, Zhu and Song (2016), Stochastic
+    gradient geodesic MCMC methods, NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import VonMisesFisherMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(np.eye(3), 50, axis=0) + 0.2 * rng.standard_normal((150, 3))
+    >>> mixture = VonMisesFisherMixture(3, n_iter=100, random_state=0).fit(X)
+    >>> np.bincount(mixture.labels_).tolist()
+    [50, 50, 50]
+    """
+
+    _offers = (("sphere", "gradient"), ("any", "conditionals"))
+    _default_sampler = "sggmc"
+
+    _parameter_constraints = {
+        **BaseSGMCMC._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "kappa": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        "kappa0": [Interval(Real, 0, None, closed="left")],
+        "kappa_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "weight_concentration_prior": [Interval(Real, 0, None, closed="neither")],
+        "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
+        "normalize": ["boolean"],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components=8,
+        *,
+        kappa="auto",
+        kappa0=0.0,
+        kappa_prior_scale=3.0,
+        weight_concentration_prior=1.0,
+        weight_concentration_prior_type="dirichlet_distribution",
+        sampler=None,
+        normalize=True,
+        n_inner=10,
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.kappa = kappa
+        self.kappa0 = kappa0
+        self.kappa_prior_scale = kappa_prior_scale
+        self.weight_concentration_prior = weight_concentration_prior
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.sampler = sampler
+        self.normalize = normalize
+        self.n_inner = n_inner
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    @property
+    def _n_features_out(self):
+        return self.means_.shape[0]
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Draw components given rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing and counts in
+            no component.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        rows = self._check_X(X, reset=True)
+        plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
+        data = self._taken(rows, sampler)
+        return self._run(self._new_chains(rows, data, sampler, lambda: plan), plan.n_iter)
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Go on from where the chain is with more rows, which are visited once.
+
+        Rows of earlier calls keep the labels that they have, and count in full. Priors are those of the first call.
+        Another step size or friction of the sampler holds from the next call on; another sampler, ``n_components`` or
+        ``n_chains`` is refused.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Rows, as for `fit`.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        first = not hasattr(self, "_chains")
+        if not first:
+            chain = self._chains[0]
+            self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_components)
+        rows = self._check_X(X, reset=first)
+        data = self._taken(rows, sampler, streaming=True)
+
+        def plan():
+            return StreamPlan(self.burn_in, self._bytes_per_draw())
+
+        if first:
+            chains = self._new_chains(rows, data, sampler, plan)
+        else:
+            chains = [chain.forget_rows().bind(data) for chain in self._chains]
+            for chain in chains:
+                chain.take_sampler(sampler)
+                if not isinstance(chain.plan, StreamPlan):
+                    chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
+        return self._run(chains, chains[0].step + max(1, rows.shape[0] // self._n_batch_))
+
+    def _bytes_per_draw(self):
+        return 4 * self.n_chains * self.n_components * self.n_features_in_
+
+    def _taken(self, rows, sampler, streaming=False):
+        """Rows as chains are bound to them; notes the size of a minibatch and what `resume` knows the rows by."""
+        n = rows.shape[0]
+        automatic = isinstance(self.batch_size, str)
+        if not streaming:
+            self._refuse_large_batch(n)
+        n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else min(int(self.batch_size), n)
+        return self._noted(rows, n if sampler._full_batch else n_batch)
+
+    def _new_chains(self, rows, data, sampler, plan):
+        prior = self._prior(rows)
+        auto = isinstance(getattr(sampler, "step_size", None), str)
+        return [
+            # A copy of the sampler for each chain: each finds its own step size.
+            MixtureChain(
+                seed, plan(), sampler._resolved(1e-3), prior, self.n_components, n_inner=self.n_inner, auto=auto
+            ).bind(data)
+            for seed in self._chain_seeds()[1:]
+        ]
+
+    def _prior(self, rows):
+        K, V = self.n_components, rows.shape[1]
+        kappas = None
+        if not isinstance(self.kappa, str):
+            kappas = real_array("kappa", self.kappa)
+            if kappas.shape not in ((), (K,)) or not np.all(kappas > 0) or not np.all(np.isfinite(kappas)):
+                raise ValueError(f'kappa={self.kappa!r} must be a positive number, {K} of them, or "auto".')
+            kappas = np.broadcast_to(kappas, (K,)).copy()
+        center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
+        center = self.kappa0 * center / max(np.linalg.norm(center), 1e-12)
+        return MixturePrior(
+            center, float(self.weight_concentration_prior),
+            self.weight_concentration_prior_type == "dirichlet_process", kappas,
+            (float(np.log(V)), float(self.kappa_prior_scale)),
+        )  # fmt: skip
+
+    def _set_fitted(self, chains):
+        samples = stacked_draws(chains)
+        order = align_draws(samples["means"], metric="cosine", groups=chains[0].prior.kappas)
+        samples["means"] = np.take_along_axis(samples["means"], order[..., None], axis=2)
+        for name in ("weights", "kappas"):
+            samples[name] = np.take_along_axis(samples[name], order, axis=2)
+        self.samples_ = samples
+        mean = samples["means"].mean(axis=(0, 1), dtype=np.float64)
+        self.means_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        self.weights_, self.kappas_ = (samples[name].mean(axis=(0, 1)) for name in ("weights", "kappas"))
+        self.n_clusters_ = int(np.median(samples["n_clusters"]))
+        self.sampler_ = chains[0].sampler
+        if self.sampler_._runner == "metropolis":
+            report_acceptance(self.sampler_, [c.scalars for c in chains], self.n_inner * chains[0].step)
+        self.labels_ = self._responsibilities(chains[0].data.as_csr()).argmax(axis=1)

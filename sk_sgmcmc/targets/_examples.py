@@ -1,0 +1,243 @@
+"""Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ..utils._numbers import real_array
+from ._density import _check_positive
+from ._manifold_density import ManifoldDensity, ManifoldTarget
+
+__all__ = ["ChainedVonMisesFisher", "ExponentialMixture", "ManifoldDensity", "MatrixCompletion", "RestrictedGaussian"]
+
+
+def _linear_terms(terms, n_columns):
+    if terms is None:
+        return np.zeros((1, 0))
+    X = check_array(terms, dtype=np.float64, ensure_min_samples=1, input_name="linear_terms")
+    if X.shape[1] != n_columns:
+        raise ValueError(
+            f"linear_terms has {X.shape[1]} columns; give one for each of the {n_columns} coordinates of x."
+        )
+    return X
+
+
+class RestrictedGaussian(ManifoldTarget):
+    r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
+
+    On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
+    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law. On a product, such as
+    ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two frames and a simplex in turn.
+
+    Parameters
+    ----------
+    linear : array-like of shape (n_rows, width)
+        :math:`b`, one row for each sphere, simplex or member of the frame.
+    quadratic : array-like of shape (width, width), default=None
+        :math:`A`, symmetric; None is 0.
+    linear_terms : array-like of shape (n_terms, n_rows * width), default=None
+        :math:`t`, read in minibatches: data, or noise where they add up to 0.
+    """
+
+    _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
+    _signal_kernel = "models.manifold.restricted_gaussian"
+
+    def __init__(self, linear, quadratic=None, linear_terms=None):
+        self.linear = linear
+        self.quadratic = quadratic
+        self.linear_terms = linear_terms
+
+    def _rows(self):
+        b = check_array(self.linear, dtype=np.float64, ensure_min_features=2, input_name="linear")
+        A = np.zeros((b.shape[1],) * 2) if self.quadratic is None else real_array("quadratic", self.quadratic)
+        if A.shape != (b.shape[1],) * 2 or not np.allclose(A, A.T) or not np.all(np.isfinite(A)):
+            raise ValueError(
+                f"quadratic must be a finite symmetric matrix of shape {(b.shape[1],) * 2}, got shape {A.shape}."
+            )
+        params = np.concatenate([b.ravel(), (0.5 * (A + A.T)).ravel()])
+        return _linear_terms(self.linear_terms, b.size), params, b.shape
+
+    def _curvature(self, gradient, theta):
+        terms, params, (n_rows, width) = self._rows()
+        b, A = params[: n_rows * width].reshape(n_rows, width), params[n_rows * width :].reshape(width, width)
+        if terms.size:
+            b = b + terms.sum(axis=0).reshape(b.shape)
+        product = self._product()
+        curved = [
+            np.linalg.norm(pull, axis=1).max()
+            for block, pull in zip(product.blocks, product.split(b), strict=True)
+            if block.geometry != "simplex"
+        ]
+        return np.linalg.norm(A, 2) * (2.0 if curved else 1.0) + max(curved, default=0.0)
+
+
+class ExponentialMixture(ManifoldTarget):
+    r"""A mixture on each of several spheres: :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_modes, width)
+        :math:`c_m`: the concentration times the mean direction.
+    weights : array-like of shape (n_modes,), default=None
+        :math:`w_m`, of the exponentials, not of normalised laws; None is 1.
+    n_rows : int, default=1
+        Independent copies.
+    linear_terms : array-like of shape (n_terms, n_rows * width), default=None
+        As for `RestrictedGaussian`.
+    """
+
+    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
+    _signal_kernel = "models.manifold.exponential_mixture"
+
+    def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
+        self.directions = directions
+        self.weights = weights
+        self.n_rows = n_rows
+        self.linear_terms = linear_terms
+
+    def _rows(self):
+        c = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
+        w = np.ones(len(c)) if self.weights is None else real_array("weights", self.weights)
+        if w.shape != (len(c),) or not np.all(w > 0) or not np.all(np.isfinite(w)):
+            raise ValueError(f"weights={self.weights!r} must be {len(c)} positive numbers, one for each direction.")
+        if not (isinstance(self.n_rows, Integral) and self.n_rows > 0):
+            raise ValueError(f"n_rows={self.n_rows!r} must be a whole number of at least 1.")
+        shape = (self.n_rows, c.shape[1])
+        return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape
+
+    def _curvature(self, gradient, theta):
+        terms, _, shape = self._rows()
+        size = np.linalg.norm(np.asarray(self.directions, dtype=float), axis=1).max()
+        pull = np.linalg.norm(terms.sum(axis=0).reshape(shape), axis=1).max() if terms.size else 0.0
+        return size + size**2 / 4.0 + pull
+
+
+class ChainedVonMisesFisher(ManifoldTarget):
+    r"""Posterior of two directions, of which data know the first and the normalised sum.
+
+    :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
+    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Which half belongs to which
+    direction is not known, so the posterior has two modes.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_samples, width)
+        Unit rows :math:`x_i`.
+    kappa : float, default=20
+        :math:`\kappa` of the data.
+    prior_kappa : float, default=20
+        :math:`\kappa_0` of the prior.
+
+    References
+    ----------
+    Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
+    """
+
+    _signal_kernel = "models.manifold.chained_vmf_mixture"
+
+    def __init__(self, directions, kappa=20.0, prior_kappa=20.0):
+        self.directions = directions
+        self.kappa = kappa
+        self.prior_kappa = prior_kappa
+
+    def _rows(self):
+        X = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
+        if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=1e-6):
+            raise ValueError("directions must be unit rows; sklearn.preprocessing.normalize makes them.")
+        _check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
+        return (
+            X,
+            np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)], dtype=np.float64),
+            (2, X.shape[1]),
+        )
+
+    def _curvature(self, gradient, theta):
+        n = len(np.asarray(self.directions))
+        return n * self.kappa + self.prior_kappa
+
+    def _start(self, sampler, rng):
+        X, _, (_, width) = self._rows()
+        mean = X.mean(axis=0)
+        if np.linalg.norm(mean) < 1e-6:  # no direction at all: that of the prior
+            mean = np.eye(width)[0]
+        # The state in which both are the same is a saddle; a turn by a tenth leaves it.
+        turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
+        return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
+
+
+class MatrixCompletion(ManifoldTarget):
+    r"""Posterior of a low-rank matrix's factors, of which some entries are seen: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
+
+    The directions :math:`u_k` are the rows of an orthonormal frame, uniform on the Stiefel manifold; loadings
+    :math:`c_{ik} \sim N(0, \tau_k^2)` are integrated out; :math:`e_i \sim N(0, \sigma^2 I)`. Rows of the matrix are the
+    data, read in minibatches.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_samples, n_features)
+        Its entries, nan where they are not seen.
+    factor_scales : array-like of shape (rank,)
+        :math:`\tau_k`, different from each other: equal ones leave the frame free to rotate.
+    noise_scale : float
+        :math:`\sigma`.
+    """
+
+    _offers = (("stiefel", "gradient"),)
+    _signal_kernel = "models.frames.factor_completion"
+    _geometry = "stiefel"
+
+    def __init__(self, matrix, factor_scales, noise_scale):
+        self.matrix = matrix
+        self.factor_scales = factor_scales
+        self.noise_scale = noise_scale
+
+    def _rows(self):
+        X = check_array(self.matrix, dtype=np.float64, ensure_all_finite="allow-nan", input_name="matrix")
+        scales = real_array("factor_scales", self.factor_scales)
+        if scales.ndim != 1 or not 1 <= scales.size <= X.shape[1] or not np.all(scales > 0):
+            raise ValueError(
+                f"factor_scales={self.factor_scales!r} must be positive numbers, one for each of at most "
+                f"{X.shape[1]} factors."
+            )
+        _check_positive(noise_scale=self.noise_scale)
+        return X, np.array([self.noise_scale, *scales], dtype=np.float64), (scales.size, X.shape[1])
+
+    def _curvature(self, gradient, theta):
+        X, params, _ = self._rows()
+        # The largest eigenvalue of the second moments, unseen entries counted as 0, over the noise's variance.
+        filled = np.nan_to_num(X)
+        return 2.0 * np.linalg.norm(filled, 2) ** 2 / params[0] ** 2
+
+    def _start(self, sampler, rng):
+        X, _, shape = self._rows()
+        right = np.linalg.svd(np.nan_to_num(X), full_matrices=False)[2]
+        frame = np.zeros(shape)
+        frame[: len(right)] = right[: shape[0]]
+        # Fewer rows than factors: any frame that holds those found.
+        return np.linalg.qr(np.vstack([frame, np.eye(shape[1])])[: shape[0] + shape[1]].T)[0].T[: shape[0]].copy()
+
+    def complete(self, frames):
+        """The whole matrix given draws of the frame.
+
+        Parameters
+        ----------
+        frames : array-like of shape (n_draws, rank, n_features)
+
+        Returns
+        -------
+        mean, deviation : ndarray of shape (n_samples, n_features)
+            Posterior mean and standard deviation of the matrix without its noise.
+        """
+        X, params, _ = self._rows()
+        seen, filled = np.isfinite(X).astype(float), np.nan_to_num(X)
+        variance, ratio = params[0] ** 2, np.diag((params[0] / params[1:]) ** 2)
+        total, square = np.zeros(X.shape), np.zeros(X.shape)
+        for u in np.asarray(frames, dtype=float):
+            A = ratio + np.einsum("ni,ki,ji->nkj", seen, u, u, optimize=True)
+            inverse = np.linalg.inv(A)
+            mean = np.einsum("nkj,nj->nk", inverse, filled @ u.T) @ u
+            total += mean
+            square += mean**2 + variance * np.einsum("ki,nkj,ji->ni", u, inverse, u, optimize=True)
+        n = len(frames)
+        return total / n, np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0))

@@ -1,0 +1,149 @@
+"""The mode of a dense target and its curvature there: where chains start, and the units in which one step suits all."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg, optimize
+
+from ..dense.tuning import DenseGradient, minibatch_variance
+
+# Up to here a full matrix of curvature is small beside the data; it takes two gradients on all rows an entry.
+MAX_ENTRIES = 200
+_NEWTON_STEPS = 20
+_CLOSE = 1e-2  # of a standard deviation, from the mode
+_PROBES = 3
+_CONDITION = 1e-12  # of the precision in units of its diagonal, below which no maximum can be told from a ridge
+
+
+@dataclass(frozen=True, eq=False)
+class Laplace:
+    """A normal approximation of a target.
+
+    Parameters
+    ----------
+    mode : ndarray of shape (D,)
+    precision : ndarray of shape (D, D)
+        Minus the Hessian of the log density at the mode.
+    slope : ndarray of shape (D,)
+        Gradient at ``mode``, 0 but for rounding.
+    value : float
+        Log density at ``mode``.
+    """
+
+    mode: np.ndarray
+    precision: np.ndarray
+    slope: np.ndarray
+    value: float
+
+    def draws(self, n, rng):
+        """Draws of the approximation, (n, D)."""
+        upper = linalg.cholesky(self.precision)
+        return self.mode + linalg.solve_triangular(upper, rng.standard_normal((self.mode.size, n))).T
+
+
+def negative_hessian(gradient, theta, scale):
+    """Minus the Hessian of a log density by central differences of its gradient, (D, D).
+
+    Parameters
+    ----------
+    gradient : callable
+        Gives log density and gradient, such as `~sk_sgmcmc.dense.tuning.DenseGradient`.
+    theta : ndarray of shape (D,)
+    scale : ndarray of shape (D,)
+        Distance of the differences, for each entry.
+    """
+    D = theta.size
+    out = np.empty((D, D))
+    for k in range(D):
+        shift = np.zeros(D)
+        shift[k] = scale[k]
+        out[k] = (gradient(theta - shift)[1] - gradient(theta + shift)[1]) / (2.0 * scale[k])
+    return 0.5 * (out + out.T)
+
+
+def _search(gradient, start):
+    """The best point that is found from a start."""
+    n = gradient.dense.n_rows
+
+    def objective(theta):
+        value, slope = gradient(theta)
+        return (-value / n, -slope / n) if np.isfinite(value) else (np.inf, np.zeros_like(slope))
+
+    with np.errstate(all="ignore"):
+        return optimize.minimize(objective, start, jac=True, method="BFGS").x
+
+
+def laplace_approximation(gradient, start):
+    """The `Laplace` approximation about the mode that is found from a start; None where there is no proper mode.
+
+    Parameters
+    ----------
+    gradient : DenseGradient
+    start : ndarray of shape (D,)
+    """
+    theta, probe = _search(gradient, start), gradient.on_some_rows()
+    scale = 1e-4 * (1.0 + np.abs(theta))
+    for _ in range(_NEWTON_STEPS):
+        value, slope = gradient(theta)
+        precision = negative_hessian(probe, theta, scale)
+        if not np.isfinite(value) or not np.all(np.isfinite(precision)) or not is_definite(precision):
+            return None
+        step = linalg.solve(precision, slope, assume_a="pos")
+        if slope @ step < _CLOSE**2:
+            return Laplace(theta, precision, slope, value)
+        for _ in range(_NEWTON_STEPS):  # as long as the density rises along it
+            if gradient(theta + step)[0] > value:
+                break
+            step *= 0.5
+        theta = theta + step
+        scale = 1e-2 / np.sqrt(np.diag(precision))
+    return None
+
+
+def is_definite(matrix):
+    """Whether a symmetric matrix is positive definite beyond doubt, whatever the units of its entries."""
+    units = np.diag(matrix)
+    if not np.all(units > 0):
+        return False
+    root = np.sqrt(units)
+    return bool(np.linalg.eigvalsh(matrix / np.outer(root, root)).min() > _CONDITION)
+
+
+def with_control_variates(dense, start, approximation, controlled_signal, force=False):
+    """Dense data whose minibatches estimate only the difference of the gradient to that at the mode, or ``dense``.
+
+    Parameters
+    ----------
+    dense : DenseData
+    start : ndarray
+        Of the search for a mode, where there is no approximation.
+    approximation : Laplace or None
+    controlled_signal : callable
+        Makes the signal that reads mode, gradient and log density there behind one another in ``params``.
+    force : bool
+        Whether to do so without an approximation, and where the noise of minibatches becomes larger by it.
+    """
+    if approximation is None:
+        if not force:
+            return dense
+        gradient = DenseGradient(dense, start.shape)
+        mode = _search(gradient, start.ravel())
+        value, slope = gradient(mode)
+        if not np.isfinite(value) or not np.all(np.isfinite(slope)):
+            raise ValueError(
+                f"No mode was found from the start for control_variates=True: the search ended at a log density of "
+                f"{value}. Give another start, or control_variates=False."
+            )
+    else:
+        mode, slope, value = approximation.mode, approximation.slope, approximation.value
+    controlled = replace(dense, signal=controlled_signal(), params=np.concatenate([mode, slope, [value]]))
+    return controlled if force or _noise(controlled, approximation) < _noise(dense, approximation) else dense
+
+
+def _noise(dense, approximation):
+    """Variance of minibatch gradients in units of the posterior's spread, at the worst of some draws."""
+    root = np.linalg.cholesky(np.linalg.inv(approximation.precision))
+    rng = np.random.default_rng(0)
+    points = approximation.draws(_PROBES, rng)
+    gradient = DenseGradient(dense, (approximation.mode.size, 1))
+    return max(minibatch_variance(gradient, point, dense.n_batch, rng, root=root) for point in points)

@@ -1,0 +1,253 @@
+"""`sample`: run a sampler on a bare target."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ..base import BaseSGMCMC
+from ..chains.chain import DrawPlan, run_chains, stacked_draws
+from ..chains.convergence import spread_ratios, warn_if_not_converged
+from ..dense.chain import DenseData, report_state
+from ..dense.particles import make_chains
+from ..dense.tuning import DenseGradient
+from ..samplers._registry import check_fits, fitting_pair, make_sampler
+from ..utils._numbers import plain_integer
+from ..utils._seeds import seed_sequence
+from ..utils._sklearn import Interval, StrOptions, validate_params
+from ._density import Target
+
+_N_POINTS = 3  # draws of a normal approximation at which a step size is looked for, beside the mode
+_DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
+_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
+_CONSTRAINTS = {
+    **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
+    "n_iter": [Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Integral, StrOptions({"auto"})],
+    "with_replacement": ["boolean", StrOptions({"auto"})],
+}
+
+
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+def sample(
+    target,
+    sampler=None,
+    *,
+    geometry=None,
+    n_iter=2000,
+    burn_in=0.5,
+    thin=1,
+    batch_size="auto",
+    with_replacement="auto",
+    n_chains=1,
+    n_jobs=None,
+    random_state=None,
+    verbose=0,
+    init=None,
+):
+    """Draw from a target with a sampler.
+
+    Parameters
+    ----------
+    target : target object
+        What to draw from, for example `sk_sgmcmc.targets.DirichletCategorical`.
+    sampler : str, sampler object or None, default=None
+        Must fit the target's geometry and signal. None is `SCIR` for counts, `ExponentialOU` for locations of
+        logarithms, `SGHMC` on flat space and `SGGMC` on other manifolds.
+    geometry : str or list of (str, int), default=None
+        "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits. A
+        list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the state a
+        frame and the third a point of a sphere.
+    n_iter : int, default=2000
+        Steps.
+    burn_in : float or int, default=0.5
+        Fraction of ``n_iter``, or number of steps, thrown away. The draws of particle samplers are their particles
+        after the last step, whatever ``burn_in`` and ``thin`` say.
+    thin : int or "auto", default=1
+        Every ``thin``-th later step is kept.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all the data.
+    with_replacement : bool or "auto", default="auto"
+        Draw each minibatch row by row instead of reading shuffled blocks. Blocks are less noisy, but their noise
+        cancels over an epoch: "auto" draws row by row for samplers that are told of the noise (``gradient_noise`` of
+        `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
+    n_chains : int, default=1
+        Chains, from seeds of their own.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    init : array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
+        Start of every chain in the sampler's own coordinates, or one start for each chain; None lets the target choose.
+        Only chains from starts wider apart than the posterior show by R-hat that they have forgotten them. Of particle
+        samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
+
+    Returns
+    -------
+    result : Bunch
+        ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with the step size it
+        took and, of a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``.
+
+    Raises
+    ------
+    ValueError
+        If the sampler does not fit the target, or an argument is out of range.
+    ChainDivergedError
+        If a chain leaves the finite numbers.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Of `sklearn.exceptions`, with the number and what to type: where split R-hat of some entry is above 1.1, or
+        fewer than ten effective draws a chain (forty in all) are left, and, on flat space, where the spread of the
+        draws does not fit the curvature of the log density.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.targets import DirichletCategorical
+    >>> target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5)
+    >>> draws = sample(target, "scir", batch_size=10, n_iter=500, random_state=0)
+    >>> draws.samples_["omega"].shape
+    (1, 250, 5)
+    """
+    n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(
+        plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
+    )
+    if not isinstance(target, Target):
+        raise TypeError(
+            f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
+        )
+    name = geometry if geometry is None or isinstance(geometry, str) else "product"
+    offers = [pair for pair in target._offers if name in (None, pair[0])]
+    if not offers:
+        known = [pair[0] for pair in target._offers]
+        known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
+        raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {', '.join(known)}.")
+    sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
+    sampler._validate_params()
+    name, signal = check_fits(sampler, offers, type(target).__name__)
+    target = target._on(name if geometry is None else geometry)
+    X, params, shape = target._rows()
+    n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
+    noise = getattr(sampler, "gradient_noise", 0.0)
+    if isinstance(noise, str) and not target._estimates_noise:
+        raise ValueError(
+            f'gradient_noise="estimated" needs a target that estimates it, and {type(target).__name__} does not; give '
+            "its variance as a number, or use GSGNHT(gradient_noise=0), whose thermostat finds it."
+        )
+    if isinstance(with_replacement, str):
+        with_replacement = bool(isinstance(noise, str) or noise)
+    plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
+    metric = target._metric() if signal == "gradient-metric" else None
+    dense = DenseData(
+        X,
+        np.zeros((X.shape[0], 0)),
+        np.ones(X.shape[0]),
+        params,
+        target._signal(),
+        n_batch,
+        with_replacement,
+        metric=metric,
+    )
+    starts = [target._start(sampler, None)] if init is None else _given_starts(init, shape, sampler, n_chains)
+    if init is not None:
+        for start in starts:
+            target._check_init(start)
+    states = [start[0] if start.ndim == 3 else start for start in starts]
+    target._check(dense, states)
+    dense, approximation = target._prepared(dense, states[0], sampler)
+    points = states[:1]
+    if approximation is not None:
+        mode = approximation.mode.reshape(shape)
+        starts = starts if init is not None else [mode]
+        points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
+    picks_step = _is_auto(sampler)
+    if picks_step and approximation is not None:
+        sampler = sampler._in_units_of(approximation.precision)
+    fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
+    if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
+        # The estimate is that of rows read without replacement, which bring (1 - n/N) of the noise.
+        fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
+    shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
+    space = target._space(name)
+    starts = starts if len(starts) == n_chains else starts * n_chains
+    chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense)
+    chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
+    if interrupted and max(chain.n_kept for chain in chains) == 0:
+        raise KeyboardInterrupt
+    draws = stacked_draws(chains)
+    report_state(fitted, chains)
+    samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
+    if sampler._runner != "particles":  # whose draws are one system at one time
+        ratios = None
+        if target._offers[0][0] == "euclidean":
+            temperature = getattr(fitted, "temperature", 1.0)
+            ratios = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
+        warn_if_not_converged(samples, _remedies(target, fitted, picks_step, dense, n_iter), ratios)
+    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step)
+
+
+def _remedies(target, sampler, picks_step, dense, n_iter):
+    """What to type against draws that have not settled, that are too narrow, or too wide."""
+    longer, less_noise = f"n_iter={10 * n_iter}", ""
+    if dense.n_batch < dense.n_rows:
+        less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
+    if not hasattr(sampler, "step_size_"):
+        return dict.fromkeys(("unsettled", "narrow", "wide"), f"Try {longer}{less_noise}.")
+    h = f"{float(sampler.step_size_(0)):.3g}"
+    step = "" if picks_step else f', another step_size than {h}, or "auto"'
+    return {
+        "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
+        "narrow": f"Try a larger step_size than {h}, or {longer}{less_noise}.",
+        "wide": f"Try a smaller step_size than {h}{less_noise}.",
+    }
+
+
+def _default_sampler(offers):
+    """The name of the first default that a target can take."""
+    return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
+
+
+def _is_auto(sampler):
+    return isinstance(sampler.get_params(deep=False).get("step_size"), str)
+
+
+def _given_starts(init, shape, sampler, n_chains):
+    """A user's starts: one of a state or of all particles, for all chains or for each."""
+    try:
+        init = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"init={init!r} must be an array of shape {shape}; parts by their names are the start of a ManifoldDensity."
+        ) from None
+    size = int(np.prod(shape))
+    if not np.all(np.isfinite(init)):
+        raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
+    if init.size == size:
+        return [init.reshape(shape)]
+    init = np.atleast_1d(init)
+    n_particles = sampler.n_particles if sampler._runner == "particles" else 1
+    if init.shape[0] == n_particles and init.size == n_particles * size:
+        return [init.reshape(-1, *shape)]
+    if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
+        return [each.reshape(shape) if each.size == size else each.reshape(-1, *shape) for each in init]
+    particles = f", {(n_particles, *shape)}, the particles of {sampler!r}," if n_particles > 1 else ""
+    raise ValueError(
+        f"init has shape {init.shape}; this target needs {shape}{particles} or, with n_chains={n_chains}, one of these "
+        f"for each chain, {(n_chains, *shape)}."
+    )
+
+
+def _check_batch_size(batch_size, n_rows, sampler):
+    if sampler._full_batch or batch_size == "auto":
+        return n_rows
+    if not 1 <= batch_size <= n_rows:
+        raise ValueError(
+            f"batch_size={batch_size} must lie between 1 and the {n_rows} rows of the data; "
+            'use batch_size="auto" for all of them.'
+        )
+    return int(batch_size)

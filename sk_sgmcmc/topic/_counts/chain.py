@@ -1,0 +1,399 @@
+"""The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ...chains.chain import TINY, Chain
+from ...metrics import align_topics
+from .collapsed import CollapsedSweeps
+from .doc_prior import OneDocPrior
+from .lazy_topics import WaitingTopics, in_blocks
+from .renewal import RenewableChain
+from .softmax_topics import FlatTopics
+from .start import first_assignments
+
+# Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
+_MIN_DOCS_PER_THREAD = 32
+_GROWN = 1.5
+_START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
+
+
+class TopicChain(RenewableChain, OneDocPrior, Chain):
+    """Topics and assignments of a count topic model.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
+        The topics' prior.
+    n_words : int
+    doc_topic_prior : ndarray of shape (n_topics,)
+    learn_doc_topic_prior : bool
+        Fit it during burn-in.
+    stored : bool
+        Keep the assignment of every token (two bytes each): the shape of a topic is then the prior plus the counts of
+        all of them, with no N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
+    n_sweeps : tuple of int
+        Gibbs sweeps over a minibatch thrown away, and sweeps averaged.
+    n_warm : int
+        First steps of a stored chain that are collapsed Gibbs sweeps, as part of burn-in.
+    init : {"soft", "random"}
+        Start from assignments by a streaming pass, see `soft_start`, or at random.
+    flat : dict or None
+        Arguments of `FlatTopics`, for samplers on flat space; None for those on the simplex.
+    """
+
+    _unpickled = ("data", "_slot", "_active", "_pool")
+    _pool = None
+    _sweeps = CollapsedSweeps
+    flat = None  # also of chains saved before there were others
+    waits_for_start = False  # whether assignments to start from come from outside
+    begins_anew = False  # whether the next step is to be made from another start
+
+    def __init__(
+        self,
+        seed,
+        plan,
+        sampler,
+        word_prior,
+        n_words,
+        doc_topic_prior,
+        *,
+        learn_doc_topic_prior=False,
+        stored=True,
+        n_sweeps=(0, 1),
+        n_warm=0,
+        init="soft",
+        flat=None,
+    ):
+        super().__init__(seed, plan)
+        self.sampler = sampler
+        self.word_prior = word_prior
+        self.n_words = n_words
+        self.doc_topic_prior = np.array(doc_topic_prior, dtype=np.float64)
+        self.learn_doc_topic_prior = learn_doc_topic_prior
+        self.stored = stored
+        self.n_sweeps = n_sweeps
+        self.n_warm = n_warm if stored else 0
+        self.init = init
+        self.flat = flat
+        self.sweep_seed = int(self.rng.integers(2**62))
+        self.topics = None
+        self.collapsed = None
+        self.counts = None
+        self.z = None
+        self.next_doc = 0
+        self.n_passes = 0
+        self.forget_batches()
+
+    @property
+    def n_topics(self):
+        """Number of topics."""
+        return self.doc_topic_prior.size
+
+    @property
+    def given_sampler(self):
+        """The sampler that a user asked for."""
+        return self.sampler
+
+    @property
+    def topic_word_prior(self):
+        """The topics' prior, (n_words, n_topics); a view that costs no memory where it is one number."""
+        return np.broadcast_to(self.word_prior, (self.n_words, self.n_topics))
+
+    @property
+    def is_started(self):
+        """Whether the chain has a state yet."""
+        return self.topics is not None or self.collapsed is not None
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if self.collapsed is not None:
+            self.collapsed.rejoin(self.z, self.topic_word_prior)
+
+    def bind(self, data):
+        self.data = data
+        self._slot = np.full(data.n_words, -1, dtype=np.int32)
+        self._active = np.empty(data.n_words, dtype=np.int64)
+        self._pool = None
+        if self.init == "random" and not self.is_started and not self.waits_for_start:
+            self._start()
+        return self
+
+    def _start(self, z=None):
+        """Assignments to start from, made here or given, and what the chain keeps of them; returns them."""
+        data = self.data.start or self.data
+        doc_prior = self._first_prior()
+        if z is None:
+            is_normal = self.flat is not None and self.flat["prior_scale"] > 0
+            z = first_assignments(data, doc_prior, self.word_prior, self.init, is_normal, self.rng)
+        self._start_from(data, z, doc_prior)
+        return z
+
+    def _start_from(self, data, z, doc_prior):
+        if self.stored:
+            self.z = z
+            self.collapsed = self._sweeps(data, z, self.topic_word_prior)
+            if self.n_warm == 0:
+                self._start_topics()
+            return
+        from ...kernels.models.lda.assignments import count_assignments
+
+        if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
+            collapsed = self._sweeps(data, z, self.topic_word_prior)
+            no_groups = np.zeros(data.n_docs, dtype=np.int64)
+            for _ in range(_START_SWEEPS):
+                collapsed.sweep(data, 0, data.n_docs, doc_prior[None], no_groups, self.rng)
+        self._fit_prior(data, z, doc_prior, self.data.start is not None)
+        counts = np.zeros((self.n_words, self.n_topics))
+        count_assignments(data.words, data.weights, z, counts)
+        counts *= self.data.total_samples / data.n_docs
+        if self.topics is not None and self._has_like_topics():
+            shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
+            order = align_topics(*shares, groups=self.like_groups)
+            counts = counts[:, order]
+            self._reorder(order)
+        self._make_topics(np.ascontiguousarray(counts))
+
+    def _has_like_topics(self):
+        """Whether topics can change places without changing the posterior."""
+        groups = self.topic_groups
+        return np.ptp(groups) == 0 or (self.like_groups is not None and np.unique(groups).size < groups.size)
+
+    @property
+    def like_groups(self):
+        """Groups within which topics change places, where words have priors of their own in some; else None."""
+        return None if np.ndim(self.word_prior) < 2 or self.word_prior.shape[1] == 1 else self.topic_groups
+
+    @property
+    def topic_groups(self):
+        """Topics of one number can change places without changing the posterior; a learnt prior goes along."""
+        priors = np.zeros(self.n_topics) if self.learn_doc_topic_prior else self.doc_topic_prior
+        if self.topic_word_prior.strides[1] != 0:
+            priors = np.vstack([priors, self.topic_word_prior])
+        return np.unique(np.atleast_2d(priors), axis=1, return_inverse=True)[1].ravel()
+
+    def _begin_anew(self):
+        """Another start, topics numbered as they were where they are alike; what was kept belonged to the old one."""
+        self._start()
+        self.begins_anew, self.plan.stride = False, 1
+        self.kept, self.kept_steps, self.n_kept = {}, [], 0
+
+    def _start_topics(self):
+        """Leave the collapsed sweeps of burn-in: topics become part of the state."""
+        self.counts = np.array(self.collapsed.counts, dtype=np.float64)
+        self.collapsed = None
+        self._make_topics(self.counts)
+
+    def _make_topics(self, counts):
+        if self.flat is not None:
+            self.topics = FlatTopics(self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, **self.flat)
+            self.scaled_for = self.data.total_samples
+            return
+        cells = self.topic_word_prior + counts
+        waiting = cells if self.stored else self.topic_word_prior
+        if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
+            cells = np.log(cells) - np.log(cells[-1])
+        elif not self.stored:
+            cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
+        if getattr(self.sampler, "parameterization", None) == "reduced-mean":
+            cells = cells / cells.sum(axis=0)
+        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0), counts.sum(axis=0))
+
+    def forget_batches(self):
+        """Drop the minibatches planned for the rest of an epoch: other documents come."""
+        self.batches = []
+
+    def _next_batch(self):
+        data = self.data
+        if data.n_batch >= data.n_docs:
+            return np.arange(data.n_docs)
+        if not len(self.batches):
+            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
+            if np.isfinite(self.plan.n_burn):  # the documents left over are others in each epoch
+                order = order[: n_blocks * data.n_batch]
+            else:  # a stream passes over its documents once, and leaves none over
+                n_blocks = -(-data.n_docs // data.n_batch)
+            self.batches = [np.sort(block) for block in np.array_split(order, n_blocks)]
+        batch, self.batches = self.batches[0], self.batches[1:]
+        return batch
+
+    def _advance(self, until):
+        if self.begins_anew:
+            self._begin_anew()
+        if not self.is_started:
+            self._start()
+        if self.step < self.n_warm:
+            self._warm_step()
+        else:
+            if self.topics is None:
+                self._start_topics()
+            self.one_step(self._next_batch())
+        if self.plan.wants(self.step):
+            self.keep(self._public(self.topics))
+
+    def _warm_step(self):
+        """A step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
+
+        They have the same stationary law as the steps that follow, and reach it sooner.
+        """
+        data = self.data
+        left = min(data.n_batch, data.n_docs)
+        while left > 0:
+            stop = min(self.next_doc + left, data.n_docs)
+            self.collapsed.sweep(data, self.next_doc, stop, *self._prior_table(), self.rng)
+            left -= stop - self.next_doc
+            self.next_doc = stop % data.n_docs
+            if self.next_doc == 0:
+                self.n_passes += 1
+                self._end_pass()
+        self.step += 1
+
+    def one_step(self, docs):
+        """One minibatch: wake its words, draw assignments given the topics, move the topics."""
+        from ...kernels.models.lda import assignments as lda
+
+        hyper = self._hyper()
+        data, topics = self.data, self.topics
+        n_active = lda.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
+        rows = self._active[:n_active].copy()
+        cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
+        prior, group = self._prior_of(docs)
+        counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
+        lda.clear_active(rows, self._slot)
+        self._end_minibatch(docs, doc_counts)
+        self._move(docs, rows, counts, hyper)
+        self.step += 1
+
+    def _move(self, docs, rows, counts, hyper):
+        """Move the topics at the shapes that the minibatch's ``counts`` give."""
+        from ...kernels.samplers.simplex import add_rows
+
+        waits = self.sampler._waits
+        moved = rows if waits else np.arange(self.n_words)
+        if self.stored:
+            gained = add_rows(self.counts, rows, counts)
+            if waits:
+                self.topics.put_off(gained, hyper)
+                return
+            signal, extra = self._waiting_shape(moved), self.counts.sum(axis=0)
+        else:
+            counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
+            signal = self._waiting_shape(moved)
+            extra = add_rows(signal, np.arange(rows.size) if waits else rows, counts)
+            if not waits and self.counts is not None:  # assignments stored before the stream began
+                extra = extra + self.counts.sum(axis=0)
+        self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
+        if self.topics.is_flat and self.sampler._runner != "particles" and self.is_time_to_rescale():
+            self.topics.rescale(self.topics.natural_spread())
+
+    def is_time_to_rescale(self):
+        """Whether flat topics are due for the units of their present curvature.
+
+        Once, early in what is burnt in after the warm steps; in a stream each time that it has grown by half.
+        """
+        if np.isfinite(self.plan.n_burn):
+            return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4
+        grown = self.data.total_samples > _GROWN * self.scaled_for
+        if grown:
+            self.scaled_for = self.data.total_samples
+        return grown
+
+    def _hyper(self):
+        return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
+
+    def _waiting_shape(self, rows):
+        from ...kernels.samplers.simplex import waiting_shape
+
+        counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
+        shape = np.empty((rows.size, self.n_topics))
+
+        def work(_, start, stop):
+            waiting_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
+
+        in_blocks(work, *shape.shape, self._threads())
+        return shape
+
+    def _threads(self):
+        """The chain's threads; None where it has one."""
+        if self._pool is None and self.data is not None and self.data.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.data.n_threads)
+        return self._pool
+
+    def _tables(self, cells, rows, total, prior):
+        from ...kernels.models.lda.assignments import BLOCK, topic_tables
+
+        phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
+        prior_blocks = np.empty((rows.size, -(-self.n_topics // BLOCK) + 1), dtype=np.float32)
+
+        def work(_, start, stop):
+            part = slice(start, stop)
+            topic_tables(cells, rows[part], total, prior, phi[part], prior_blocks[part])
+
+        in_blocks(work, *phi.shape, self._threads())
+        return phi, prior_blocks
+
+    def _assign(self, docs, prior, group, phi, prior_blocks):
+        """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_draws, n_batch, n_topics)."""
+        from ...kernels.models.lda.assignments import draw_assignments
+
+        data = self.data
+        draw = draw_assignments.compiled
+        doc_counts = np.empty((self._n_draws, docs.size, self.n_topics))
+        z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
+        seed = np.uint64(self.sweep_seed + self.step)
+
+        def work(start, stop):
+            counts = np.zeros(phi.shape)
+            blocks, made_for = prior_blocks, np.full(len(phi) if len(prior) > 1 else 0, -1, dtype=np.int32)
+            if made_for.size:
+                blocks = np.empty_like(prior_blocks)
+            draw(
+                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, blocks, made_for, prior,
+                group, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
+            )  # fmt: skip
+            return counts
+
+        n_threads = min(data.n_threads, docs.size // _MIN_DOCS_PER_THREAD)
+        if n_threads <= 1:
+            return work(0, docs.size), doc_counts
+        # Cut by tokens, not by documents, so that threads end together.
+        tokens = np.cumsum(data.token_ptr[docs + 1] - data.token_ptr[docs])
+        cuts = np.searchsorted(tokens, tokens[-1] * np.arange(1, n_threads) / n_threads)
+        cuts = [0, *cuts.tolist(), docs.size]
+        parts = list(self._threads().map(work, cuts[:-1], cuts[1:]))
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0], doc_counts
+
+    # -- draws ---------------------------------------------------------------------------------------------------
+
+    def _public(self, topics):
+        """The state as a draw; brings all words of ``topics`` up to date."""
+        if topics is None:
+            cells = np.maximum(self.rng.standard_gamma(self.topic_word_prior + self.collapsed.counts), TINY)
+            components = cells / cells.sum(axis=0)
+        else:
+            components = topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
+        draw = {"components": np.ascontiguousarray(components.T, dtype=np.float32)}
+        if self.learn_doc_topic_prior:
+            draw["doc_topic_prior"] = self.doc_topic_prior.copy()
+        return draw
+
+    def current(self):
+        if not self.is_started:
+            self._start()
+        return self.copy_for_looking()._public(None if self.topics is None else self.topics.copy())
+
+    def present_topics(self):
+        """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""
+        if not self.stored or (self.topics is not None and self.topics.is_flat):
+            return self.current()["components"].T
+        if not self.is_started:
+            self._start()
+        shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
+        return shape / shape.sum(axis=0)

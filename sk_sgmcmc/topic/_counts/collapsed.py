@@ -1,0 +1,97 @@
+"""Collapsed Gibbs sweeps over stored assignments: the exact reference, and the burn-in of chains that store them."""
+
+import numpy as np
+
+from .start import pieces
+
+# Tokens for which the normalisers of the fast kernel's proposals stand still.
+_PERIOD = 2**20
+_BLOCK = 16
+
+
+class CollapsedSweeps:
+    """Counts of all assignments, and sweeps that redraw each token's topic given all others.
+
+    Parameters
+    ----------
+    data : TokenData
+    z : ndarray of uint16, shape (n_tokens,)
+        Assignments, changed by sweeps.
+    topic_word_prior : ndarray of shape (n_words, n_topics)
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_words, n_topics)
+        int32 where every token weighs 1 and the prior is one number: the fast kernel's; float64 otherwise.
+    """
+
+    def __init__(self, data, z, topic_word_prior):
+        from ...kernels.models.lda.assignments import count_assignments
+
+        self.z = z
+        self.topic_word_prior = topic_word_prior
+        n_words, n_topics = topic_word_prior.shape
+        counts = np.zeros((n_words, n_topics))
+        count_assignments(data.words, data.weights, z, counts)
+        beta = float(topic_word_prior[0, 0]) if topic_word_prior.strides == (0, 0) else None
+        self.is_fast = beta is not None and data.weights.size == 0
+        if self.is_fast:
+            self.counts = counts.astype(np.int32)
+            self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
+            self.beta = beta
+            self.inverse = (1.0 / (self.topic_mass + n_words * beta)).astype(np.float32)
+            self.clock = np.array([0, _PERIOD, _PERIOD, 1])
+            self.stamp = np.full(n_words, -1)
+            self.tails = np.zeros((n_words, -(-n_topics // _BLOCK) + 1), dtype=np.float32)
+        else:
+            self.counts = counts
+            self.prior_mass = topic_word_prior.sum(axis=0)
+
+    def __getstate__(self):
+        # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
+        return {name: value for name, value in self.__dict__.items() if name not in ("z", "topic_word_prior")}
+
+    def rejoin(self, z, topic_word_prior):
+        """Share the chain's arrays again, after both were unpickled."""
+        self.z, self.topic_word_prior = z, topic_word_prior
+
+    def sweep(self, data, start, stop, doc_topic_prior, group, rng):
+        """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
+        if self.is_fast:
+            from ...kernels.models.lda.whole_tokens import sweep_whole_tokens
+
+            sweep_whole_tokens(
+                start, stop, data.token_ptr, data.words, self.z, self.counts, self.topic_mass, doc_topic_prior,
+                group, self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
+            )  # fmt: skip
+        else:
+            from ...kernels.models.lda.collapsed import sweep_collapsed
+
+            sweep_collapsed(
+                start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.counts.sum(axis=0),
+                self.topic_word_prior, self.prior_mass, doc_topic_prior, group, rng,
+            )  # fmt: skip
+
+    def stop_adapting(self):
+        """From here on draws count: the fast kernel's proposals no longer follow the state."""
+        if self.is_fast:
+            self.clock[3] = 0
+
+    def prior_changed(self):
+        """The fast kernel keeps sums with the documents' prior in them: make them anew."""
+        if self.is_fast:
+            self.clock[1] = self.clock[2]
+
+
+def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):
+    """The documents' Dirichlet prior, moved by Minka's fixed point towards the assignments; (n_topics,)."""
+    from ...kernels.math.dirichlet import add_statistics
+
+    for _ in range(n_updates):
+        sums = np.zeros(doc_topic_prior.size + 1)
+        for start, stop in pieces(data.token_ptr):
+            add_statistics(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
+        if not sums[-1] > 0:
+            return doc_topic_prior
+        doc_topic_prior = np.clip(doc_topic_prior * sums[:-1] / sums[-1], 1e-4, 1e3)
+    return doc_topic_prior

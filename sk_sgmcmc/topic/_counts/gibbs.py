@@ -1,0 +1,43 @@
+"""The exact reference: collapsed Gibbs sampling."""
+
+from .chain import TopicChain
+from .start import pieces
+
+
+class GibbsTopicChain(TopicChain):
+    """Collapsed Gibbs sampler, a sweep over all documents a step; topics are drawn when a draw is kept.
+
+    Parameters as for `TopicChain`; assignments are always stored and all documents read.
+    """
+
+    _with_topics = TopicChain
+
+    def _start_topics(self):
+        """Topics stay integrated out."""
+
+    def with_topics(self, sampler):
+        """The chain that goes on from this one with topics in its state, moved by a resolved ``sampler``."""
+        if not self.is_started:
+            self._start()
+        chain = object.__new__(self._with_topics)
+        chain.__dict__.update(self.__dict__)
+        chain.sampler = sampler
+        return chain
+
+    def _advance(self, until):
+        if not self.is_started:
+            self._start()
+        data = self.data
+        # A piece of a sweep, so that Python looks around in between.
+        stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
+        if self.step >= self.plan.n_burn:
+            self.collapsed.stop_adapting()
+        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self._prior_table(), self.rng)
+        self.next_doc = (self.next_doc + stop) % data.n_docs
+        if self.next_doc:
+            return
+        self.n_passes += 1
+        self._end_pass()
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep(self._public(None))

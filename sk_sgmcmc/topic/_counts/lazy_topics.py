@@ -1,0 +1,221 @@
+"""Topics whose words wait: a word is touched only when a minibatch speaks of it."""
+
+import numpy as np
+
+from ...chains.chain import TINY, ChainDivergedError
+from ...samplers.schedules import ConstantStep, PolynomialDecay
+
+# A time after which the state is forgotten altogether, as after an infinite one: exp(-LONGEST) is exactly 0.
+LONGEST = 750.0
+
+# A cell this small, in tokens, has no part in any assignment.
+FLOOR = 1e-12
+
+
+# Rows are drawn in blocks of about so many cells, each block with a stream of its own, so that threads can share them.
+_CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
+
+
+def waiting_step_size(stored):
+    """Step sizes of a sampler that waits: an exact shape is best forgotten at once, a noisy one averaged over time."""
+    return ConstantStep(np.inf) if stored else PolynomialDecay(0.1, 10.0, 0.33)
+
+
+def in_blocks(work, n_rows, width, pool=None):
+    """Call ``work(block, start, stop)`` for blocks of rows, in the threads of ``pool`` where there is one.
+
+    The blocks do not depend on the threads.
+    """
+    n_blocks = n_blocks_of(n_rows, width)
+    cuts = [n_rows * i // n_blocks for i in range(n_blocks + 1)]
+    list((pool.map if pool is not None and n_blocks > 1 else map)(work, range(n_blocks), cuts[:-1], cuts[1:]))
+
+
+def n_blocks_of(n_rows, width):
+    """Number of blocks that `in_blocks` makes of a matrix."""
+    return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
+
+
+class WaitingTopics:
+    """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
+
+    Between steps every word waits at a constant shape: the prior, plus the counts of stored assignments if there are
+    any. Under SCIR it is brought up to date by one transition over the elapsed time when a minibatch next speaks of
+    it. What does not wait is the normaliser: the sum of all words enters the probability of each. For the words that
+    stay asleep it is replaced by its conditional mean, which is known in closed form; this is an approximation of
+    relative order 1/sqrt(sum). (With an infinite step the sum is drawn from its exact law instead.)
+
+    Samplers that cannot wait get all words at every step, through the same two calls.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    theta : ndarray of shape (n_words, n_topics)
+        Start, in the sampler's coordinates.
+    shape_mass : ndarray of shape (n_topics,)
+        Sum over words of the shapes at which they wait.
+    counted : float or ndarray of shape (n_topics,)
+        Tokens that each topic has; asked for by words that join where the sampler cannot wait.
+    """
+
+    is_flat = False
+
+    def __init__(self, sampler, theta, shape_mass, counted=0.0):
+        self.sampler = sampler
+        self.theta = np.ascontiguousarray(theta, dtype=np.float64)
+        self.aux = np.zeros((sampler._n_aux, *self.theta.shape))
+        self.scalars = np.zeros(sampler._n_scalars)
+        self.now = 0.0
+        self.updated_at = np.zeros(self.theta.shape[0])
+        self.shape_mass = np.array(shape_mass, dtype=np.float64)
+        self.counted = counted
+        self.mass = self.linear().sum(axis=0)
+
+    def linear(self):
+        """The state as non-negative cells, (n_words, n_topics); a view where it is that already."""
+        if self.sampler._coordinates == "log":
+            return np.exp(self.theta - self.theta.max(axis=0))
+        return self.theta
+
+    def copy(self):
+        """A copy that can be moved without moving this one."""
+        twin = object.__new__(WaitingTopics)
+        twin.__dict__.update(self.__dict__)
+        for name in ("theta", "aux", "scalars", "updated_at", "shape_mass", "mass"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def extend(self, shape, rng):
+        """Append words that wait at ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
+
+        Returns the shares of each topic that they are expected to have, (n_new, n_topics).
+        """
+        # Cells that do not wait may be relative to one another: what they stand for is their tokens and the prior.
+        whole = self.mass if self.sampler._waits else self.counted + shape[0] * len(self.theta)
+        share = shape / (whole + shape.sum(axis=0))
+        cells = np.maximum(rng.standard_gamma(shape), TINY)
+        self.mass = self.mass + cells.sum(axis=0)
+        self.shape_mass = self.shape_mass + shape.sum(axis=0)
+        self.theta = self._with_cells(shape, cells, whole)
+        self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
+        self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
+        return share
+
+    def _with_cells(self, shape, cells, whole):
+        """The state and new ``cells``, which are to the rest as to ``whole``, in the sampler's coordinates."""
+        form = getattr(self.sampler, "parameterization", None)
+        if self.sampler._coordinates == "log":  # the mean of the cells, as at the start
+            top = self.theta.max(axis=0)
+            unit = top + np.log(np.exp(self.theta - top).sum(axis=0) / whole)
+            theta = np.vstack([self.theta, np.log(shape) + unit])
+            return theta - theta[-1] if form == "reduced-natural" else theta
+        if form == "reduced-mean":
+            theta = np.vstack([self.theta, cells / whole])
+            return theta / theta.sum(axis=0)
+        return np.vstack([self.theta, cells])
+
+    def wake(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
+        """Bring ``rows`` up to date.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_active,)
+        shape : ndarray of shape (n_active, n_topics)
+            Shapes at which they have waited.
+        hyper : ndarray
+            The sampler's numbers at this step.
+        rng : Generator
+        floor : float or None
+            Cells that are sure to fall below it need not be drawn; None draws them all.
+        pool : ThreadPoolExecutor or None
+            Threads to draw in; changes no draw.
+
+        Returns
+        -------
+        cells : ndarray of shape (n_words, n_topics)
+            Non-negative; rows other than ``rows`` may be out of date.
+        total : ndarray of shape (n_topics,)
+            What a row is divided by to make probabilities.
+        """
+        from ...kernels.samplers.simplex import column_sums, waiting_mass
+
+        if not self.sampler._waits:
+            cells = self.linear()
+            return cells, cells.sum(axis=0)
+        elapsed = self.now - self.updated_at[rows]
+        woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
+        waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
+        self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
+        if hyper[0] >= LONGEST and self.now > 0.0:
+            asleep = rng.standard_gamma(self._asleep_shape)
+        else:
+            asleep = np.maximum(self.mass - woken, 0.0)
+        advance, _ = self.sampler._kernels("simplex")
+        numbers = hyper if floor is None else np.array([hyper[0], floor])
+        n_blocks = n_blocks_of(*shape.shape)
+        streams = (
+            [rng]
+            if n_blocks == 1
+            else [np.random.Generator(np.random.PCG64(s)) for s in rng.integers(2**62, size=n_blocks)]
+        )
+
+        def bring(i, start, stop):
+            part = slice(start, stop)
+            advance(self.theta, self.aux, self.scalars, shape[part], elapsed[part], numbers, rows[part], streams[i])
+
+        in_blocks(bring, *shape.shape, pool)
+        self.updated_at[rows] = self.now
+        self._asleep, self._awake = asleep, column_sums(self.theta, rows)
+        return self.theta, asleep + self._awake
+
+    def put_off(self, gained, hyper):
+        """Let the rows woken last go back to sleep at the shapes they then have, ``gained`` more in sum.
+
+        For stored assignments: the step's own transition is at the shape at which the rows wait from then on, so it
+        composes with the waiting and is made when they wake.
+
+        Parameters
+        ----------
+        gained : ndarray of shape (n_topics,)
+        hyper : ndarray
+        """
+        h = min(float(hyper[0]), LONGEST)
+        decay = np.exp(-h)
+        self.now += h
+        self.shape_mass = self.shape_mass + gained
+        # The conditional mean of every cell, woken or not, goes the same way towards its shape.
+        self.mass = self.shape_mass + (self._awake + self._asleep - self.shape_mass) * decay
+
+    def move(self, rows, signal, extra, hyper, rng, *, step_number):
+        """Move ``rows`` by one step at the estimated shapes ``signal``; then they wait at the shapes they had.
+
+        Raises
+        ------
+        ChainDivergedError
+            If the state leaves the finite numbers.
+        """
+        _, step = self.sampler._kernels("simplex")
+        status = step(self.theta, self.aux, self.scalars, signal, extra, hyper, rows, rng)
+        if status != 0:
+            raise ChainDivergedError(
+                f"The topics left the finite numbers at step {step_number + 1}: {self.sampler!r} with a step size "
+                f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
+            )
+        if not self.sampler._waits:
+            self.counted = extra
+            return
+        h = min(float(hyper[0]), LONGEST)
+        self.now += h
+        self.updated_at[rows] = self.now
+        asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * np.exp(-h)
+        self.mass = asleep + self.theta[rows].sum(axis=0)
+
+    def all_up_to_date(self, shape, hyper, rng):
+        """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
+        rows = np.arange(self.theta.shape[0])
+        cells, _ = self.wake(rows, shape, hyper, rng, floor=None)
+        total = cells.sum(axis=0)
+        # From here on the sum is known; rounding cannot pile up in it.
+        self.mass = total.copy() if self.sampler._waits else self.mass
+        return cells / total

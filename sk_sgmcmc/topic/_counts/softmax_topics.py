@@ -1,0 +1,170 @@
+"""Topics on flat space: a softmax over words, for samplers that are told a gradient."""
+
+import numpy as np
+
+from ...chains.chain import ChainDivergedError
+
+_START_STEPS = 50  # towards the mode given the first counts
+_DAMPING = 0.5
+MAX_LOG = 600.0
+
+
+class FlatTopics:
+    r"""State of a sampler on flat space whose softmax over words, topic by topic, are the topics.
+
+    :math:`\phi_{kw} \propto \exp(\theta_{kw})` with :math:`\exp(\theta_{kw}) \sim \mathrm{Gamma}(\beta, 1)`, which is
+    the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. What moves is theta over
+    ``spread``: about its posterior deviations given the assignments, so that one step size suits all cells.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Resolved: with ``step_size_``.
+    counts : ndarray of shape (n_words, n_topics)
+        What topics begin at the mode of.
+    word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
+        :math:`\beta`.
+    prior_scale : float
+        :math:`\sigma`; 0 for the Dirichlet prior.
+    whiten : bool
+        Whether to scale by ``spread``; otherwise it is 1 everywhere.
+    n_burn : float
+        Steps in which masses may be learnt.
+    """
+
+    is_flat = True
+
+    def __init__(self, sampler, counts, word_prior, prior_scale, whiten, n_burn):
+        self.sampler, self.prior_scale, self.whiten, self.n_burn = sampler, prior_scale, whiten, n_burn
+        self.word_prior = word_prior
+        prior = np.broadcast_to(word_prior, counts.shape)
+        self.counted = counts.sum(axis=0)
+        self.spread = np.ones(counts.shape)
+        self.state = np.log(prior + counts)
+        if prior_scale > 0:
+            self._climb(counts, prior)
+        else:  # the sum of a topic's cells is Gamma(sum of the prior)
+            self.state += np.log(prior.sum(axis=0)) - np.log((prior + counts).sum(axis=0))
+        self._refresh()
+        self.rescale(self.natural_spread())
+
+    def _climb(self, counts, prior):
+        """Go up to the mode under the normal prior, by damped diagonal Newton steps."""
+        precision = self.prior_scale**-2.0
+        self.state += prior.mean(axis=0) - self.state.mean(axis=0)
+        for _ in range(_START_STEPS):
+            phi = np.exp(self.state - self.state.max(axis=0))
+            phi /= phi.sum(axis=0)
+            slope = (prior - self.state) * precision + counts - self.counted * phi
+            self.state += _DAMPING * np.clip(slope / (precision + self.counted * phi), -2.0, 2.0)
+
+    def natural_spread(self):
+        """Deviations that the curvature of the present topics leads to expect, (n_words, n_topics).
+
+        To the curvature of a cell is added the average of its word over topics, so that the word may move to another
+        topic without making the step size unstable.
+        """
+        if not self.whiten:
+            return np.ones(self.state.shape)
+        expected = self.cells * (self.counted / self.total)
+        floor = self.prior_scale**-2.0 if self.prior_scale > 0 else np.maximum(1.0, self.word_prior)
+        return (floor + expected + expected.mean(axis=1, keepdims=True)) ** -0.5
+
+    def rescale(self, spread):
+        """Go on in units of ``spread``; momenta and what was learnt of them begin anew."""
+        self.state = np.ascontiguousarray(self.state * self.spread / spread)
+        self.spread = spread
+        self.aux, self.scalars = self.sampler._state(self.state, "euclidean", self.n_burn)
+
+    def _refresh(self):
+        """Cells of the softmax and their sums, from the state."""
+        from ...kernels.models.lda.softmax import softmax_cells
+
+        self.cells, self.total = np.empty(self.state.shape), np.empty(self.state.shape[1])
+        softmax_cells(self.state, self.spread, self.cells, self.total)
+
+    def replace_state(self, state):
+        """Take a state that was moved from outside."""
+        self.state = state
+        self._refresh()
+
+    def renumber(self, order):
+        """Put topics into another order."""
+        self.state, self.spread = (np.ascontiguousarray(part[:, order]) for part in (self.state, self.spread))
+        self.aux, self.scalars = self.sampler._state(self.state, "euclidean", self.n_burn)
+        self.counted = self.counted[order]
+        self._refresh()
+
+    def copy(self):
+        """A copy that can be moved without moving this one."""
+        twin = object.__new__(FlatTopics)
+        twin.__dict__.update(self.__dict__)
+        for name in ("state", "aux", "scalars"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def linear(self):
+        """The topics as non-negative cells, (n_words, n_topics)."""
+        return self.cells
+
+    def extend(self, shape, rng):
+        """Append words whose prior is ``shape`` (n_new, n_topics), with draws from it; needs one number as prior.
+
+        Returns their shares in each topic, (n_new, n_topics).
+        """
+        if self.prior_scale > 0:
+            theta = shape + self.prior_scale * rng.standard_normal(shape.shape)
+        else:
+            theta = np.log(np.maximum(rng.standard_gamma(shape), np.exp(-MAX_LOG)))
+        spread = np.vstack([self.spread, np.ones(shape.shape)])
+        self.state = np.vstack([self.state * self.spread, theta])
+        self.spread = np.ones(spread.shape)
+        self.rescale(spread)
+        self._refresh()
+        return self.cells[-len(shape) :] / self.total
+
+    def wake(self, rows, shape, hyper, rng, pool=None):
+        """What the sampler does before it is told a gradient; then the cells and their sums, as `WaitingTopics`."""
+        if self.sampler._runner != "particles":
+            advance, _ = self.sampler._kernels("euclidean")
+            every = np.arange(len(self.state))
+            nothing = np.zeros(len(self.state))
+            advance(self.state, self.aux, self.scalars, self.state, nothing, hyper, every, rng)
+            self._refresh()
+        return self.cells, self.total
+
+    def move(self, rows, shape, mass, hyper, rng, *, step_number):
+        """Move all words by one step, told the shapes prior + counts and the counts' sums.
+
+        Particles are moved together, from outside: here only the gradient is kept, in ``told``.
+
+        Raises
+        ------
+        ChainDivergedError
+            If the state leaves the finite numbers.
+        """
+        from ...kernels.models.lda.softmax import topic_gradient
+
+        self.counted, self.told = mass, np.empty(self.state.shape)
+        prior = np.broadcast_to(self.word_prior, self.state.shape)
+        topic_gradient(self.state, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.told)
+        if self.sampler._runner == "particles":
+            return
+        _, step = self.sampler._kernels("euclidean")
+        every = np.arange(len(self.state))
+        status = step(self.state, self.aux, self.scalars, self.told, mass, hyper, every, rng)
+        check_finite(status, self.sampler, hyper, step_number)
+        self._refresh()
+
+    def all_up_to_date(self, shape, hyper, rng):
+        """The topics (n_words, n_topics), columns summing to 1."""
+        return self.cells / self.total
+
+
+def check_finite(status, sampler, hyper, step_number):
+    """Raise where a transition of the topics left the finite numbers."""
+    if status != 0:
+        raise ChainDivergedError(
+            f"The topics left the finite numbers at step {step_number + 1}: {sampler!r} with a step size of "
+            f"{hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
+        )

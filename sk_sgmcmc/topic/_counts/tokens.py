@@ -1,0 +1,74 @@
+"""A corpus as tokens: what chains of count topic models are bound to."""
+
+import zlib
+
+import numpy as np
+
+from ...utils._memory import available_memory
+
+# Counts that make no more tokens than this are not looked at.
+_MANY_TOKENS = 2 * 10**7
+# Tokens for each stored entry above which counts are refused: text has a few, and repeating each entry so often takes
+# hours for what scaled counts say as well.
+_TOKENS_PER_ENTRY = 1000
+_WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes for each token; weights are made in steps, with two copies in between
+
+
+def refuse_too_many_tokens(corpus, n_chains):
+    """Raise where tokens would not fit in memory, or where few entries stand for very many of them."""
+    n_tokens = float(np.ceil(corpus.counts).sum())  # before anything is made of them, and beyond 64 bits
+    if n_tokens <= _MANY_TOKENS:
+        return
+    needed = n_tokens * (_WORD + n_chains * _TOPIC + (0 if corpus.is_whole else _WEIGHT))
+    there, n_entries = available_memory(), corpus.counts.size
+    if needed > there:
+        why = f"but only {there / 2**30:.3g} GiB are free"
+        how = "Pass parts of its rows to partial_fit, or scale its counts down"
+    elif n_tokens > _TOKENS_PER_ENTRY * n_entries:
+        why = f"for only {n_entries} entries that are not zero, and hours"
+        how = "Scale its counts down"
+    else:
+        return
+    factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
+    raise ValueError(
+        f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}; every token is given a "
+        f"topic, which takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} has the same "
+        "proportions, and leaves the posterior as wide as so much fewer data do."
+    )
+
+
+class TokenData:
+    """A corpus as tokens, document after document; shared by all chains.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    n_batch : int
+        Documents in a minibatch.
+    total_samples : float
+        Documents that the posterior is about: N in the scale N/n.
+    n_threads : int
+        Threads over the documents of a minibatch; changes no draw.
+    start : TokenData or None
+        Documents that chains start from, where these are others.
+    """
+
+    def __init__(self, corpus, n_batch, total_samples, n_threads=1, start=None):
+        self.token_ptr, self.words, weights = corpus.expand_tokens()
+        # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
+        self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
+        self.n_words = corpus.n_words
+        self.n_batch = n_batch
+        self.total_samples = total_samples
+        self.n_threads = n_threads
+        self.start = start
+        self.group = np.zeros(self.n_docs, dtype=np.int64)  # documents of one group share their prior
+
+    @property
+    def n_docs(self):
+        """Number of documents."""
+        return self.token_ptr.size - 1
+
+    def fingerprint(self):
+        """A number that other tokens would hardly have, to know the data again."""
+        return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))

@@ -1,0 +1,336 @@
+"""Coefficients of a Dirichlet-multinomial regression: their prior, good coordinates, and the steps of their sampler."""
+
+import numpy as np
+from scipy import linalg, optimize
+
+from ...chains.chain import ChainDivergedError
+from ...samplers._euclidean import SGHMC
+from ...samplers._thermostats import SGNHT
+from ...samplers.schedules import ConstantStep
+
+# The linear predictor is held inside these, so that its exponential is a usable prior.
+_LOWEST, _HIGHEST = -20.0, 10.0
+_MAX_CELLS = 4_000_000  # of all topics' whiteners; beyond, columns are scaled one by one
+_MAX_JOINT = 600  # coefficients whose coordinates are chosen together
+_LEAST = 0.1  # of a bound, that a curvature is taken to be
+# In good coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: held inside
+# this, a rare step too far out is not followed by one much farther back.
+_STEEPEST = 4.0
+_MAX_LBFGS = 20
+STEPS_PER_PASS = 4  # of the coefficients' sampler, for each pass over stored assignments
+
+
+class Coefficients:
+    """Coefficients of all topics, and the state of their sampler.
+
+    Parameters
+    ----------
+    sampler : Sampler or None
+        On flat space, told gradients; not resolved. None: `SGHMC`, or with the noisy gradients of minibatches `SGNHT`,
+        whose thermostat takes the noise out.
+    stored : bool
+        Whether gradients are those of all documents, or estimates of minibatches.
+    doc_topic_prior : ndarray of shape (n_topics,)
+        Exponential of the intercepts' prior mean.
+    n_metadata : int
+    scales : tuple of float
+        Prior standard deviations of the coefficients of standardised columns, and of the intercept.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_topics, n_metadata + 1)
+        Coefficients of standardised columns, intercept last.
+    held : LeftBehind or None
+        What documents say of the coefficients that are no longer read.
+    """
+
+    held = None
+
+    def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales):
+        self._given = sampler
+        self.precision = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
+        self.mean = np.zeros((doc_topic_prior.size, n_metadata + 1))
+        self.mean[:, -1] = np.log(doc_topic_prior)
+        self.use(stored)
+        self.reset()
+
+    def use(self, stored):
+        """Choose the step sizes for exact gradients, or for those of minibatches."""
+        sampler = self._given or (SGHMC() if stored else SGNHT())
+        steps = (0.2, 0.7) if stored else (0.03, 0.1)
+        self.sampler = sampler._resolved(ConstantStep(steps[0 if sampler._overdamped else 1]))
+        self.n_steps = 0
+        self.aux, self.scalars = self.sampler._state(self.mean, "euclidean", 0)
+
+    def reset(self):
+        """Begin anew, at the prior mean."""
+        self.value = self.mean.copy()
+        self.whitener = self.held = None
+
+    def reorder(self, order):
+        """Topics are numbered anew."""
+        self.value, self.mean, self.aux = self.value[order], self.mean[order], self.aux[:, order].copy()
+        self.whitener = None  # made anew at the next step
+        if self.held is not None:
+            self.held.reorder(order)
+
+    def doc_priors(self, rows, value=None):
+        """The documents' Dirichlet parameters, one row for each of ``rows``."""
+        eta = np.ascontiguousarray(rows.predict(self.value if value is None else value))
+        np.clip(eta, _LOWEST, _HIGHEST, out=eta)
+        return np.exp(eta, out=eta)
+
+    def precondition(self, rows, prior, information, scale=1.0, jointly=True):
+        """Choose coordinates in which the posterior is about as wide in all directions.
+
+        Parameters
+        ----------
+        rows : DenseRows or SparseRows
+            Of the groups.
+        prior : ndarray of shape (n_groups, n_topics)
+            Their documents' Dirichlet parameters.
+        information : tuple of ndarray
+            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``.
+        scale : float
+            What it is to be multiplied by, N/n.
+        jointly : bool
+            Whether to look at all topics together, where there are not too many coefficients.
+        """
+        own, common, tables, residual = (scale * part for part in information)
+        # Expected and observed curvature differ by the first derivative; the larger one, so that steps stay stable: a
+        # group without a topic has nothing of its own, but is steep towards it.
+        curvature = np.maximum(own + np.maximum(-residual, 0.0) - common[:, None] * prior**2, _LEAST * tables)
+        full = self.value.size * self.value.shape[1] <= _MAX_CELLS
+        precision = self._held_precision(full)
+        self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, precision)
+        if jointly and self.value.size <= _MAX_JOINT:
+            self.whitener = JointWhitener(rows, curvature, common, prior, precision, self.whitener.matrices)
+
+    def _held_precision(self, full):
+        """Precision without the documents at hand, for each topic: matrices if ``full``, else their diagonals."""
+        own = np.diag(self.precision) if full else self.precision
+        held = 0.0 if self.held is None else self.held.of_topics(full)
+        return np.broadcast_to(own + held, (len(self.value), *own.shape))
+
+    def gradient(self, rows, residual, value):
+        """Gradient of the log posterior, (n_topics, n_metadata + 1), given that by the linear predictors."""
+        held = 0.0 if self.held is None else self.held.gradient(value)
+        return rows.pull(residual) + held - self.precision * (value - self.mean)
+
+    def move(self, rows, residual_of, rng, noise=0.0):
+        """One step of the sampler.
+
+        Parameters
+        ----------
+        rows : DenseRows or SparseRows
+        residual_of : callable
+            Given the documents' priors, the derivatives of the log likelihood by the linear predictors.
+        rng : Generator
+        noise : float
+            Variance of the gradient's estimate in these coordinates: about N/n.
+        """
+        advance, step = self.sampler._kernels("euclidean")
+        hyper = self.sampler._hyper(self.n_steps, self.n_steps + 1)[0]
+        every, (n_topics, width) = np.arange(len(self.value)), self.value.shape
+        theta = self.whitener.forward(self.value)
+        advance(theta, self.aux, self.scalars, theta.copy(), np.zeros(n_topics), hyper, every, rng)
+        value = self.whitener.back(theta)
+        gradient = self.whitener.pull(self.gradient(rows, residual_of(self.doc_priors(rows, value)), value))
+        steepest = _STEEPEST * np.sqrt(1.0 + noise)
+        np.clip(gradient, -steepest, steepest, out=gradient)
+        status = step(theta, self.aux, self.scalars, gradient, np.zeros(max(1, width)), hyper, every, rng)
+        if status != 0:
+            raise ChainDivergedError(
+                f"The coefficients of the metadata left the finite numbers at their step {self.n_steps + 1}: "
+                f"coef_sampler={self.sampler!r} with a step size of {hyper[0]:.3g} is too large here; try "
+                f"step_size={hyper[0] / 10:.2g}."
+            )
+        self.value = self.whitener.back(theta)
+        self.n_steps += 1
+
+    def maximise(self, rows, likelihood):
+        """Move to the mode given the documents' topics, by L-BFGS.
+
+        ``likelihood`` gives, for the documents' priors, the log likelihood and its derivatives.
+        """
+
+        def negative(theta):
+            value = self.whitener.back(theta.reshape(self.value.shape))
+            log_likelihood, residual = likelihood(self.doc_priors(rows, value))
+            shift = value - self.mean
+            gradient = self.whitener.pull(self.gradient(rows, residual, value))
+            return 0.5 * np.sum(self.precision * shift**2) - log_likelihood, -gradient.ravel()
+
+        options = {"maxiter": _MAX_LBFGS, "gtol": 1e-2}
+        start = self.whitener.forward(self.value).ravel()
+        found = optimize.minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
+        if np.all(np.isfinite(found.x)):
+            self.value = self.whitener.back(found.x.reshape(self.value.shape))
+
+
+class Whitener:
+    """A matrix for each topic that turns a standard normal into one with the topic's curvature as precision.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    curvature : ndarray of shape (n_groups, n_topics)
+    precision : ndarray of shape (n_topics, width, width)
+        Of the prior, and of what is known beside these rows.
+    """
+
+    def __init__(self, rows, curvature, precision):
+        eye = np.eye(precision.shape[1])
+        self.matrices, self.inverses = np.empty(precision.shape), np.empty(precision.shape)
+        for k, each in enumerate(np.ascontiguousarray(curvature.T)):
+            P = rows.gram(each) + precision[k]
+            d = 1.0 / np.sqrt(np.diag(P))
+            root = linalg.cholesky(P * d[:, None] * d, lower=True)
+            self.matrices[k] = d[:, None] * linalg.solve_triangular(root, eye, lower=True).T
+            self.inverses[k] = root.T / d
+
+    def back(self, theta):
+        """Coefficients of coordinates; (n_topics, width) both."""
+        return (self.matrices @ theta[..., None])[..., 0]
+
+    def forward(self, value):
+        """Coordinates of coefficients."""
+        return np.ascontiguousarray((self.inverses @ value[..., None])[..., 0])
+
+    def pull(self, gradient):
+        """Gradient by coordinates of that by coefficients."""
+        return np.ascontiguousarray((gradient[:, None] @ self.matrices)[:, 0])
+
+
+class JointWhitener(Whitener):
+    """One matrix for all topics together, which are coupled by their sum in each document's prior.
+
+    Parameters
+    ----------
+    rows, curvature, precision
+        As for `Whitener`.
+    common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
+        Minus the second derivatives between two topics are -common prior_k prior_l.
+    matrices : ndarray of shape (n_topics, width, width)
+        Coordinates topic by topic, which these start from.
+    """
+
+    def __init__(self, rows, curvature, common, prior, precision, matrices):
+        n_topics, width = precision.shape[:2]
+        H = -rows.coupling(prior, common)
+        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # those are in the matrices
+        H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
+        H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
+        values, vectors = np.linalg.eigh(H)
+        vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)
+        self.matrix = (matrices @ vectors).reshape(n_topics * width, -1)
+        self.inverse = np.linalg.inv(self.matrix)
+
+    def back(self, theta):
+        """Coefficients of coordinates."""
+        return (self.matrix @ theta.ravel()).reshape(theta.shape)
+
+    def forward(self, value):
+        """Coordinates of coefficients."""
+        return (self.inverse @ value.ravel()).reshape(value.shape)
+
+    def pull(self, gradient):
+        """Gradient by coordinates of that by coefficients."""
+        return (gradient.ravel() @ self.matrix).reshape(gradient.shape)
+
+
+class DiagonalWhitener(Whitener):
+    """For many columns: a scale for each, and the intercept taken where the columns have their weighted mean.
+
+    With columns of one sign, the intercept at 0 would be correlated with all of them. ``precision`` has the shape
+    (n_topics, width).
+    """
+
+    def __init__(self, rows, curvature, precision):
+        total = curvature.sum(axis=0)[:, None]
+        first, second = rows.pull(curvature), rows.squares(curvature)
+        self.centre = np.array(first / np.maximum(total, 1e-300))
+        self.centre[:, -1] = 0.0
+        self.spread = 1.0 / np.sqrt(np.maximum(second - self.centre**2 * total, 0.0) + precision)
+
+    def back(self, theta):
+        """Coefficients of coordinates."""
+        value = self.spread * theta
+        value[:, -1] -= np.sum(self.centre * value, axis=1)
+        return value
+
+    def forward(self, value):
+        """Coordinates of coefficients."""
+        theta = value.copy()
+        theta[:, -1] += np.sum(self.centre * value, axis=1)
+        return theta / self.spread
+
+    def pull(self, gradient):
+        """Gradient by coordinates of that by coefficients."""
+        return self.spread * (gradient - self.centre * gradient[:, -1:])
+
+
+class LeftBehind:
+    """The log likelihood of documents that are no longer read, to second order about the coefficients as they were.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+        As they are now.
+    rows : DenseRows or SparseRows
+        Of the groups.
+    prior : ndarray of shape (n_groups, n_topics)
+        Their documents' Dirichlet parameters.
+    information : tuple of ndarray
+        As for `Coefficients.precondition`.
+
+    Notes
+    -----
+    Minus the second derivatives are those observed, where they are not positive taken as 0: of all coefficients
+    together up to 600 of them, else topic by topic, and one by one where matrices would be too large.
+    """
+
+    def __init__(self, coefficients, rows, prior, information):
+        own, common, _, residual = information
+        value = self.about = coefficients.value.copy()
+        self.slope = rows.pull(residual)
+        curvature = np.ascontiguousarray((own - residual - common[:, None] * prior**2).T)
+        n_topics, width = value.shape
+        if value.size * width > _MAX_CELLS:
+            self.matrix = np.maximum(rows.squares(curvature.T), 0.0)
+            return
+        blocks = np.stack([rows.gram(each) for each in curvature])
+        if value.size > _MAX_JOINT:
+            self.matrix = _positive(blocks)
+            return
+        joint = -rows.coupling(prior, common)
+        joint[np.arange(n_topics), :, np.arange(n_topics)] = blocks
+        self.matrix = _positive(joint.reshape(value.size, -1)).reshape(joint.shape)
+
+    def reorder(self, order):
+        """Topics are numbered anew."""
+        self.about, self.slope, self.matrix = self.about[order], self.slope[order], self.matrix[order]
+        if self.matrix.ndim == 4:
+            self.matrix = self.matrix[:, :, order]
+
+    def gradient(self, value):
+        """By the coefficients, (n_topics, width)."""
+        shift = value - self.about
+        if self.matrix.ndim == 2:
+            return self.slope - self.matrix * shift
+        if self.matrix.ndim == 3:
+            return self.slope - np.einsum("kab,kb->ka", self.matrix, shift)
+        return self.slope - np.tensordot(self.matrix, shift, 2)
+
+    def of_topics(self, full):
+        """Minus the second derivatives within topics: (n_topics, width, width) if ``full``, else their diagonals."""
+        if self.matrix.ndim == 2:
+            return self.matrix
+        blocks = np.einsum("kakb->kab", self.matrix) if self.matrix.ndim == 4 else self.matrix
+        return blocks if full else np.einsum("kaa->ka", blocks)
+
+
+def _positive(matrix):
+    """The nearest positive semi-definite matrix, of one or of a stack."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)

@@ -1,0 +1,354 @@
+"""Metadata of documents, in whatever form they come, as numeric columns; and documents grouped by them."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+
+from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
+from ...utils import Corpus, row_keys
+from ...utils._sparse import well_formed
+from ...utils._warnings import warn_user
+from .._counts.tokens import TokenData
+
+_DENSE_COLUMNS = 64  # up to which levels are written out as dense columns
+_SHOWN = 5  # unknown levels that a message names
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedCorpus(Corpus):
+    """A corpus with encoded metadata, one row a document; None where there are none."""
+
+    described: object = None
+
+
+class MetadataTokens(TokenData):
+    """Tokens of documents sorted by metadata: those with the same metadata are one group, and stand side by side.
+
+    Parameters
+    ----------
+    encoder : MetadataEncoder
+    corpus : DescribedCorpus
+    *args
+        As for `TokenData`.
+
+    Attributes
+    ----------
+    rows : DenseRows or SparseRows
+        Standardised metadata of the groups, with ones for the intercept.
+    given : ndarray or csr_array of shape (n_groups, n_metadata)
+        The same, as they are encoded.
+    """
+
+    def __init__(self, encoder, corpus, *args):
+        _, first, group = np.unique(
+            row_keys(sparse.csr_array(corpus.described)), return_index=True, return_inverse=True
+        )
+        rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
+        first, group = np.sort(first), rank[group]
+        order = np.argsort(group, kind="stable")
+        super().__init__(corpus if first.size == 1 else corpus.take(order), *args)
+        self.group = group[order].astype(np.int64)
+        self.given = corpus.described[first]
+        self.rows = encoder.rows(self.given)
+
+    def fingerprint(self):
+        """As for `TokenData`, of metadata as well."""
+        value = super().fingerprint()
+        for part in (self.group, row_keys(sparse.csr_array(self.given))):
+            value = zlib.crc32(np.ascontiguousarray(part), value)
+        return value
+
+
+class MetadataEncoder:
+    """Turns metadata into numeric columns and back.
+
+    Numbers stay as they are; other columns become one column of 0 and 1 for each level. Columns that hold other numbers
+    than 0 and 1 are standardised when they meet coefficients.
+
+    Attributes
+    ----------
+    columns : list of str or None
+        Names of the columns as given; None where they have none.
+    names : list of str
+        Names of the encoded columns.
+    levels : list
+        For each column as given: its levels, or None for numbers.
+    shift, scale : ndarray of shape (n_metadata,)
+        What standardises an encoded column.
+    """
+
+    def fit(self, metadata):
+        """Learn columns and levels; metadata None stands for no columns at all."""
+        self.columns, columns = _columns_of(metadata)
+        is_sparse = sparse.issparse(columns)
+        self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
+        labels = self._labels()
+        if not is_sparse:
+            pairs = zip(columns, labels, strict=True)
+            self.levels = [None if _is_numeric(column, label) else _levels(column, label) for column, label in pairs]
+        self.names, is_level = [], []
+        for label, levels in zip(labels, self.levels, strict=True):
+            self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
+            is_level += [levels is not None] * (1 if levels is None else len(levels))
+        self.fills = np.zeros(len(labels))  # of missing numbers, until the means are known
+        if metadata is None:
+            self.shift, self.scale = np.zeros(0), np.ones(0)
+            return self
+        if not is_sparse:
+            for j, column in enumerate(columns):
+                if self.levels[j] is None and (values := _numbers(column, labels[j])).size:
+                    known = values[~np.isnan(values)]
+                    self.fills[j] = known.mean() if known.size else 0.0
+        encoded = self._encoded(columns, [])
+        if encoded.shape[0] == 0:
+            raise ValueError("metadata has no rows; give one for each document of X.")
+        mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
+        plain = np.array(is_level) | _is_binary(encoded) | ~varies
+        self.shift, self.scale = np.where(plain, 0.0, mean), np.where(plain, 1.0, spread)
+        return self
+
+    @property
+    def n_metadata(self):
+        """Number of encoded columns."""
+        return len(self.names)
+
+    def encode(self, metadata, n_docs, handle_unknown):
+        """Encoded columns of documents.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            None stands for documents of which nothing is known.
+        n_docs : int or None
+            Rows that there should be.
+        handle_unknown : {"warn", "ignore", "error"}
+            What is done about levels that are not known and values that are missing.
+
+        Returns
+        -------
+        encoded : ndarray or csr_array of shape (n_docs, n_metadata)
+        """
+        if metadata is None:
+            if self.levels and handle_unknown == "error":
+                raise ValueError("The model was fitted with metadata; pass them for these documents, too.")
+            if self.levels and handle_unknown == "warn":
+                warn_user("No metadata were passed for these documents. They have no effect: their prior mean.")
+            encoded = np.zeros((n_docs, self.n_metadata))
+            encoded[:, [i for i, levels in enumerate(self._owner()) if levels is None]] = self.fills[
+                [j for j, levels in enumerate(self.levels) if levels is None]
+            ]
+            return encoded
+        _, columns = _columns_of(metadata, self.columns)
+        n_columns = columns.shape[1] if sparse.issparse(columns) else len(columns)
+        if n_columns != len(self.levels):
+            raise ValueError(
+                f"metadata has {n_columns} columns, but the model was fitted with {len(self.levels)}"
+                f"{f': {self.columns}' if self.columns else ''}; pass the same columns."
+            )
+        n_rows = columns.shape[0] if sparse.issparse(columns) else len(columns[0])
+        if n_docs is not None and n_rows != n_docs:
+            raise ValueError(
+                f"metadata has {n_rows} rows and X has {n_docs}; give one row of metadata for each document."
+            )
+        troubles = []
+        encoded = self._encoded(columns, troubles)
+        if troubles and handle_unknown != "ignore":
+            what = "; ".join(troubles)
+            if handle_unknown == "error":
+                raise ValueError(
+                    f"metadata has {what}. Mend it, or let such entries have no effect (their prior mean) by "
+                    'handle_unknown="warn".'
+                )
+            warn_user(f"metadata has {what}. Such entries have no effect: their prior mean.")
+        return encoded
+
+    def _labels(self):
+        """Names of the columns as given."""
+        return [str(name) for name in self.columns] if self.columns else [f"x{j}" for j in range(len(self.levels))]
+
+    def _owner(self):
+        """For each encoded column, the levels of the column that it comes from."""
+        return [levels for levels in self.levels for _ in range(1 if levels is None else len(levels))]
+
+    def _encoded(self, columns, troubles):
+        """Encode; what is unknown or missing is noted in ``troubles``."""
+        if sparse.issparse(columns):
+            if not np.all(np.isfinite(columns.data)):
+                raise ValueError("Sparse metadata must be finite; put numbers for missing values, or use a DataFrame.")
+            refuse_extremes(columns, self._labels(), "metadata")
+            return columns
+        parts, n_levels = [], 0
+        for column, label, levels, fill in zip(columns, self._labels(), self.levels, self.fills, strict=True):
+            if levels is None:
+                values = _numbers(column, label)
+                missing = np.isnan(values)
+                if missing.any():
+                    troubles.append(f"{missing.sum()} missing values in {label!r}")
+                parts.append(np.where(missing, fill, values)[:, None])
+                continue
+            place = {level: i for i, level in enumerate(levels)}
+            column = list(column)
+            codes = np.array([-1 if _is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
+            if np.any(codes == -1):
+                troubles.append(f"{np.sum(codes == -1)} missing values in {label!r}")
+            if np.any(codes == -2):
+                unknown = list(dict.fromkeys(str(column[i]) for i in np.flatnonzero(codes == -2)))
+                shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
+                troubles.append(f"unknown levels in {label!r}: {shown}")
+            known = np.flatnonzero(codes >= 0)
+            shape = (codes.size, len(levels))
+            parts.append(sparse.csr_array((np.ones(known.size), (known, codes[known])), shape=shape))
+            n_levels += len(levels)
+        if n_levels > _DENSE_COLUMNS:
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
+
+    def rows(self, encoded):
+        """Encoded rows, standardised, with an intercept behind."""
+        return (SparseRows if sparse.issparse(encoded) else DenseRows)(encoded, self.shift, self.scale, True)
+
+    def as_given(self, coef):
+        """Coefficients (..., n_metadata + 1) of standardised columns, intercept last: of columns as given, it first."""
+        slopes = coef[..., :-1] / self.scale
+        return np.concatenate([coef[..., -1:] - (slopes @ self.shift)[..., None], slopes], axis=-1)
+
+
+def _columns_of(metadata, wanted=None):
+    """Names (None where there are none) and columns of metadata: a list of 1-d arrays, or a csr_array of floats.
+
+    Of named ones, ``wanted`` are taken.
+    """
+    if metadata is None:
+        return None, []
+    metadata = well_formed(metadata, "metadata")
+    if sparse.issparse(metadata) and metadata.shape[1] <= _DENSE_COLUMNS:
+        metadata = metadata.toarray()
+    if sparse.issparse(metadata):
+        encoded = sparse.csr_array(metadata, dtype=np.float64, copy=True)
+        encoded.sum_duplicates()
+        encoded.eliminate_zeros()
+        return None, encoded
+    if hasattr(metadata, "collect"):
+        raise TypeError(f"metadata is a {type(metadata).__name__}, which holds no rows yet; pass metadata.collect().")
+    if hasattr(metadata, "to_frame") and len(getattr(metadata, "shape", (0, 0))) == 1:
+        metadata = metadata.to_frame()
+    if isinstance(metadata, Mapping) or hasattr(metadata, "columns"):
+        names = list(metadata.columns if hasattr(metadata, "columns") else metadata)
+        if len(set(names)) != len(names):
+            raise ValueError("The columns of metadata have repeated names; each must have its own.")
+        if wanted is not None:
+            lacking = [name for name in wanted if name not in names]
+            if lacking:
+                raise ValueError(f"metadata lacks the columns {lacking}; it has {names}.")
+            names = wanted
+        # A Mapping may say one document: {"year": 1999, "party": "none"}.
+        columns = [_plain(metadata[name], name) for name in names]
+        lengths = {len(column) for column in columns}
+        if len(lengths) > 1:
+            raise ValueError(f"The columns of metadata have different lengths: {sorted(lengths)}.")
+        if not columns:
+            raise ValueError("metadata has no columns; pass metadata=None for a model without.")
+        return names, columns
+    array = metadata if isinstance(metadata, np.ndarray) else np.array(metadata, dtype=object)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"metadata has shape {array.shape}; needed is one row a document and at least one column.")
+    return None, list(array.T)
+
+
+def _plain(column, name):
+    """A column as something with a length: one value as a list; of polars what stands for it without pyarrow."""
+    if isinstance(column, str) or not hasattr(column, "__len__"):
+        return [column]
+    dtype = getattr(column, "dtype", None)
+    if not hasattr(dtype, "is_temporal"):  # of polars alone
+        return column
+    if dtype.is_temporal():
+        raise _unusable(dtype, name)
+    if dtype.is_numeric() or str(dtype) == "Boolean":
+        values = [np.nan if value is None else float(value) for value in column.to_list()]
+        return np.array(values, dtype=np.float64)
+    return column if _declared(column) is not None else column.to_list()
+
+
+def _unusable(dtype, name):
+    return ValueError(
+        f"metadata column {str(name)!r} is of type {dtype}, which cannot be used; turn it into a number, for example a "
+        "year, or into text."
+    )
+
+
+def _declared(column):
+    """The levels that a column declares (of pandas' categories and polars' Enum), or None."""
+    dtype = getattr(column, "dtype", None)
+    holder = dtype if type(dtype).__name__ == "Enum" else getattr(column, "cat", None)
+    levels = getattr(holder, "categories", None)
+    return None if levels is None else list(levels)
+
+
+def _is_missing(value):
+    """Whether a value is None, NaN or pandas' NA."""
+    if value is None:
+        return True
+    same = value == value
+    return not isinstance(same, (bool, np.bool_)) or not same
+
+
+def _kind(column):
+    return getattr(getattr(column, "dtype", None), "kind", "O")
+
+
+def _is_numeric(column, label):
+    """Whether a column holds numbers; a column of objects does where all that are not missing are numbers."""
+    if _declared(column) is not None:
+        return False
+    if _kind(column) in "biuf":
+        return True
+    if _kind(column) in "mMc":
+        raise _unusable(column.dtype, label)
+    if _kind(column) in "US":
+        return False
+    known = [value for value in column if not _is_missing(value)]
+    return bool(known) and all(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) for value in known)
+
+
+def _levels(column, label):
+    """Levels of a column, in order; those that it declares, else those that occur."""
+    declared = _declared(column)
+    if declared is not None:
+        return declared
+    try:
+        found = {value for value in column if not _is_missing(value)}
+        return sorted(found, key=lambda value: (type(value).__name__, value))
+    except TypeError as error:
+        raise ValueError(
+            f"metadata column {label!r} must hold numbers, texts or other simple values: {error}."
+        ) from None
+
+
+def _numbers(column, label):
+    """A column as floats, NaN for what is missing."""
+    try:
+        if _kind(column) in "biuf" and not hasattr(column, "isna"):
+            values = np.asarray(column, dtype=np.float64)
+        else:
+            values = np.array([np.nan if _is_missing(value) else float(value) for value in column])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata column {label!r} was fitted as numbers, but now holds others: {error}.") from None
+    if np.isinf(values).any():
+        raise ValueError(f"metadata column {label!r} contains infinity; it must be finite or missing.")
+    refuse_extremes(np.where(np.isnan(values), 0.0, values)[:, None], [label], "metadata")
+    return values
+
+
+def _is_binary(encoded):
+    """Which columns hold 0 and 1 only."""
+    if not sparse.issparse(encoded):
+        return np.all((encoded == 0) | (encoded == 1), axis=0)
+    other = np.bincount(encoded.indices, encoded.data != 1.0, encoded.shape[1])
+    return other == 0

@@ -1,0 +1,397 @@
+"""Dirichlet-multinomial regression: topics whose prevalence follows metadata of the documents."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ...base import all_or_nothing
+from ...samplers._base import Sampler
+from ...samplers._mass import MonteCarloEM
+from ...samplers._registry import fitting_pair, make_sampler
+from ...utils._sklearn import Interval, StrOptions
+from .._lda import BayesianLDA
+from .doc_prior import DMRChain, DMRGibbsChain
+from .documents import MetadataInput
+from .prevalence import PrevalenceMixin
+
+_COEF_SAMPLER = "sghmc"
+
+
+class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
+    r"""Topic model whose topics' prevalence follows metadata of the documents: Dirichlet-multinomial regression.
+
+    Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
+    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha_d)`, :math:`\alpha_{dk} = \exp(x_d^\top \lambda_k)`; topics
+    :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)` and tokens are as in `BayesianLDA`. The coefficients
+    :math:`\lambda_k` have independent normal priors.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+    sampler : str, sampler object or None, default=None
+        How topics and assignments are drawn, as in `BayesianLDA`. Coefficients are drawn by ``coef_sampler`` whatever
+        this is.
+    coef_sampler : str, sampler object or None, default=None
+        How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
+        all of them. None is `SGHMC` with stored assignments and `SGNHT` with fresh ones, see `BayesianLDA`.
+    metadata_prior_scale : float, default=1
+        Standard deviation of the prior of each coefficient, of the columns as they are standardised inside (see
+        Notes).
+    intercept_prior_scale : float, default=10
+        Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``.
+    metadata_columns : int, str, list or callable, default=None
+        Which columns of X are metadata where no ``metadata=`` is passed: the last ones, if an int; else names of
+        columns of a DataFrame, or places. A callable is given X and returns names or places. The others are counts.
+    handle_unknown : {"warn", "ignore", "error"}, default="warn"
+        What is done about missing values, and levels that were not there in ``fit``: they have no effect (their prior
+        mean; a missing number counts as the mean), with or without a warning, or are refused.
+    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
+        Exponential of the intercepts' prior mean. "auto" is 0.1.
+    topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
+        :math:`\beta`.
+    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
+        The prior of the topics, as in `BayesianLDA`.
+    topic_prior_scale : float, default=1
+        Standard deviation of the normal prior.
+    whiten : bool, default=True
+        For samplers of the topics on flat space, as in `BayesianLDA`.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        As in `BayesianLDA`. With "stored" ones, the coefficients are moved after each pass over the documents, by the
+        gradient of all of them; with "fresh" ones at each minibatch, by its gradient scaled by N/n.
+    n_sweeps : tuple of two int, default=(5, 5)
+        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged, in counts and gradients.
+    init : {"soft", "random"}, default="soft"
+        Where chains start, as in `BayesianLDA`.
+    total_samples : int or None, default=None
+        Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
+    new_features : {"error", "extend"}, default="error"
+        As in `BayesianLDA`; "extend" needs metadata apart from X.
+    n_iter : int or None, default=None
+        Steps, as in `BayesianLDA`.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MiB.
+    batch_size : int or "auto", default="auto"
+        Documents in a minibatch.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads, as in `BayesianLDA`. Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics, over the draws of the reference chain; rows sum to 1.
+    coef_ : ndarray of shape (n_components, n_metadata + 1)
+        Posterior mean of the coefficients, by the reference chain, of the metadata as given; the intercept first.
+    metadata_names_ : list of str
+        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level.
+    samples_ : dict of ndarray
+        ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components,
+        n_metadata + 1).
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        Mean of the documents' Dirichlet parameters: what documents without metadata are given.
+    reference_chain_, chain_distances_, chains_agree_, topic_stability_
+        As for `BayesianLDA`.
+    sampler_ : sampler object
+        The topics' sampler in use.
+    n_iter_ : int
+        Steps made.
+    n_samples_seen_ : int
+        Documents seen.
+    trace_ : dict
+        Held-out scores, where `HeldOutScore` was among the callbacks.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn; columns of metadata in X are among them.
+
+    Notes
+    -----
+    Columns of a DataFrame (or of an array of objects) that hold no numbers become a column of 0 and 1 for each level,
+    a categorical column for each level it declares. Numbers are standardised, unless a column holds 0 and 1 only; a
+    sparse matrix is taken as numbers. ``coef_`` belongs to the numbers as given.
+
+    With topics' assignments z, the log posterior of the coefficients has the gradient
+
+    .. math:: g_{kt} = \frac{N}{n} \sum_{d} x_{dt} \alpha_{dk} \bigl[ \psi(\alpha_{d\cdot})
+              - \psi(\alpha_{d\cdot} + n_d) + \psi(\alpha_{dk} + n_{dk}) - \psi(\alpha_{dk}) \bigr]
+              - (\lambda_{kt} - \mu_{kt}) / \sigma_t^2,
+
+    the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
+    about a standard normal: whitened by the information about the coefficients during burn-in, all topics together up
+    to 600 coefficients, else topic by topic. Entries of the gradient in these coordinates are held within 4, since
+    exponentials are steep on one side. Documents with the same metadata share their tables.
+
+    References
+    ----------
+    Mimno and McCallum (2008), Topic models conditioned on arbitrary features with Dirichlet-multinomial regression,
+    UAI. Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3. Chen, Fox
+    and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML, section 3. Patterson and Teh (2013),
+    Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import DMRTopicModel
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> year = np.arange(200.0)
+    >>> dmr = DMRTopicModel(n_components=3, n_iter=50, random_state=0).fit(X, metadata=year)
+    >>> dmr.coef_.shape
+    (3, 2)
+    >>> dmr.predict_prevalence([[1900.0], [1950.0]]).shape
+    (2, 3)
+    """
+
+    _chain, _gibbs_chain = DMRChain, DMRGibbsChain
+
+    # Metadata go wherever they are asked for, with routing on.
+    __metadata_request__fit = {"metadata": True}
+    __metadata_request__partial_fit = {"metadata": True}
+    __metadata_request__transform = {"metadata": True}
+    __metadata_request__score = {"metadata": True}
+
+    _parameter_constraints = {
+        **BayesianLDA._parameter_constraints,
+        "coef_sampler": [str, Sampler, None],
+        "metadata_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
+        "handle_unknown": [StrOptions({"warn", "ignore", "error"})],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        sampler=None,
+        coef_sampler=None,
+        metadata_prior_scale=1.0,
+        intercept_prior_scale=10.0,
+        metadata_columns=None,
+        handle_unknown="warn",
+        doc_topic_prior="auto",
+        topic_word_prior=0.01,
+        topic_prior="dirichlet",
+        topic_prior_scale=1.0,
+        whiten=True,
+        assignments="auto",
+        n_sweeps=(5, 5),
+        init="soft",
+        total_samples=None,
+        new_features="error",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        super().__init__(
+            n_components,
+            sampler=sampler,
+            doc_topic_prior=doc_topic_prior,
+            topic_word_prior=topic_word_prior,
+            topic_prior=topic_prior,
+            topic_prior_scale=topic_prior_scale,
+            whiten=whiten,
+            assignments=assignments,
+            n_sweeps=n_sweeps,
+            init=init,
+            total_samples=total_samples,
+            new_features=new_features,
+            n_iter=n_iter,
+            burn_in=burn_in,
+            thin=thin,
+            batch_size=batch_size,
+            n_chains=n_chains,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+        self.coef_sampler = coef_sampler
+        self.metadata_prior_scale = metadata_prior_scale
+        self.intercept_prior_scale = intercept_prior_scale
+        self.metadata_columns = metadata_columns
+        self.handle_unknown = handle_unknown
+
+    def set_params(self, **params):
+        """Set parameters; ``sampler__...`` and ``coef_sampler__...`` work also where the sampler is a name or None.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator, or of its samplers.
+
+        Returns
+        -------
+        self : object
+        """
+        if any(key.startswith("coef_sampler__") for key in params):
+            sampler = params.get("coef_sampler", self.coef_sampler)
+            if sampler is None or isinstance(sampler, str):
+                params = {**params, "coef_sampler": make_sampler(sampler or _COEF_SAMPLER)}
+        return super().set_params(**params)
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None, *, metadata=None):
+        """Draw topics and coefficients given documents and their metadata.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Counts, as for `BayesianLDA`; with ``metadata_columns`` and no ``metadata``, also columns of metadata.
+        y : ignored
+            Labels, one-dimensional, as a pipeline hands them on. A table is refused: metadata go by their name.
+        metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
+            One row a document.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            As `BayesianLDA.fit`; and for metadata of another length than X, infinite numbers, and, with
+            ``handle_unknown="error"``, missing values.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
+        """
+        return self._fit(X, metadata=metadata, y=y)
+
+    def fit_transform(self, X, y=None, *, metadata=None):
+        """Fit, and topic proportions of the same documents.
+
+        Parameters
+        ----------
+        X, y, metadata
+            As for `fit`.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X, y, metadata=metadata).transform(X, metadata=metadata)
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None, *, metadata=None):
+        """Go on from where the chain is, with one pass over more documents; see `BayesianLDA.partial_fit`.
+
+        Columns and levels of metadata, and what standardises them, are those of the first block; a categorical column
+        of a DataFrame may declare levels that come later. After a `fit` with stored assignments, what its documents say
+        of the coefficients stays, to second order about the coefficients as they were.
+
+        Parameters
+        ----------
+        X, y, metadata
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
+
+    @all_or_nothing
+    def resume(self, X, y=None, *, metadata=None):
+        """Go on with a fit that was interrupted or loaded from a checkpoint.
+
+        Parameters
+        ----------
+        X, y, metadata : same type and content as given to `fit`
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        return self._resume(X, y, metadata=metadata, is_read=False)
+
+    def _checked_sampler(self, *, streams=False):
+        fitting = super()._checked_sampler(streams=streams)
+        self._checked_coef_sampler()
+        return fitting
+
+    def _checked_coef_sampler(self):
+        sampler = make_sampler(_COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
+        fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
+        if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
+            raise ValueError(
+                f"coef_sampler={sampler!r} does not fit the coefficients of {type(self).__name__}, which have a "
+                "gradient and no log density, and coordinates that leave no mass to be learnt. "
+                'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
+            )
+        return sampler
+
+    def _prior_params(self):
+        return {
+            "coef_sampler": None if self.coef_sampler is None else self._checked_coef_sampler(),
+            "n_metadata": self._encoder.n_metadata,
+            "scales": (self.metadata_prior_scale, self.intercept_prior_scale),
+        }
+
+    # -- documents -----------------------------------------------------------------------------------------------
+
+    def transform(self, X, *, metadata=None):
+        """Topic proportions of documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts, as for `fit`.
+        metadata : as for `fit`, default=None
+            None (and no columns of X) stands for documents of which nothing is known: they get the documents' mean
+            prior.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+            Rows sum to 1, given the posterior mean of the topics and of the documents' priors; an empty document gets
+            its prior.
+        """
+        return self._transform(X, metadata=metadata)
+
+    def score(self, X, y=None, *, metadata=None):
+        r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.
+
+        Parameters
+        ----------
+        X, y, metadata
+            As for `fit`; without metadata as in `transform`.
+
+        Returns
+        -------
+        score : float
+            Higher is better; see `BayesianLDA.score`. Each draw has its own prior for each document.
+        """
+        return self._completion(X, metadata=metadata, y=y).score
+
+    def perplexity(self, X, *, metadata=None):
+        """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.
+
+        Parameters
+        ----------
+        X, metadata
+            As for `score`.
+
+        Returns
+        -------
+        perplexity : float
+        """
+        return self._completion(X, metadata=metadata).perplexity

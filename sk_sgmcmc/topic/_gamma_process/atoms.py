@@ -1,0 +1,269 @@
+"""Weights of topics as atoms of a gamma process: their state, and how samplers move them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from ...chains.chain import ChainDivergedError
+from ...samplers._base import load_kernel
+
+_STEP_SHARE = 0.4  # of the inverse of the stiffest frequency
+_METRIC_STEP = 0.1  # where a metric makes all directions about equally stiff
+_NOISE = 0.05
+_LONG = 10**9  # steps that a stream learns its masses for
+_MOST_HALVINGS = 10  # of an automatic step, each time that the chain leaves the finite numbers with it
+_NOTHING = np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessPrior:
+    """The process and its priors.
+
+    Parameters
+    ----------
+    n_atoms, n_rounds : int
+        K atoms stand for R rounds, with K/R expected in each.
+    concentration : tuple of float
+        Shape and rate of the Gamma prior of the mass of the process.
+    rate : tuple of float
+        The same of its rate c.
+    scale : tuple of float
+        Parameters of the Beta prior of the documents' p.
+    """
+
+    n_atoms: int
+    n_rounds: int
+    concentration: tuple
+    rate: tuple
+    scale: tuple
+
+
+class Atoms:
+    """log E, log T, log a and log c of the process, moved by draws from conditionals.
+
+    Parameters
+    ----------
+    prior : ProcessPrior
+    weight : float
+        Of each atom at the start.
+    """
+
+    def __init__(self, prior, weight):
+        K = prior.n_atoms
+        self.prior = prior
+        T = max(-np.log(weight), 0.1)
+        a = prior.n_rounds / T / 2.0
+        self.theta = np.concatenate([np.full(K, np.log(weight) + T), np.full(K, np.log(T)), [np.log(a), 0.0]])[:, None]
+
+    @property
+    def weights(self):
+        """r_k, (n_topics,)."""
+        from ...kernels.models.gamma_process import SMALLEST
+
+        K = self.prior.n_atoms
+        return np.maximum(np.exp(self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])), SMALLEST)
+
+    @property
+    def concentration(self):
+        """Mass of the process."""
+        return float(np.exp(self.theta[-2, 0])) * self.prior.n_atoms / self.prior.n_rounds
+
+    @property
+    def rate(self):
+        """c."""
+        return float(np.exp(self.theta[-1, 0]))
+
+    def _params(self, total_log, typical):
+        prior = self.prior
+        shape, rate = prior.concentration
+        per_round = prior.n_atoms / prior.n_rounds
+        return np.array(
+            [total_log, prior.n_rounds, shape, rate * per_round, *prior.rate, typical, 0.0], dtype=np.float64
+        )
+
+    def join(self, kept, left):
+        """Give one atom the weight of two, and let the other one come last."""
+        K = self.prior.n_atoms
+        weights = self.weights
+        self.theta[kept] += np.log1p(weights[left] / weights[kept])
+        self.theta[K + left] = np.log(self.prior.n_rounds) - self.theta[2 * K]
+
+    def settle(self):
+        """Burn-in is over: what is learnt about the sampler stays as it is."""
+
+    def renumber(self, order):
+        """Put the atoms into another order."""
+        K = self.prior.n_atoms
+        self.theta[:K], self.theta[K : 2 * K] = self.theta[:K][order], self.theta[K : 2 * K][order]
+
+    def move(self, cells, values, total_log, typical, rng, decay=0.0):
+        """One update given the statistics of documents, see `sk_sgmcmc.kernels.models.gamma_process`.
+
+        Parameters
+        ----------
+        cells, values : ndarray of shape (n_runs, 3) and (n_runs,)
+        total_log : float
+            -sum_d log(1 - p_d).
+        typical : float
+            A fixed number of the size of ``total_log``.
+        rng : Generator
+        decay : float
+            Share of the state that a Cox-Ingersoll-Ross transition remembers; 0 draws anew.
+        """
+        from ...kernels.models.gamma_process import draw_atoms, draw_tables
+
+        tables = np.empty(self.prior.n_atoms)
+        draw_tables(cells, values, self.weights, tables, rng)
+        draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
+
+
+class MovingAtoms(Atoms):
+    """The same moved by a sampler on flat space, in three blocks: E, T and the two numbers.
+
+    Each block has a momentum, a mass and a thermostat of its own; the mass of E is the identity. A Riemannian sampler
+    has one metric for all.
+
+    Parameters
+    ----------
+    prior, weight
+        As for `Atoms`.
+    sampler : Sampler
+        Resolved.
+    n_inner : int
+        Steps in one update.
+    n_burn : float
+        Most updates during which a mass is learnt; `settle` may end this sooner, and the search for a step size.
+    """
+
+    def __init__(self, prior, weight, sampler, n_inner, n_burn):
+        super().__init__(prior, weight)
+        self.sampler, self.n_inner, self.n_moves, self.is_settled = sampler, n_inner, 0, False
+        K = prior.n_atoms
+        self.cuts = np.array([0, K, 2 * K, 2 * K + 2])
+        n_steps = min(n_burn * n_inner, _LONG)
+        if sampler._uses_metric:
+            self.aux, self.scalars = sampler._state(self.theta, "euclidean", n_steps)
+        else:
+            states = [self._block(b)._state(self.theta[lo:hi], "euclidean", n_steps) for b, lo, hi in self._blocks()]
+            self.aux, self.scalars = (tuple(part) for part in zip(*states, strict=True))
+        self.step_size, self.longest = None, np.inf
+
+    def settle(self):
+        """Masses and an automatic step size stay as they are."""
+        if self.is_settled:
+            return
+        from ...kernels.samplers.mass import LEARNING
+
+        self.is_settled = True
+        for scalars in () if self.sampler._uses_metric else self.scalars:
+            mass = getattr(self.sampler, "mass", None)
+            if scalars.size > LEARNING and getattr(mass, "freeze", True):
+                scalars[LEARNING] = 0.0
+
+    def _blocks(self):
+        return zip(range(3), self.cuts[:-1], self.cuts[1:], strict=True)
+
+    def _block(self, b):
+        """The sampler of a block, with its part of a mass."""
+        mass = getattr(self.sampler, "mass", None)
+        if mass is None or (hasattr(mass, "get_params") and b > 0):
+            return self.sampler
+        if hasattr(mass, "get_params"):
+            return clone(self.sampler).set_params(mass=None)
+        mass = np.asarray(mass, dtype=float)
+        if mass.shape != (self.cuts[-1],):
+            raise ValueError(
+                f"mass has shape {mass.shape}; for the weights of {self.prior.n_atoms} topics give "
+                f"({self.cuts[-1]},): one for each log E, log T, the log of the concentration and of the rate; or None "
+                "or MonteCarloEM()."
+            )
+        return clone(self.sampler).set_params(mass=mass[self.cuts[b] : self.cuts[b + 1]])
+
+    def inverse_masses(self):
+        """Of the three blocks, one number an entry (of a matrix, the sum of its row)."""
+        from ...kernels.samplers import mass as at
+
+        inverse = []
+        for (_, lo, hi), scalars in zip(self._blocks(), self.scalars, strict=True):
+            kind, n = (scalars[at.KIND] if scalars.size >= at.HEAD else at.IDENTITY), hi - lo
+            W = scalars[at.HEAD :]
+            inverse.append(
+                W[:n].copy() if kind == at.DIAGONAL else W[: n * n].reshape(n, n).sum(axis=1) if kind else np.ones(n)
+            )
+        return inverse
+
+    def _auto_step(self, total_log):
+        """A step that the stiffest atom allows, under the masses as they are."""
+        if self.sampler._uses_metric:
+            return _METRIC_STEP
+        K = self.prior.n_atoms
+        info, T, inverse = self.weights * total_log, np.exp(self.theta[K : 2 * K, 0]), self.inverse_masses()
+        end = (np.exp(self.theta[2 * K, 0]) * T) ** 2 / self.prior.n_rounds
+        own = np.max(info * inverse[0] + (info * T * T + end) * inverse[1])
+        stiffest = max(own, K * np.max(inverse[2]), 1.0)
+        return 2.0 * _NOISE / stiffest if self.sampler._overdamped else _STEP_SHARE / np.sqrt(stiffest)
+
+    def _hypers(self, total_log):
+        start = self.n_moves * self.n_inner
+        hypers = self.sampler._hyper(start, start + self.n_inner)
+        if isinstance(self.sampler.step_size, str):
+            if self.step_size is None or not self.is_settled:
+                h = min(self._auto_step(total_log), self.longest)
+                # During burn-in a step too long does more harm than one too short.
+                self.step_size = h if self.step_size is None else min(h, 1.1 * self.step_size)
+            hypers[:, 0] = self.step_size
+        return hypers
+
+    def move(self, cells, values, total_log, typical, rng, decay=0.0):
+        """As `Atoms.move`; ``decay`` has no meaning here."""
+        params = self._params(total_log, typical)
+        theta, is_auto = self.theta.copy(), isinstance(self.sampler.step_size, str)
+        hypers = self._hypers(total_log)
+        status = self._run(hypers, cells, values, params, rng)
+        for _ in range(_MOST_HALVINGS if is_auto else 0):
+            if status == 0:
+                break
+            self.step_size = self.longest = hypers[0, 0] / 2.0
+            hypers[:, 0] = self.step_size
+            self.theta[:] = theta
+            self._start_anew()
+            status = self._run(hypers, cells, values, params, rng)
+        self.n_moves += 1
+        if status != 0:
+            h = hypers[0, 0]
+            raise ChainDivergedError(
+                f"The weights of the topics left the finite numbers at update {self.n_moves}: {self.sampler!r} with a "
+                f"step size of {h:.3g} is too large here; try step_size={h / 10:.2g}."
+            )
+
+    def _run(self, hypers, cells, values, params, rng):
+        """Make ``n_inner`` steps; returns the status."""
+        signal = load_kernel("models.gamma_process.gamma_process").compiled
+        if self.sampler._uses_metric:
+            from ...kernels.samplers import riemannian
+
+            metric = load_kernel("models.gamma_process.gamma_process_metric").compiled
+            status, _ = riemannian.run_dense(
+                self.theta, self.aux, self.scalars, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
+                len(values), 1.0, _NOTHING, _NOTHING, np.empty(0), params, 1.0, True, hypers,
+                np.full(self.n_inner, -1), np.empty((0, *self.theta.shape)), signal, metric, rng,
+            )  # fmt: skip
+            return status
+        from ...kernels.samplers.blocks import run_blocks
+
+        first, second = (kernel.compiled for kernel in self.sampler._kernels("euclidean"))
+        return run_blocks(
+            self.theta, self.aux, self.scalars, self.cuts, cells, _NOTHING, values, params, hypers[0], self.n_inner,
+            first, signal, second, rng,
+        )  # fmt: skip
+
+    def _start_anew(self):
+        """Forget the momenta."""
+        from ...kernels.samplers.mass import STARTED
+
+        for scalars in [self.scalars] if self.sampler._uses_metric else self.scalars:
+            if scalars.size > STARTED:
+                scalars[STARTED] = 0.0
+        for aux in [self.aux] if self.sampler._uses_metric else self.aux:
+            aux[:] = 0.0

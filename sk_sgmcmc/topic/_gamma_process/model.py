@@ -1,0 +1,393 @@
+"""Poisson factor analysis whose topics have the weights of a gamma process."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ...chains.chain import StreamPlan
+from ...samplers._base import Sampler
+from ...samplers._registry import check_fits, fitting_pair, make_sampler
+from ...samplers.schedules import ConstantStep
+from ...utils import as_table
+from ...utils._numbers import real_array
+from ...utils._sklearn import Interval
+from .._counts.model import AssignedTopicModel
+from .atoms import MovingAtoms, ProcessPrior
+from .chain import _START_MASS, _START_WEIGHT, GammaProcessChain, GammaProcessGibbsChain
+
+_PAIR = [tuple, list]
+_MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
+
+_MAX_ROUNDS = 100_000
+
+
+class GammaProcessTopicModel(AssignedTopicModel):
+    r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
+
+    Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
+    :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, activities :math:`\theta_{nk} \sim \mathrm{Gamma}(r_k, p_n / (1 -
+    p_n))` (shape and scale), :math:`p_n \sim \mathrm{Beta}(a_0, b_0)`, and weights :math:`r_k` that are the atoms of a
+    gamma process. Given the lengths of documents this is latent Dirichlet allocation with :math:`\alpha = r`.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Most topics that there can be. Topics beyond those in use cost little.
+    sampler : str, sampler object or None, default=None
+        What moves the weights, and the topics where it can:
+
+        - `Gibbs`: both, from their conditionals, the topics integrated out.
+        - `SCIR`, `SGRLD`: both; the topics by this sampler, the weights from their conditionals (under `SCIR` with a
+          finite step size and stored assignments, by its transition).
+        - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
+          under a metric (`SGRNPHMC`): the weights alone. Topics go by ``topics_sampler``.
+
+        None is `Gibbs` where `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
+        ``sampler__step_size``, to tune it.
+    topics_sampler : str, sampler object or None, default=None
+        What moves the topics where ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR` or `SGRLD`. None
+        chooses as for ``sampler``.
+    concentration_prior : tuple of two float, default=(1.0, 0.1)
+        Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
+        atoms with weights between x and e x, for x well below 1/c.
+    rate_prior : tuple of two float, default=(1.0, 1.0)
+        Shape and rate of the Gamma prior of the rate c.
+    scale_prior : tuple of two float, default=(0.01, 0.01)
+        :math:`a_0, b_0`. Small ones let the lengths of documents say nothing about the weights.
+    atoms_per_round : float, default=1.0
+        :math:`\gamma`. Only its product with :math:`\alpha` is identified, so it is fixed.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.05
+        :math:`\beta`.
+    n_inner : int, default=50
+        Steps of a sampler on flat space for each step of the chain.
+    assignments, n_sweeps, init, total_samples, new_features
+        As for `BayesianLDA`. With fresh assignments, what the weights need to know of the documents is averaged over
+        minibatches and forgotten as fast as topics are.
+    n_iter : int or None, default=None
+        Steps: minibatches, or sweeps of `Gibbs`. None lets the sampler choose.
+    burn_in, thin, batch_size, n_chains, n_jobs, random_state, verbose, callbacks
+        As for `BayesianLDA`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics, by the reference chain; rows sum to 1. Topics are in the order of their weights,
+        on a stream of those that they had first; rows of topics that no draw uses are near the prior.
+    weights_ : ndarray of shape (n_components,)
+        Posterior mean of the weights, by the reference chain.
+    n_topics_ : int
+        Posterior mode of the number of topics with at least 1 % of the total weight, over the draws of all chains.
+    samples_ : dict of ndarray
+        ``"components"`` (n_chains, n_kept, n_components, n_features), float32; ``"weights"`` (n_chains, n_kept,
+        n_components); ``"concentration"`` and ``"rate"``, the mass and the rate of the process, and ``"n_topics"``, the
+        number of topics with at least 1 % of the total weight, (n_chains, n_kept).
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        ``weights_``.
+    reference_chain_, chain_distances_, chains_agree_, topic_stability_
+        As for `BayesianLDA`. Of topics on which chains do not agree, those with less than 1 % of the weight in every
+        chain are left out of the warning.
+    topics_sampler_ : sampler object
+        What moves the topics.
+    sampler_ : sampler object
+        The sampler in use, of the weights where they have one of their own. On flat space, ``step_size_`` is what the
+        first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses that are not the identity:
+        of log E (always 1 where masses are learnt), log T, and the logarithms of concentration and rate.
+    n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
+        As for `BayesianLDA`.
+
+    Notes
+    -----
+    Weights are :math:`r_k = E_k e^{-T_k}` with :math:`E_k \sim \mathrm{Exp}(c)` and :math:`T_k \sim
+    \mathrm{Gamma}(d_k, \alpha)`, where :math:`\mathrm{Poisson}(\gamma)` atoms have :math:`d_k = 1`, as many
+    :math:`d_k = 2`, and so on. The points :math:`T_k` are then a Poisson process of constant rate :math:`\gamma
+    \alpha`, and the weights one of intensity :math:`\gamma \alpha x^{-1} e^{-cx}`. ``n_components`` atoms stand for
+    the first ``n_components / atoms_per_round`` rounds, :math:`d_k` is summed over, and what is left out has the
+    share :math:`(\alpha / (1 + \alpha))^R` of the mass.
+
+    Given the assignments of tokens to topics, :math:`\theta` and (for samplers on flat space as for the others)
+    everything that depends on documents reduces to the numbers of documents with more than m tokens of a topic, so the
+    weights move at a cost that does not grow with the documents.
+
+    References
+    ----------
+    Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS, section 4.3.
+    Roychowdhury and Kulis (2015), Gamma processes, stick-breaking, and variational inference, AISTATS. Zhou and Carin
+    (2015), Negative binomial process count and mixture modeling, IEEE PAMI 37.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import GammaProcessTopicModel
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> model = GammaProcessTopicModel(n_components=20, n_iter=100, random_state=0).fit(X)
+    >>> model.samples_["weights"].shape
+    (1, 50, 20)
+    >>> model.n_topics_
+    3
+    """
+
+    _offers = (
+        ("simplex", "counts"),
+        ("euclidean", "block-gradient"),
+        ("euclidean", "block-gradient-metric"),
+        ("any", "conditionals"),
+    )
+
+    _parameter_constraints = {
+        **AssignedTopicModel._parameter_constraints,
+        "topics_sampler": [str, Sampler, None],
+        "concentration_prior": _PAIR,
+        "rate_prior": _PAIR,
+        "scale_prior": _PAIR,
+        "atoms_per_round": [Interval(Real, 0, None, closed="neither")],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components=100,
+        *,
+        sampler=None,
+        topics_sampler=None,
+        concentration_prior=(1.0, 0.1),
+        rate_prior=(1.0, 1.0),
+        scale_prior=(0.01, 0.01),
+        atoms_per_round=1.0,
+        topic_word_prior=0.05,
+        n_inner=50,
+        assignments="auto",
+        n_sweeps=(5, 5),
+        init="soft",
+        total_samples=None,
+        new_features="error",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.topics_sampler = topics_sampler
+        self.concentration_prior = concentration_prior
+        self.rate_prior = rate_prior
+        self.scale_prior = scale_prior
+        self.atoms_per_round = atoms_per_round
+        self.topic_word_prior = topic_word_prior
+        self.n_inner = n_inner
+        self.assignments = assignments
+        self.n_sweeps = n_sweeps
+        self.init = init
+        self.total_samples = total_samples
+        self.new_features = new_features
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # -- choices ---------------------------------------------------------------------------------------------------
+
+    def set_params(self, **params):
+        """Set parameters; ``sampler__...`` and ``topics_sampler__...`` work also where these are names or None.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator, or of its samplers.
+
+        Returns
+        -------
+        self : object
+        """
+        if any(key.startswith("topics_sampler__") for key in params):
+            sampler = params.get("topics_sampler", self.topics_sampler)
+            if sampler is None or isinstance(sampler, str):
+                params = {**params, "topics_sampler": make_sampler(sampler or self._default_sampler)}
+        return super().set_params(**params)
+
+    def _checked_samplers(self, streams):
+        """The samplers of the topics and of the weights, the latter with its (geometry, signal)."""
+        sampler, pair = super()._checked_sampler(streams=streams)
+        if getattr(sampler, "drive", "kinetic") != "kinetic":
+            raise ValueError(
+                f"sampler={sampler!r}: drive={sampler.drive!r} compares log densities over time, but assignments "
+                'change between two steps; use drive="kinetic".'
+            )
+        if pair[0] == "simplex" and self.sampler is not None:
+            if self.topics_sampler is not None:
+                raise ValueError(
+                    f"topics_sampler={self.topics_sampler!r}, but sampler={sampler!r} moves the topics; set one of "
+                    'them to None, or sampler to one of the weights, such as "sghmc".'
+                )
+            return sampler, sampler, pair
+        given = self.topics_sampler
+        topics = sampler if pair[0] != "euclidean" else self._default_for(streams)
+        topics = make_sampler(topics if given is None else given)
+        check_fits(topics, _MOVES_TOPICS, f"the topics of {type(self).__name__}")
+        topics._validate_params()
+        return topics, sampler, pair
+
+    def _checked_sampler(self, *, streams=False):
+        """The sampler of the topics; that of the weights is kept for the chains."""
+        topics, weights, pair = self._checked_samplers(streams)
+        self._of_weights = weights, pair[0] == "euclidean"
+        return topics, fitting_pair(topics, self._offers)
+
+    def _process(self):
+        """The process with its priors, checked."""
+        for name in ("concentration_prior", "rate_prior", "scale_prior"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or not all(isinstance(x, Real) and 0 < x < np.inf for x in pair):
+                raise ValueError(f"{name}={pair!r} must be two positive numbers, for example (1.0, 1.0).")
+        K = self.n_components
+        if self.atoms_per_round < K / _MAX_ROUNDS:
+            raise ValueError(
+                f"atoms_per_round={self.atoms_per_round!r} spreads n_components={K} over more than {_MAX_ROUNDS} "
+                f"rounds; use at least {K / _MAX_ROUNDS:g}, or the default of 1."
+            )
+        n_rounds = max(1, round(K / self.atoms_per_round))
+        pairs = (tuple(map(float, pair)) for pair in (self.concentration_prior, self.rate_prior, self.scale_prior))
+        return ProcessPrior(K, n_rounds, *pairs)
+
+    def _priors(self, n_words):
+        self._process()
+        beta = real_array("topic_word_prior", self.topic_word_prior)
+        if beta.shape not in ((), (n_words,)):
+            raise ValueError(
+                f"topic_word_prior has shape {beta.shape}; give a number or an array of shape ({n_words},)."
+            )
+        if not (np.all(beta > 0) and np.all(np.isfinite(beta))):
+            raise ValueError(f"topic_word_prior must be positive and finite, its smallest entry is {beta.min():g}.")
+        K = self.n_components
+        return np.full(K, min(_START_WEIGHT, _START_MASS / K)), beta[:, None] if beta.ndim else float(beta)
+
+    _chain, _gibbs_chain = GammaProcessChain, GammaProcessGibbsChain
+
+    def _prior_params(self):
+        return {
+            "process": self._process(),
+            "n_inner": self.n_inner,
+            "moves_flat": self._of_weights[1],
+            **self._streaming_params(),
+        }
+
+    def _streaming_params(self):
+        return {"weights_sampler": self.sampler_}
+
+    def _flat_arguments(self, pair):
+        return None  # its topics are always on the simplex
+
+    def _name_samplers(self, resolved):
+        weights, moves_flat = self._of_weights
+        self.topics_sampler_ = self.sampler_ = resolved
+        if moves_flat:
+            self.sampler_ = weights._resolved(1.0)  # a place holder: chains find their own
+        elif weights._full_batch:
+            self.sampler_ = weights._resolved(None)
+
+    def _refuse_other_way(self, sampler, pair):
+        super()._refuse_other_way(sampler, pair)
+        (weights, moves_flat), present = self._of_weights, self._chains[0].weights_sampler
+        if moves_flat != isinstance(self._chains[0].atoms, MovingAtoms):
+            raise ValueError(
+                f"The weights were moved by {present!r}, and cannot go on by {weights!r}; set the sampler back, or "
+                "call fit, or partial_fit on a clone, to begin anew."
+            )
+        if moves_flat:
+            self._refuse_other_chains(weights, present)
+
+    # -- fitted ----------------------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        self._collect(chains)
+        weights = self._of_reference("weights").mean(axis=0)
+        if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
+            self._order = np.argsort(-weights, kind="stable")
+        order = self._order  # on a stream topics keep their numbers
+        for name in ("components", "weights"):
+            self.samples_[name] = self.samples_[name][:, :, order]
+        self._renumber_agreement(order)
+        self.components_, self.weights_ = self.components_[order], weights[order]
+        self.doc_topic_prior_ = self.weights_
+        self.samples_["n_topics"] = self._numbers_of_topics(0.01)
+        values, often = np.unique(self.samples_["n_topics"], return_counts=True)
+        self.n_topics_ = int(values[np.argmax(often)])
+        self._report_sampler([chain.atoms for chain in chains])
+
+    def _report_sampler(self, atoms):
+        """Write onto the fitted sampler the step size that was found, and masses."""
+        if not isinstance(atoms[0], MovingAtoms):
+            return
+        if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
+            self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
+        if getattr(self.sampler_, "mass", None) is not None:
+            self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
+
+    _seeds_hint = ""  # its topics have one prior
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        return samples["weights"][c].mean(axis=0)
+
+    def _topics_in_use(self):
+        weights = self.samples_["weights"].mean(axis=1)
+        return (weights >= 0.01 * weights.sum(axis=1, keepdims=True)).any(axis=0)
+
+    def _doc_prior(self, corpus, draws=None):
+        return self.weights_ if draws is None else self._flat("weights")[draws][:, None]
+
+    def _numbers_of_topics(self, min_share):
+        weights = self.samples_["weights"]
+        return (weights >= min_share * weights.sum(axis=2, keepdims=True)).sum(axis=2)
+
+    def n_topics_posterior(self, min_share=0.01):
+        """Posterior of the number of topics.
+
+        Parameters
+        ----------
+        min_share : float, default=0.01
+            Share of the total weight from which on a topic counts.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row for each number that occurs: ``n_topics``, ``probability``.
+        """
+        check_is_fitted(self)
+        if not 0 <= min_share <= 1:
+            raise ValueError(f"min_share={min_share} must lie between 0 and 1; 0.01 is a common choice.")
+        values, often = np.unique(self._numbers_of_topics(min_share), return_counts=True)
+        return as_table({"n_topics": values, "probability": often / often.sum()})
+
+    def topic_weights(self, interval=0.9):
+        """Weights of the topics with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible intervals.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
+            weight (posterior mean, by the reference chain). Intervals take all chains that agree on the topic.
+        """
+        check_is_fitted(self)
+        if not 0 < interval < 1:
+            raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+        (low, high), _ = self._summary(self.samples_["weights"], [(1 - interval) / 2, (1 + interval) / 2])
+        draws = self._of_reference("weights")
+        share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)
+        return as_table(
+            {"topic": np.arange(draws.shape[1]), "weight": self.weights_, "low": low, "high": high, "share": share}
+        )

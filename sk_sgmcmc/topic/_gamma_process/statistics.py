@@ -1,0 +1,137 @@
+"""What weights of topics need to know of documents: how many have more than m tokens of a topic, and their scales."""
+
+import numpy as np
+
+
+def lengths_of(data):
+    """Tokens of each document, (n_docs,)."""
+    weights = data.weights if data.weights.size else np.ones(data.words.size)
+    docs = np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr))
+    return np.bincount(docs, weights, minlength=data.n_docs).astype(np.float64)
+
+
+def _draw_scales(docs, lengths, atoms, logs, rng):
+    from ...kernels.models.gamma_process import draw_document_scales
+
+    return draw_document_scales(docs, lengths, float(atoms.weights.sum()), *atoms.prior.scale, logs, rng)
+
+
+class StoredStatistics:
+    """Of all documents, at their stored assignments.
+
+    Parameters
+    ----------
+    data : TokenData
+    n_topics : int
+
+    Attributes
+    ----------
+    above : ndarray of shape (n_topics, n_levels)
+        Number of documents with more than m tokens of a topic.
+    logs : ndarray of shape (n_docs,)
+        -log(1 - p_d); ``total_log`` is their sum.
+    typical : float
+        A fixed number of the size of that sum.
+    """
+
+    def __init__(self, data, n_topics):
+        self.lengths = lengths_of(data)
+        self.docs = np.arange(data.n_docs)
+        self.above = self._no_counts(n_topics)
+        self.logs, self.total_log = np.zeros(data.n_docs), 0.0
+        self.typical = float(np.log1p(self.lengths).sum()) + 1.0
+
+    def _no_counts(self, n_topics):
+        """Zeros up to the longest document; those never written, above the counts of a topic, take no memory."""
+        return np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
+
+    def used_levels(self):
+        """``above`` up to the last level that a document has, which is found by halving: none is left out before."""
+        low, high = 1, self.above.shape[1]
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.above[:, middle].any() else (low, middle)
+        return self.above[:, :low]
+
+    def __getstate__(self):
+        return {**self.__dict__, "above": self.used_levels()}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.above = self._no_counts(len(state["above"]))
+        self.above[:, : state["above"].shape[1]] = state["above"]
+
+    def count(self, data, z, docs, sign):
+        """Add documents, or take them away with ``sign`` -1."""
+        from ...kernels.models.gamma_process import count_documents
+
+        count_documents(docs, data.token_ptr, data.weights, z, sign, self.above)
+
+    def read_all(self, data, z, atoms, rng):
+        """Count all documents anew, and draw all their scales."""
+        self.above = self._no_counts(len(self.above))
+        self.count(data, z, self.docs, 1.0)
+        self.total_log = _draw_scales(self.docs, self.lengths, atoms, self.logs, rng)
+
+    def redraw(self, docs, atoms, rng):
+        """Draw the scales of some documents."""
+        before = self.logs[docs].sum()
+        self.total_log += _draw_scales(docs, self.lengths, atoms, self.logs, rng) - before
+
+    def values(self, total_samples):
+        """What `Atoms.move` is given: cells, their values, -sum_d log(1 - p_d), and a number of its size."""
+        from ...kernels.models.gamma_process import cells_of
+
+        return *cells_of(self.above), self.total_log, self.typical
+
+
+class AveragedStatistics:
+    """Of a stream: averages over minibatches, forgotten at the pace of the topics, beside those of stored documents.
+
+    Parameters
+    ----------
+    n_topics : int
+    stored : StoredStatistics or None
+        Of documents that stay as they are.
+    """
+
+    def __init__(self, n_topics, stored=None):
+        self.base = np.zeros((n_topics, 1)) if stored is None else stored.used_levels().copy()
+        self.base_log, self.base_typical = (0.0, 1.0) if stored is None else (stored.total_log, stored.typical)
+        self.above, self.total_log, self.typical = np.zeros((n_topics, 1)), 0.0, 0.0
+        self.n_seen = 0
+
+    def renumber(self, order):
+        """Put topics into another order."""
+        self.above, self.base = self.above[order], self.base[order]
+
+    def begin(self, stored):
+        """Begin with the averages over documents whose assignments are known."""
+        n = max(1, stored.logs.size)
+        self.above, self.total_log, self.typical = stored.used_levels() / n, stored.total_log / n, stored.typical / n
+        self.n_seen = 1
+
+    def remember(self, docs, doc_counts, lengths, least_share, atoms, rng):
+        """Mix a minibatch in, by at least ``least_share``."""
+        from ...kernels.models.gamma_process import count_rows
+
+        self.n_seen += 1
+        share = max(1.0 / self.n_seen, least_share)
+        n_levels = int(np.max(doc_counts, initial=0.0)) + 1
+        if n_levels > self.above.shape[1]:
+            self.above = np.pad(self.above, ((0, 0), (0, n_levels - self.above.shape[1])))
+        self.above *= 1.0 - share
+        count_rows(doc_counts, share / docs.size, self.above)
+        total = _draw_scales(docs, lengths, atoms, np.empty(lengths.size), rng)
+        self.total_log += share * (total / docs.size - self.total_log)
+        self.typical += (float(np.log1p(lengths[docs]).mean()) - self.typical) / self.n_seen
+
+    def values(self, total_samples):
+        """As for `StoredStatistics`, scaled to ``total_samples``."""
+        from ...kernels.models.gamma_process import cells_of
+
+        above = np.zeros((len(self.above), max(self.above.shape[1], self.base.shape[1])))
+        above[:, : self.above.shape[1]] = total_samples * self.above
+        above[:, : self.base.shape[1]] += self.base
+        log = total_samples * self.total_log + self.base_log
+        return *cells_of(above), log, total_samples * self.typical + self.base_typical

@@ -1,0 +1,320 @@
+"""The chain of the spherical admixture model: documents' proportions and topics, in turn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...chains.chain import Chain, ChainDivergedError
+from ...samplers._base import load_kernel
+from ...samplers.schedules import ConstantStep
+
+_STIFF = 1.0  # step size over the shortest time scale from which the topics are no longer followed (stable below 2)
+# A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
+# share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
+_STEP_SHARE = 0.4
+_NOISE_SHARE = 0.03
+ADAPTS = 0.2  # by how much a rejection moves the logarithm of a document's step size, while it may
+_ADAPT_EVERY = 5
+
+
+@dataclass(frozen=True, eq=False)
+class AdmixturePrior:
+    """The model's constants.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_topics,)
+    numbers : ndarray of shape (3,)
+        kappa0, kappa1, sigma.
+    center : ndarray of shape (n_words,)
+        Unit.
+    learnt : tuple of str
+        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, from where ``alpha`` and ``numbers``
+        say; their logarithms have normal priors around that.
+    scale : float
+        Standard deviation of those priors.
+    """
+
+    alpha: np.ndarray
+    numbers: np.ndarray
+    center: np.ndarray
+    learnt: tuple = ()
+    scale: float = 1.0
+
+
+class AdmixtureChain(Chain):
+    """Topics by a geodesic sampler, proportions by geodesic Monte Carlo on the simplex, in turn.
+
+    The proportions of every document are part of the state, so that a document goes on from where it was.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+    plan : DrawPlan
+    sampler : Sampler
+        Resolved.
+    prior : AdmixturePrior
+    n_inner : int
+        Steps of the sampler of the topics for each draw of the proportions.
+    n_draws : tuple of int
+        Trajectories of a document's proportions thrown away, and averaged over.
+    init : {"centroids", "random"}
+    auto : bool
+        Find the step size from the curvature during burn-in.
+    stored : bool
+        The topics' gradient is a sum over all documents, those outside the minibatch as they were left; otherwise one
+        over the minibatch, scaled by N/n.
+    """
+
+    def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
+        super().__init__(seed, plan)
+        self.stored = stored
+        self.alpha, self.numbers = prior.alpha.copy(), prior.numbers.copy()
+        self.others = np.empty((0, 0)), np.empty((0, 0))
+        self.total = None
+        self.sampler = sampler
+        self.prior = prior
+        self.n_inner = n_inner
+        self.n_draws = n_draws
+        self.init = init
+        self.auto = auto
+        self.beta = None
+        self.theta = None
+        self.theta_steps = None
+        self.aux = None
+        self.scalars = np.zeros(max(1, sampler._n_scalars))
+        self.hyper = None
+        self.is_due = False
+        self.acceptance = 0.0
+
+    @property
+    def n_topics(self):
+        """Number of topics."""
+        return self.alpha.size
+
+    def scale(self, docs):
+        """N/n: documents that the posterior is about, over those of the minibatch ``docs``."""
+        return (self.total or self.data.n_docs) / docs.size
+
+    # -- start -----------------------------------------------------------------------------------------------------
+
+    def _start(self):
+        self.beta = self._first_topics()
+        self.aux = np.zeros((max(1, self.sampler._n_aux), *self.beta.shape))
+        self._take_documents()
+
+    def _take_documents(self):
+        """Proportions of documents to start from."""
+        data, K = self.data, self.n_topics
+        self.theta = np.zeros((data.n_docs, K))
+        self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.numbers[1] + K * K))
+        for docs in np.array_split(np.arange(data.n_docs), max(1, data.n_docs // 1000)):
+            gram, products = self._products(docs)
+            # Least squares, clipped: the mode at alpha = 1 where that lies inside.
+            solved = np.linalg.solve(gram + 1e-3 * np.trace(gram) / K * np.eye(K), products.T).T
+            solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
+            self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
+        self.terms = np.zeros((data.n_docs, 2))
+        self.batches = []
+        if self.stored:
+            self.others = np.zeros_like(self.beta), np.zeros((K, K))
+            if data.n_batch < data.n_docs:
+                self._exchange(np.arange(data.n_docs), 1.0)
+
+    def _first_topics(self):
+        """Unit rows: the prior's centre and noise, or centroids of a few rounds of spherical k-means."""
+        data, K = self.data, self.n_topics
+        noise = self.rng.standard_normal((K, data.n_words)) / np.sqrt(data.n_words)
+        beta = self.prior.center + noise
+        if self.init == "centroids":
+            from scipy.sparse import csr_array
+
+            some = np.sort(self.rng.choice(data.n_docs, min(data.n_docs, 5000), replace=False))
+            X = csr_array((data.values, data.words, data.ptr), shape=(data.n_docs, data.n_words))[some]
+            beta = X[self.rng.choice(len(some), K, replace=len(some) < K)].toarray() + 0.1 * noise
+            for _ in range(8):
+                beta /= np.linalg.norm(beta, axis=1, keepdims=True)
+                label = np.asarray(X @ beta.T).argmax(axis=1)
+                member = csr_array((np.ones(len(some)), (label, np.arange(len(some)))), shape=(K, len(some)))
+                beta = (member @ X).toarray() + 0.1 * self.prior.center + 0.05 * noise
+        return np.ascontiguousarray(beta / np.linalg.norm(beta, axis=1, keepdims=True))
+
+    def stream(self, total):
+        """Go on with the documents now bound, as part of ``total``, by minibatches scaled to that."""
+        self.is_due = self.is_due or (self.stored and self.auto)  # the gradient of a minibatch is a noisier one
+        self.stored, self.total = False, total
+        self.others = np.empty((0, 0)), np.empty((0, 0))
+        if self.beta is not None:
+            self._take_documents()
+        return self
+
+    def take_sampler(self, sampler):
+        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
+            return
+        first = self.step * self.n_inner
+        self.sampler = sampler._goes_on_from(self.sampler, first, self.scalars)
+        self.auto = isinstance(sampler.step_size, str)
+        if self.beta is not None:
+            self.hyper = float(self.sampler._hyper(first, first + 1)[0, 0])
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _products(self, docs):
+        K = self.n_topics
+        gram, products = np.empty((K, K)), np.empty((docs.size, K))
+        load_kernel("models.spherical.admixture.document_products")(self.beta, *self.data.csr, docs, gram, products)
+        return gram, products
+
+    def _next_batch(self):
+        data = self.data
+        if data.n_batch >= data.n_docs:
+            return np.arange(data.n_docs)
+        if not len(self.batches):
+            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
+            if self.total is None:  # the rows left over are others in each epoch
+                order = order[: n_blocks * data.n_batch]
+            else:  # a stream passes over its rows once, and leaves none over
+                n_blocks = -(-data.n_docs // data.n_batch)
+            self.batches = np.array_split(order, n_blocks)
+        batch, self.batches = np.sort(self.batches[0]), self.batches[1:]
+        return batch
+
+    def _exchange(self, docs, sign):
+        load_kernel("models.spherical.admixture.exchange_documents")(
+            self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others
+        )
+
+    def _draw_proportions(self, docs):
+        draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
+        # In burn-in, and at the first visit of each document whatever that is; the documents of a stream have no other.
+        first = -(-self.data.n_docs // docs.size)
+        adapts = ADAPTS if self.step < max(self.plan.n_burn, first) else 0.0
+        load_kernel("models.spherical.proportions.draw_proportions")(
+            *self._products(docs), self.alpha, self.numbers[1], docs, self.theta, self.theta_steps, *self.n_draws, 10,
+            adapts, draws, self.rng,
+        )  # fmt: skip
+        return draws
+
+    def _advance(self, until):
+        if self.beta is None:
+            self._start()
+        docs = self._next_batch()
+        apart = self.stored and docs.size < self.data.n_docs
+        if apart:
+            self._exchange(docs, -1.0)
+        draws = self._draw_proportions(docs)
+        scale = 1.0 if self.stored else self.scale(docs)
+        self._move_topics(
+            *self.data.csr, docs, draws, self.numbers, self.prior.center, scale, *(np.asarray(o) for o in self.others)
+        )
+        if apart:
+            self._exchange(docs, 1.0)
+        if self.prior.learnt:
+            self._draw_concentrations(docs, scale)
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep(self.current())
+
+    def _move_topics(self, *context):
+        every = self.step < self.plan.n_burn and self.step % _ADAPT_EVERY == 0
+        if self.auto and (self.hyper is None or self.is_due or every):
+            self._adapt(context)
+            self.is_due = False
+        hypers = self.sampler._hyper(self.step * self.n_inner, (self.step + 1) * self.n_inner)
+        advance, step = self.sampler._kernels("sphere")
+        status = load_kernel("models.spherical.proportions.run_topics")(
+            self.beta, self.aux, self.scalars, *context, hypers, np.zeros(2), advance.compiled, step.compiled, self.rng
+        )
+        if status != 0:
+            raise ChainDivergedError(
+                f"The topics left the finite numbers at step {self.step + 1}: {self.sampler!r} with a step size of "
+                f"{hypers[0, 0]:.3g} is too large; try step_size={hypers[0, 0] / 10:.2g}."
+            )
+
+    def _draw_concentrations(self, docs, scale):
+        """Slice-sampling updates of what is learnt, given topics and proportions."""
+        prior, draw = self.prior, load_kernel("math.concentration.concentration_draw")
+        if not (self.stored and docs.size < self.data.n_docs):
+            # Of the documents at hand, at the topics as they are now; sums are not wanted.
+            load_kernel("models.spherical.admixture.exchange_documents")(
+                self.beta, *self.data.csr, docs, self.theta, self.terms, 1.0, np.zeros_like(self.beta),
+                np.zeros((self.n_topics,) * 2),
+            )  # fmt: skip
+        which = slice(None) if self.stored else docs
+        full = np.diff(self.data.ptr)[which] > 0  # an empty document says nothing
+        center, total = prior.center, self.beta.sum(axis=0)
+        for name in prior.learnt:
+            if name == "doc_topic_prior":
+                logs = np.log(np.maximum(self.theta[which], 1e-300)).sum()
+                n = scale * len(self.theta[which])
+                numbers = [1.0, self.n_topics, n, scale * logs, np.log(prior.alpha[0]), prior.scale]
+                self.alpha[:] = draw(self.alpha[0], np.array(numbers), self.rng)
+                continue
+            at = ("kappa0", "kappa1", "sigma").index(name)
+            if name == "kappa1":
+                rest = [scale * full.sum(), scale * self.terms[which, 1][full].sum()], [0.0] * 4
+            elif name == "sigma":
+                pull = self.numbers[0] * center
+                rest = [self.n_topics, 0.0], [1.0, pull @ pull, pull @ total, total @ total]
+            else:
+                pull = self.numbers[2] * total
+                rest = [1.0, 0.0], [1.0, pull @ pull, pull @ center, center @ center]
+            numbers = [0.0, self.data.n_words, *rest[0], np.log(prior.numbers[at]), prior.scale, *rest[1]]
+            self.numbers[at] = draw(self.numbers[at], np.array(numbers), self.rng)
+
+    def _adapt(self, context):
+        """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
+        across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
+        load_kernel("models.spherical.admixture.admixture_signal")(self.beta, *context, across, signal, extra)
+        h = _STEP_SHARE / np.sqrt(max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0)
+        if extra[1] > 0.0:
+            # A minibatch stays for all inner steps, so its noise adds up over them.
+            h = min(h, np.sqrt(_NOISE_SHARE / (extra[1] * self.n_inner)))
+        # During burn-in a step too long does more harm than one too short: take the shortest of late.
+        before = None if self.hyper is None else self.sampler._hyper(0, 1)[0]
+        self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
+        self.sampler.step_size_ = ConstantStep(float(self.hyper))
+        if before is not None and self.scalars.size > 1:
+            # A thermostat keeps its distance from the friction, which may go with the step size.
+            self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
+
+    def _is_too_stiff(self):
+        """Whether the step size is too long for topics that fit their documents, whether or not they do now."""
+        full = np.diff(self.data.ptr) > 0
+        theta = self.theta[full]
+        sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
+        theta = theta / np.maximum(sizes, 1e-12)[:, None]
+        size = self.scale(full) * self.numbers[1] * np.linalg.eigvalsh(theta.T @ theta)[-1] + self.numbers[2] + 1.0
+        start = self.step * self.n_inner
+        return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(size) > _STIFF
+
+    def current(self):
+        """The present topics, and what is learnt beside."""
+        if self.beta is None:
+            self._start()
+        values = dict(
+            zip(("kappa0", "kappa1", "sigma", "doc_topic_prior"), [*self.numbers, self.alpha[0]], strict=True)
+        )
+        return {"components": self.beta.astype(np.float32), **{name: values[name] for name in self.prior.learnt}}
+
+
+class MetropolisAdmixtureChain(AdmixtureChain):
+    """Topics by Metropolis trajectories at fixed draws of all documents' proportions."""
+
+    def _move_topics(self, *context):
+        if self.hyper is None:
+            if self.auto:
+                self._adapt(context)
+            self.hyper = float(self.sampler.step_size_(self.step))
+        flow, project = self.sampler._kernels("sphere")
+        h = self.hyper if self.auto else float(self.sampler.step_size_(self.step))
+        jitter = float(getattr(self.sampler, "jitter", 0.0))
+        accepted = load_kernel("models.spherical.proportions.run_topic_trajectories")(
+            self.beta, *context, h, jitter, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled,
+            self.rng,
+        )  # fmt: skip
+        self.acceptance += accepted
+        if self.auto and self.step < self.plan.n_burn:
+            self.hyper *= np.exp(0.2 * (accepted - getattr(self.sampler, "target_accept", 0.8)))
+            self.sampler.step_size_ = ConstantStep(float(self.hyper))

@@ -1,0 +1,326 @@
+"""The spherical admixture model: topics as directions, which may stand against words as well as for them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ...base import BaseSGMCMC, all_or_nothing
+from ...chains.chain import DrawPlan, stacked_draws
+from ...directions import UnitRowsMixin, has_content
+from ...utils._numbers import real_array
+from ...utils._sklearn import Interval, StrOptions
+from .._several_chains import SeveralChains
+from .answers import FittedAdmixture, annealed_scores
+from .chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
+from .stream import StreamingAdmixture
+from .variational import VariationalAdmixtureChain
+
+_N_ITER = 400
+CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
+_FULL_BATCH = 2000  # rows that fit into one minibatch
+_BATCH = 500
+_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # by which a reference chain is chosen
+
+
+class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture, SeveralChains, BaseSGMCMC):
+    r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
+
+    :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
+    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|,
+    \kappa_1)`. A topic is a direction: its entries may be negative, for words that are *absent* where it is present.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+    sampler : str, sampler object or None, default=None
+        How topics are drawn: `SGGMC` (None), `GSGNHT`, the references `GMCBGibbs` and `GMCApprMH`, or
+        `VariationalInference` and `StochasticVI`.
+    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default=10.0
+        :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
+    kappa0, kappa1, sigma : float, "auto" or None, default=None
+        Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
+        features; "auto" learns one, whose logarithm has the prior :math:`N(\log c, 1)` with that number as :math:`c`.
+        "auto" for all, and for ``doc_topic_prior``, gives sharper answers; at the fixed ones, which are as published,
+        draws of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, as much time): mean log density of a row
+        14,270 against -2230, accuracy of logistic regression on `transform` .959 against .950, standard deviation of
+        proportions over rows .073 against .016.
+    normalize : bool, default=True
+        Scale rows to unit length. False refuses rows that are not.
+    n_inner : int, default=10
+        Steps of the sampler of topics between draws of the documents' proportions; they are one step of ``n_iter``.
+    n_doc_draws : tuple of two int or None, default=None
+        Trajectories of a document's proportions thrown away, and averaged over, at each visit. None: (4, 1), or what a
+        reference sampler asks for. Proportions go on from where the document was left.
+    proportions : {"stored", "fresh"}, default="stored"
+        What the topics' gradient is made of in minibatches. "stored": all documents, those outside the minibatch with
+        the proportions and the length of their mean direction that they were left with. "fresh": the minibatch alone,
+        scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is always
+        "fresh".
+    total_samples : int or None, default=None
+        Documents that a stream by `partial_fit` is about; None counts them.
+    init : {"centroids", "random"}, default="centroids"
+        Start from centroids of spherical k-means, or near the mean of the data.
+    n_iter : int or None, default=None
+        Steps; None is 400.
+    burn_in : float or int, default=0.5
+        Fraction of the steps, or number, that is thrown away.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all up to 2000 rows, else 500.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Threads over chains. Changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Mean direction of each topic's draws, of the reference chain; unit rows.
+    samples_ : dict of ndarray
+        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
+        in one order over draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws of
+        shape (n_chains, n_kept) of what is "auto".
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        As given, or the posterior mean, by the reference chain.
+    kappa0_, kappa1_, sigma_ : float
+        As given, or the posterior mean, by the reference chain.
+    reference_chain_ : int
+        The chain that answers come from: the one under whose mean topics up to 100 of the fitted rows have the greatest
+        density, by annealing as in `score`.
+    chain_distances_ : ndarray of shape (n_chains, n_components)
+        :math:`\sqrt{1 - \cos}` of each chain's mean topic to that of the reference chain.
+    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
+        Whether that distance is no larger than the typical one between draws of one chain, or than 0.2. Intervals of a
+        topic take the draws of the chains that agree on it.
+    topic_stability_ : ndarray of shape (n_components,)
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, by the cosine.
+    n_samples_seen_ : int
+        Documents seen by `fit` and the calls of `partial_fit` since.
+    sampler_ : sampler object
+        The sampler in use, with the step size it took in ``step_size_``.
+    n_iter_ : int
+        Steps made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianLDA : Topics as distributions over words.
+
+    Notes
+    -----
+    :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
+    sparse products. What is "auto" is drawn by slice sampling, given topics and proportions. ``step_size="auto"`` is
+    0.4 over the root of the largest curvature of the topics, with "fresh" proportions at most what keeps the
+    gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
+
+    References
+    ----------
+    Reisinger, Waters, Silverthorn and Mooney (2010), Spherical topic models, ICML. Liu, Zhu and Song (2016), Stochastic
+    gradient geodesic MCMC methods, NeurIPS, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import SphericalAdmixtureModel
+    >>> X = np.abs(np.random.default_rng(0).standard_normal((60, 12)))
+    >>> sam = SphericalAdmixtureModel(n_components=3, n_iter=20, random_state=0).fit(X)
+    >>> sam.samples_["components"].shape
+    (1, 10, 3, 12)
+    """
+
+    _offers = (("sphere", "gradient"), ("sphere", "admixture"))
+    _default_sampler = "sggmc"
+    _metric, _seeds_hint = "cosine", ""
+
+    _parameter_constraints = {
+        **BaseSGMCMC._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        **{name: [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None] for name in CONCENTRATIONS},
+        "normalize": ["boolean"],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+        "n_doc_draws": [tuple, list, None],
+        "proportions": [StrOptions({"stored", "fresh"})],
+        "total_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"centroids", "random"})],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        sampler=None,
+        doc_topic_prior=10.0,
+        kappa0=None,
+        kappa1=None,
+        sigma=None,
+        normalize=True,
+        n_inner=10,
+        n_doc_draws=None,
+        proportions="stored",
+        total_samples=None,
+        init="centroids",
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.doc_topic_prior = doc_topic_prior
+        self.kappa0 = kappa0
+        self.kappa1 = kappa1
+        self.sigma = sigma
+        self.normalize = normalize
+        self.n_inner = n_inner
+        self.n_doc_draws = n_doc_draws
+        self.proportions = proportions
+        self.total_samples = total_samples
+        self.init = init
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Draw topics given rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        rows = self._check_X(X, reset=True)
+        prior = self._prior(rows, sampler)
+        data = self._noted(rows, self._n_batch(sampler, rows.shape[0]))
+        plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
+        chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
+        self.n_samples_seen_ = data.n_docs
+        return self._run([chain.bind(data) for chain in chains], plan.n_iter)
+
+    def _bytes_per_draw(self):
+        return 4 * self.n_chains * self.n_features_in_ * self.n_components
+
+    def _new_chains(self, sampler, prior, plan, *, stored):
+        draws = self._checked_draws(sampler)
+        auto = isinstance(getattr(sampler, "step_size", None), str)
+        make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
+        if sampler._name in ("vi", "sto-vi"):
+            make, stored = VariationalAdmixtureChain, False
+        return [
+            make(
+                # A copy of the sampler for each chain: each finds its own step size.
+                seed, plan(), sampler._resolved(1e-3), prior, n_draws=draws, init=self.init, auto=auto,
+                n_inner=getattr(sampler, "_n_trajectories", self.n_inner), stored=stored,
+            )
+            for seed in self._chain_seeds()[1:]
+        ]  # fmt: skip
+
+    def _set_fitted(self, chains):
+        samples = stacked_draws(chains)
+        prior = chains[0].prior
+        self._number_topics(samples, prior.alpha, lambda means: self._best_chain(means, samples, chains), n_rounds=1)
+        self.samples_, c = samples, self.reference_chain_
+        mean = samples["components"][c][None].mean(axis=(0, 1), dtype=np.float64)
+        self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
+        self.sampler_ = chains[0].sampler
+        if isinstance(chains[0], MetropolisAdmixtureChain):
+            self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
+
+    def _laws_in_chain(self, samples, prior, c):
+        """Concentrations, and parameter of the Dirichlet law, of chain ``c``: as given, or the mean of its draws."""
+        numbers = [
+            float(np.mean(samples[name][c] if name in samples else value))
+            for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
+        ]
+        alpha = prior.alpha.copy()
+        if "doc_topic_prior" in samples:
+            alpha[:] = samples["doc_topic_prior"][c].mean()
+        return numbers, alpha
+
+    def _best_chain(self, means, samples, chains):
+        """The chain whose mean topics give some of the fitted rows the greatest density."""
+        rows = chains[0].data.as_csr()
+        rows = rows[has_content(rows)]
+        if rows.shape[0] == 0:
+            return 0
+        rows = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _REFERENCE_ROWS).round().astype(int))]
+        scores = []
+        for c, mean in enumerate(means):
+            numbers, alpha = self._laws_in_chain(samples, chains[c].prior, c)
+            beta = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+            scores.append(annealed_scores(rows, beta, alpha, numbers[1], _REFERENCE_TEMPERATURES).mean())
+        return int(np.argmax(scores))
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def _prior(self, rows, sampler):
+        K, V = self.n_components, rows.shape[1]
+        learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(self, name), str))
+        if learnt and sampler._name in ("vi", "sto-vi"):
+            raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
+        alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
+        if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
+            raise ValueError(
+                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."
+            )
+        given = [getattr(self, name) for name in CONCENTRATIONS]
+        numbers = np.array(
+            [times * V if value in (None, "auto") else value for value, times in zip(given, (2, 6, 2), strict=True)]
+        )
+        center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
+        length = np.linalg.norm(center)
+        center = center / length if length > 1e-12 else np.full(V, V**-0.5)
+        return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
+
+    def _n_batch(self, sampler, n_rows):
+        self._refuse_large_batch(n_rows)
+        if sampler._full_batch:
+            return n_rows
+        if isinstance(self.batch_size, str):
+            return n_rows if n_rows <= _FULL_BATCH else _BATCH
+        return int(self.batch_size)
+
+    def _checked_draws(self, sampler):
+        draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)
+        if len(draws) != 2 or not all(isinstance(n, Integral) for n in draws) or draws[0] < 0 or draws[1] < 1:
+            raise ValueError(
+                f"n_doc_draws={self.n_doc_draws!r} must be two whole numbers: trajectories thrown away (at least 0) "
+                "and averaged over (at least 1), for example (4, 1)."
+            )
+        return int(draws[0]), int(draws[1])
