@@ -1,0 +1,1 @@
+"""Chains of every model: their steps, the draws they keep, and how several run side by side."""

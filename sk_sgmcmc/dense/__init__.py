@@ -1,0 +1,1 @@
+"""Models whose data are dense rows and whose state moves as a whole."""

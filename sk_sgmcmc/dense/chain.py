@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chains.chain import Chain, ChainDivergedError
+from ..kernels import runners
+from ..kernels.samplers import mass as at
+from ..kernels.samplers import particles, riemannian
 
 # Steps of the first piece of a run; later pieces are sized by the time the last one took.
 _FIRST_PIECE = 64
@@ -209,8 +212,6 @@ class DenseChain(Chain):
 
     def _call_runner(self, slots, hypers, kept, kept_aux):
         """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
-        from ..kernels import runners
-
         dense = self.data[0]
         kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
         state = self.theta, self.aux, self.scalars, *self._rows, dense.params
@@ -226,8 +227,6 @@ class DenseChain(Chain):
         )  # fmt: skip
 
     def _call_riemannian(self, state, slots, hypers, kept):
-        from ..kernels.samplers import riemannian
-
         dense = self.data[0]
         metric, kernels = dense.metric, (dense.signal.compiled, dense.metric.kernel.compiled)
         if self.sampler._runner == "metropolis":
@@ -248,14 +247,10 @@ class DenseChain(Chain):
 
 def report_state(sampler, chains):
     """Write onto the fitted sampler what its chains have learnt: masses, bandwidths, adapted step sizes."""
-    from ..kernels.samplers import mass as at
-
     D = chains[0].theta.size
     scalars = [chain.scalars for chain in chains]
     if sampler._runner == "particles":
-        from ..kernels.samplers.particles import N_SCALARS, POSITIONS
-
-        sampler.bandwidth_ = np.stack(scalars)[:, POSITIONS:N_SCALARS]
+        sampler.bandwidth_ = np.stack(scalars)[:, particles.POSITIONS : particles.N_SCALARS]
         return
     kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
     if kind:
@@ -271,7 +266,5 @@ def report_state(sampler, chains):
 
 def report_acceptance(sampler, scalars, n_trajectories):
     """Write onto the fitted sampler the adapted step sizes and the rates of acceptance in the scalars of its chains."""
-    from ..kernels.samplers import mass as at
-
     sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
     sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, n_trajectories)

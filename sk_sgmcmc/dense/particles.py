@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..kernels.samplers import particles
 from .chain import DenseChain
 
 
@@ -19,11 +20,9 @@ class ParticleChain(DenseChain):
         return theta + spread * self.rng.standard_normal((self.sampler.n_particles, *np.shape(theta)))
 
     def _make_steps(self, slots, hypers):
-        from ..kernels.samplers.particles import run_particles
-
         dense = self.data[0]
         (step,) = self.sampler._kernels(self.geometry)
-        return run_particles(
+        return particles.run_particles(
             self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(len(slots)), dense.n_batch,
             dense.n_rows / dense.n_batch, hypers, dense.signal.compiled, step.compiled, self.rng,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from ..chains.chain import ChainDivergedError
 from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
-from ..samplers._base import load_kernel
+from ..kernels.models import gaussian, metrics
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 from ._normal_wishart import checked_prior, updated
@@ -230,8 +230,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         mean = self._standardised(prior.mean[None])[0]
         law = self._posterior
         params = np.concatenate([[law.kappa, law.nu, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
-        signal = load_kernel("models.gaussian.normal_wishart")
-        metric = Metric(load_kernel("models.metrics.normal_wishart"), params)
+        signal = gaussian.normal_wishart
+        metric = Metric(metrics.normal_wishart, params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 

@@ -1,6 +1,10 @@
 """Compiled arithmetic: arrays in, arrays out.
 
-Nothing here knows an estimator or a sampler class, and this is the only package that imports numba. The rest of
-the library imports a kernel module inside the function that needs it, so ``import sk_sgmcmc`` compiles nothing and
-does not load numba.
+Nothing here knows an estimator or a sampler class, and this is the only package that imports numba. The rest of the
+library imports its modules as usual, at the top of a file; they are loaded at first use, see `_lazy`, so ``import
+sk_sgmcmc`` compiles nothing and does not load numba.
 """
+
+from ._lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__)

@@ -11,7 +11,7 @@ from ..base import all_or_nothing
 from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import less_offsets, packed, refuse_extremes
-from ..samplers._base import load_kernel
+from ..kernels.models import logistic, metrics
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions, check_is_fitted, validate_data
 from ..utils._sparse import canonical
@@ -334,18 +334,18 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         outputs = signal_outputs(codes, design.eta(rows))
         is_sparse = sparse.issparse(X)
         params = design.params(is_sparse, sampler._reads_log_density)
-        kind = "binary" if design.n_rows == 1 else "multinomial"
+        binary = design.n_rows == 1
         if not is_sparse:
-            signal = load_kernel("signals.logistic." + kind)
+            signal = logistic.binary if binary else logistic.multinomial
             metric = None
             if sampler._uses_metric:
-                metric = Metric(load_kernel("models.metrics.logistic"), design.metric_params())
+                metric = Metric(metrics.logistic, design.metric_params())
 
             def dense(n_batch):
                 return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
             return dense, rows.width
-        signal = load_kernel("models.logistic.sparse_" + kind)
+        signal = logistic.sparse_binary if binary else logistic.sparse_multinomial
         data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
         return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
 

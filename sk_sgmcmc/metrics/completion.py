@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
+from ..kernels import completion as kernels
 from ..utils import Corpus
 from ..utils._numbers import check_n_jobs
 
@@ -312,8 +313,6 @@ def _over_documents(call, corpus, cost_per_pair, n_jobs):
 
 def _proportions(corpus, phi, alpha, n_updates, n_jobs):
     """Proportions under one draw, ndarray of shape (n_docs, n_components)."""
-    from ..kernels import completion as kernels
-
     if n_updates < 1:
         raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
     theta = np.empty((corpus.n_docs, phi.shape[1]))
@@ -327,8 +326,6 @@ def _proportions(corpus, phi, alpha, n_updates, n_jobs):
 
 def _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs):
     """Probability of each distinct hidden pair under one draw, ndarray of shape (n_pairs,)."""
-    from ..kernels import completion as kernels
-
     theta = _proportions(observed, phi, alpha, n_updates, n_jobs)
     p = np.empty(hidden.words.size)
 

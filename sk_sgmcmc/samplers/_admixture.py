@@ -2,6 +2,7 @@
 
 from numbers import Integral, Real
 
+from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
 
@@ -52,8 +53,8 @@ class GMCApprMH(Sampler):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
 
-    def _transition(self, geometry):
-        return "samplers.geometry.sphere_flow", "samplers.geometry.sphere_project"
+    def _kernels(self, geometry):
+        return geometry_kernels.sphere_flow, geometry_kernels.sphere_project
 
 
 class GMCBGibbs(GMCApprMH):

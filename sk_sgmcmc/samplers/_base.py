@@ -1,6 +1,5 @@
 """What every sampler is: a parameter object that declares what it needs and names its kernels."""
 
-import importlib
 from numbers import Real
 
 import numpy as np
@@ -43,9 +42,9 @@ class Sampler(BaseEstimator):
         Whether its transition at a constant signal is exact over any time, so that a step size may be infinite.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
-    ``_transition(geometry)``
-        Names of its two kernels as "module.function" below `sk_sgmcmc.kernels`: ``advance`` and ``step``, or for
-        the runner "metropolis" the flow and the projection of a geometry.
+    ``_kernels(geometry)``
+        Its two kernels: ``advance`` and ``step``, or for the runner "metropolis" the flow and the projection of a
+        geometry.
     """
 
     _name = None
@@ -67,8 +66,8 @@ class Sampler(BaseEstimator):
         return any(signal == "gradient-metric" for _, signal in self._fits)
 
     def _kernels(self, geometry):
-        """The two transition kernels for a geometry, imported (and so compiled) at first use."""
-        return tuple(load_kernel(name) for name in self._transition(geometry))
+        """The transition kernels for a geometry."""
+        raise TypeError(f"{type(self).__name__} has no transition on the {geometry}.")
 
     def _resolved(self, auto_step_size):
         """A fitted copy: parameters checked, ``step_size_`` the schedule in use ("auto" is given by the model)."""
@@ -131,9 +130,3 @@ def _is_same(one, other):
         return False
     others = other.get_params(deep=False)
     return all(_is_same(value, others[name]) for name, value in one.get_params(deep=False).items())
-
-
-def load_kernel(name):
-    """The kernel called "module.function" below `sk_sgmcmc.kernels`."""
-    module, function = name.rsplit(".", 1)
-    return getattr(importlib.import_module("sk_sgmcmc.kernels." + module), function)

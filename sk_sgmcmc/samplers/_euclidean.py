@@ -5,6 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import clone
 
+from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
+from ..kernels.samplers import mass as mass_kernels
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
 from ._mass import MonteCarloEM, mass_state
@@ -108,15 +110,8 @@ class SGLD(_Euclidean):
             return self
         return clone(self).set_params(preconditioner=1.0 / np.diag(precision))
 
-    def _transition(self, geometry):
-        return "samplers.simplex.no_advance", "samplers.langevin.sgld_step"
-
-
-_SGHMC = {
-    "baoab": ("samplers.simplex.no_advance", "samplers.hamiltonian.sghmc_baoab"),
-    "aboba": ("samplers.hamiltonian.half_drift", "samplers.hamiltonian.sghmc_aboba"),
-    "euler": ("samplers.simplex.no_advance", "samplers.hamiltonian.sghmc_euler"),
-}
+    def _kernels(self, geometry):
+        return simplex.no_advance, langevin.sgld_step
 
 
 class SGHMC(_Euclidean):
@@ -166,7 +161,7 @@ class SGHMC(_Euclidean):
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": _POSITIVE,
-        "scheme": [StrOptions(set(_SGHMC))],
+        "scheme": [StrOptions({"baoab", "aboba", "euler"})],
         "noise_estimate": _NOT_NEGATIVE,
         "mass": _MASS,
         "temperature": _POSITIVE,
@@ -183,8 +178,12 @@ class SGHMC(_Euclidean):
     def _numbers(self):
         return [self.temperature, self.friction, self.noise_estimate]
 
-    def _transition(self, geometry):
-        return _SGHMC[self.scheme]
+    def _kernels(self, geometry):
+        return {
+            "baoab": (simplex.no_advance, hamiltonian.sghmc_baoab),
+            "aboba": (hamiltonian.half_drift, hamiltonian.sghmc_aboba),
+            "euler": (simplex.no_advance, hamiltonian.sghmc_euler),
+        }[self.scheme]
 
 
 class HMC(_Euclidean):
@@ -248,9 +247,7 @@ class HMC(_Euclidean):
         return [self.n_leapfrog, self.jitter, self.target_accept if adapted else 0.0, self.vary_length]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.samplers.mass import EVERY
+        scalars[mass_kernels.EVERY] = 1.0
 
-        scalars[EVERY] = 1.0
-
-    def _transition(self, geometry):
-        return "samplers.metropolis.flat_flow", "samplers.metropolis.flat_project"
+    def _kernels(self, geometry):
+        return metropolis.flat_flow, metropolis.flat_project

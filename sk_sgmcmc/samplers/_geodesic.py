@@ -4,6 +4,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ..kernels.samplers import geodesic
+from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
 from ._mass import mass_state
@@ -35,8 +37,8 @@ class _Geodesic(Sampler):
         "thermostat_mass": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def _transition(self, geometry):
-        return f"geodesic.{geometry}_advance", f"geodesic.{geometry}_step"
+    def _kernels(self, geometry):
+        return geodesic.TRANSITIONS[str(geometry)]
 
     def _thermostat(self, friction):
         return friction, np.zeros_like(friction)
@@ -237,8 +239,8 @@ class GMC(Sampler):
         self.jitter = jitter
         self.target_accept = target_accept
 
-    def _transition(self, geometry):
-        return f"geometry.{geometry}_flow", f"geometry.{geometry}_project"
+    def _kernels(self, geometry):
+        return geometry_kernels.MOTIONS[str(geometry)]
 
     def _state(self, theta, geometry, n_burn):
         scalars = mass_state(None, theta.size, n_burn)

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..kernels.samplers import mass as at
 from ..utils._sklearn import Interval, StrOptions
 
 _MAX_RECORDED = 1000  # E-steps whose sizes are remembered
@@ -110,8 +111,6 @@ class MonteCarloEM(BaseEstimator):
 
     def _write(self, scalars, n_burn):
         """Write the constants into the head of a state, see `sk_sgmcmc.kernels.samplers.mass`."""
-        from ..kernels.samplers import mass as at
-
         self._validate_params()
         low, high = self.bounds
         if not 0 < low <= 1 <= high:
@@ -143,8 +142,6 @@ def mass_root(M, n_entries):
 
 def mass_state(mass, n_entries, n_burn):
     """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
-    from ..kernels.samplers import mass as at
-
     D = n_entries
     learnt = isinstance(mass, MonteCarloEM)
     if learnt:

@@ -4,6 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
+from ..kernels.samplers import particles
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean
@@ -40,12 +41,10 @@ class _Particles(_Euclidean):
         return [self._interaction, _RULES[self.bandwidth], getattr(self, "ridge", 0.0)]
 
     def _state(self, theta, geometry, n_burn):
-        from ..kernels.samplers.particles import N_SCALARS
+        return np.zeros((self._n_aux, len(theta), theta[0].size)), np.zeros(particles.N_SCALARS)
 
-        return np.zeros((self._n_aux, len(theta), theta[0].size)), np.zeros(N_SCALARS)
-
-    def _transition(self, geometry):
-        return ("samplers.particles.langevin_flow",)
+    def _kernels(self, geometry):
+        return (particles.langevin_flow,)
 
 
 _SHARED_PARAMETERS = r"""n_particles : int, default=20
@@ -265,5 +264,5 @@ class PSGHMC(_Particles):
     def _numbers(self):
         return [*super()._numbers(), self.friction, self.mass, self.kind == "fgh"]
 
-    def _transition(self, geometry):
-        return ("samplers.particles.hamiltonian_flow",)
+    def _kernels(self, geometry):
+        return (particles.hamiltonian_flow,)

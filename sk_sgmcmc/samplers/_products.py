@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels.samplers import geometry
+
 MANIFOLDS = ("sphere", "simplex", "stiefel", "euclidean")
 
 
@@ -33,8 +35,6 @@ class Product:
 
     def table(self):
         """(n_blocks, 3): geometry, rows and width, as `sk_sgmcmc.kernels.samplers.geometry` reads it."""
-        from ..kernels.samplers import geometry
-
         codes = {name: getattr(geometry, name.upper()) for name in MANIFOLDS}
         return np.array([[codes[block.geometry], *block[1:]] for block in self.blocks], dtype=float)
 
@@ -46,8 +46,6 @@ class Product:
 
     def project(self, theta, vector):
         """The part of a vector that is tangential at theta, flat."""
-        from ..kernels.samplers import geometry
-
         x = np.array(theta, dtype=float).reshape(-1, 1)
         v = np.array(vector, dtype=float).reshape(-1, 1)
         geometry.product_project(x, v, self.table())
@@ -55,8 +53,6 @@ class Product:
 
     def dimension(self):
         """How many squares of standard normals a squared velocity is made of."""
-        from ..kernels.samplers import geometry
-
         return int(geometry.dimension(geometry.PRODUCT, np.zeros((1, 1)), self.table()))
 
     def start(self):

@@ -4,6 +4,8 @@ from numbers import Integral
 
 import numpy as np
 
+from ..kernels import _user as user
+from ..kernels.samplers import particles, recipe, simplex
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
@@ -46,11 +48,10 @@ class _Recipe:
     _deterministic = False
 
     def _kernel(self):
-        from ..kernels._user import checked_function
-        from ..kernels.samplers.recipe import recipe_kernel
-
         lack = "a recipe needs the matrices and their divergences"
-        return recipe_kernel(checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic)
+        return recipe.recipe_kernel(
+            user.checked_function(self.matrices, "matrices", 6, lack, _HOW), self._deterministic
+        )
 
     def _stages(self, m):
         stages = np.zeros(m) if self.stages is None else real_array("stages", self.stages)
@@ -92,12 +93,10 @@ class _Recipe:
 
     def _begun(self, theta):
         """The numbers of a state that begins at theta, of a chain or one particle; checks the function there."""
-        from ..kernels.samplers.particles import N_SCALARS
-
         z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
         self._check(z)
-        return np.concatenate([np.zeros(N_SCALARS), self._stages(z.size)])
+        return np.concatenate([np.zeros(particles.N_SCALARS), self._stages(z.size)])
 
     def _last_stage(self):
         return 0 if self.stages is None else int(np.max(self.stages))
@@ -173,9 +172,7 @@ class Recipe(_Recipe, _Euclidean):
         return aux, scalars
 
     def _kernels(self, geometry):
-        from ..kernels.samplers.simplex import no_advance
-
-        return no_advance, self._kernel()
+        return simplex.no_advance, self._kernel()
 
 
 class ParticleRecipe(_Recipe, _Particles):

@@ -1,5 +1,6 @@
 """Exact references: what the stochastic samplers are measured against."""
 
+from ..kernels.samplers import simplex
 from ._base import Sampler
 
 
@@ -18,8 +19,8 @@ class ExactDirichlet(Sampler):
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _full_batch = True
 
-    def _transition(self, geometry):
-        return "samplers.simplex.no_advance", "samplers.simplex.gamma_redraw"
+    def _kernels(self, geometry):
+        return simplex.no_advance, simplex.gamma_redraw
 
 
 class Gibbs(Sampler):

@@ -1,7 +1,10 @@
 """Samplers on the simplex and on (0, inf)."""
 
+from ..kernels.samplers import simplex
 from ..utils._sklearn import StrOptions
 from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler
+
+_FORMS = {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}
 
 
 class SCIR(Sampler):
@@ -53,8 +56,8 @@ class SCIR(Sampler):
     def __init__(self, step_size="auto"):
         self.step_size = step_size
 
-    def _transition(self, geometry):
-        return "samplers.simplex.scir_advance", "samplers.simplex.scir_step"
+    def _kernels(self, geometry):
+        return simplex.scir_advance, simplex.scir_step
 
 
 class ExponentialOU(Sampler):
@@ -90,16 +93,8 @@ class ExponentialOU(Sampler):
     def __init__(self, step_size="auto"):
         self.step_size = step_size
 
-    def _transition(self, geometry):
-        return "samplers.simplex.no_advance", "samplers.simplex.exponential_ou_step"
-
-
-_SGRLD = {
-    "expanded-mean": "samplers.simplex.sgrld_expanded_mean",
-    "expanded-natural": "samplers.simplex.sgrld_expanded_natural",
-    "reduced-mean": "samplers.simplex.sgrld_reduced_mean",
-    "reduced-natural": "samplers.simplex.sgrld_reduced_natural",
-}
+    def _kernels(self, geometry):
+        return simplex.no_advance, simplex.exponential_ou_step
 
 
 class SGRLD(Sampler):
@@ -144,7 +139,7 @@ class SGRLD(Sampler):
 
     _name = "sgrld"
     _fits = (("simplex", "counts"),)
-    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "parameterization": [StrOptions(set(_SGRLD))]}
+    _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "parameterization": [StrOptions(_FORMS)]}
 
     def __init__(self, step_size="auto", parameterization="expanded-mean"):
         self.step_size = step_size
@@ -158,5 +153,11 @@ class SGRLD(Sampler):
     def _n_aux(self):
         return 1 if self.parameterization == "reduced-mean" else 0
 
-    def _transition(self, geometry):
-        return "samplers.simplex.no_advance", _SGRLD[self.parameterization]
+    def _kernels(self, geometry):
+        step = {
+            "expanded-mean": simplex.sgrld_expanded_mean,
+            "expanded-natural": simplex.sgrld_expanded_natural,
+            "reduced-mean": simplex.sgrld_reduced_mean,
+            "reduced-natural": simplex.sgrld_reduced_natural,
+        }[self.parameterization]
+        return simplex.no_advance, step

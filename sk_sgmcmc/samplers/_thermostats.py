@@ -1,14 +1,10 @@
 """Thermostats on flat space: samplers that find out how noisy the gradients are."""
 
+from ..kernels.samplers import hamiltonian, nose_poincare, simplex
+from ..kernels.samplers import mass as mass_kernels
 from ..utils._sklearn import StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
-
-_SGNHT = {
-    ("aboba", "mass"): ("samplers.hamiltonian.sgnht_half", "samplers.hamiltonian.sgnht_aboba"),
-    ("euler", "mass"): ("samplers.simplex.no_advance", "samplers.hamiltonian.sgnht_euler"),
-    ("euler", "white"): ("samplers.simplex.no_advance", "samplers.hamiltonian.sgnht_euler_white"),
-}
 
 
 class SGNHT(_Euclidean):
@@ -91,14 +87,16 @@ class SGNHT(_Euclidean):
         return [self.temperature, self.noise, self.thermostat_mass]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.samplers.mass import XI
+        scalars[mass_kernels.XI] = self.noise
 
-        scalars[XI] = self.noise
-
-    def _transition(self, geometry):
-        if (self.scheme, self.form) not in _SGNHT:
-            raise ValueError('form="white" has no symmetric splitting; use scheme="euler" with it, or form="mass".')
-        return _SGNHT[self.scheme, self.form]
+    def _kernels(self, geometry):
+        if self.form == "white":
+            if self.scheme != "euler":
+                raise ValueError('form="white" has no symmetric splitting; use scheme="euler" with it, or form="mass".')
+            return simplex.no_advance, hamiltonian.sgnht_euler_white
+        if self.scheme == "euler":
+            return simplex.no_advance, hamiltonian.sgnht_euler
+        return hamiltonian.sgnht_half, hamiltonian.sgnht_aboba
 
 
 class SGNPHMC(_Euclidean):
@@ -177,9 +175,7 @@ class SGNPHMC(_Euclidean):
         return [self.temperature, self.friction, self.thermostat_friction, self.drive == "kinetic"]
 
     def _write(self, scalars, n_entries):
-        from ..kernels.samplers.mass import Q_MASS, Q_SQUARES
+        scalars[mass_kernels.Q_MASS] = scalars[mass_kernels.Q_SQUARES] = self.thermostat_mass * n_entries
 
-        scalars[Q_MASS] = scalars[Q_SQUARES] = self.thermostat_mass * n_entries
-
-    def _transition(self, geometry):
-        return "samplers.simplex.no_advance", "samplers.nose_poincare.nose_poincare"
+    def _kernels(self, geometry):
+        return simplex.no_advance, nose_poincare.nose_poincare

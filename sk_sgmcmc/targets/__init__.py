@@ -1,0 +1,19 @@
+"""Densities to sample from with `sk_sgmcmc.sample`: one's own, conjugate ones, and some on manifolds."""
+
+from ._density import Density, DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian, Target
+from ._examples import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
+from ._manifold_density import ManifoldDensity
+
+__all__ = [
+    "ChainedVonMisesFisher",
+    "Density",
+    "DirichletCategorical",
+    "ExponentialMixture",
+    "GammaPoisson",
+    "GaussianMean",
+    "LogNormalMedian",
+    "ManifoldDensity",
+    "MatrixCompletion",
+    "RestrictedGaussian",
+    "Target",
+]

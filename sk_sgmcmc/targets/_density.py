@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 
 from ..dense.chain import Metric
 from ..dense.tuning import DenseGradient, auto_step_size, check_density
-from ..samplers._base import load_kernel
+from ..kernels.models import conjugate, gaussian, user
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import real_array
 from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
@@ -18,12 +18,12 @@ class Target(BaseEstimator):
     """Base of all targets: data and prior, the signals they can give, and how a raw state becomes a draw."""
 
     _offers = ()
-    _signal_kernel = None
     # Whether its signal holds an estimate of the variance of the gradient's noise.
     _estimates_noise = False
 
     def _signal(self):
-        return load_kernel(self._signal_kernel)
+        """The kernel that computes what samplers move by."""
+        raise TypeError(f"{type(self).__name__} has no signal.")
 
     def _check(self, dense, starts):
         """Raise where data and starts do not make a target."""
@@ -89,7 +89,9 @@ class DirichletCategorical(_CountTarget):
     """
 
     _offers = (("simplex", "counts"),)
-    _signal_kernel = "models.conjugate.dirichlet_categorical"
+
+    def _signal(self):
+        return conjugate.dirichlet_categorical
 
     def __init__(self, categories, concentration=0.1, n_categories=None):
         self.categories = categories
@@ -159,7 +161,9 @@ class GammaPoisson(_CountTarget):
     """
 
     _offers = (("positive", "counts"),)
-    _signal_kernel = "models.conjugate.gamma_poisson"
+
+    def _signal(self):
+        return conjugate.gamma_poisson
 
     def __init__(self, counts, shape=1.0, rate=1.0):
         self.counts = counts
@@ -198,7 +202,9 @@ class LogNormalMedian(Target):
     """
 
     _offers = (("positive", "log-location"),)
-    _signal_kernel = "models.conjugate.log_normal_median"
+
+    def _signal(self):
+        return conjugate.log_normal_median
 
     def __init__(self, values, log_scale=1.0, prior_location=0.0, prior_scale=10.0):
         self.values = values
@@ -241,7 +247,9 @@ class GaussianMean(Target):
     """
 
     _offers = (("euclidean", "gradient"),)
-    _signal_kernel = "models.gaussian.gaussian_mean"
+
+    def _signal(self):
+        return gaussian.gaussian_mean
 
     def __init__(self, rows, precision=None, prior_precision=0.0):
         self.rows = rows
@@ -346,14 +354,10 @@ class Density(Target):
         self.metric_is_diagonal = metric_is_diagonal
 
     def _signal(self, controlled=False):
-        from ..kernels.models.user import user_signal
-
-        return user_signal(self.log_density_and_gradient, controlled)
+        return user.user_signal(self.log_density_and_gradient, controlled)
 
     def _metric(self):
-        from ..kernels.models.user import user_metric
-
-        kernel = user_metric(self.metric, bool(self.metric_is_diagonal))
+        kernel = user.user_metric(self.metric, bool(self.metric_is_diagonal))
         return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):

@@ -5,6 +5,8 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array
 
+from ..kernels.models import frames as frames_kernels
+from ..kernels.models import manifold
 from ..utils._numbers import real_array
 from ._density import _check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
@@ -41,7 +43,9 @@ class RestrictedGaussian(ManifoldTarget):
     """
 
     _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
-    _signal_kernel = "models.manifold.restricted_gaussian"
+
+    def _signal(self):
+        return manifold.restricted_gaussian
 
     def __init__(self, linear, quadratic=None, linear_terms=None):
         self.linear = linear
@@ -88,7 +92,9 @@ class ExponentialMixture(ManifoldTarget):
     """
 
     _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
-    _signal_kernel = "models.manifold.exponential_mixture"
+
+    def _signal(self):
+        return manifold.exponential_mixture
 
     def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
         self.directions = directions
@@ -134,7 +140,8 @@ class ChainedVonMisesFisher(ManifoldTarget):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
     """
 
-    _signal_kernel = "models.manifold.chained_vmf_mixture"
+    def _signal(self):
+        return manifold.chained_vmf_mixture
 
     def __init__(self, directions, kappa=20.0, prior_kappa=20.0):
         self.directions = directions
@@ -184,7 +191,10 @@ class MatrixCompletion(ManifoldTarget):
     """
 
     _offers = (("stiefel", "gradient"),)
-    _signal_kernel = "models.frames.factor_completion"
+
+    def _signal(self):
+        return frames_kernels.factor_completion
+
     _geometry = "stiefel"
 
     def __init__(self, matrix, factor_scales, noise_scale):

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, minibatch_variance, stiffness
+from ..kernels.models import user
 from ..samplers._geodesic import AUTO_DECAY
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
@@ -231,9 +232,7 @@ class ManifoldDensity(ManifoldTarget):
         return self._product().dimension()
 
     def _signal(self):
-        from ..kernels.models.user import user_signal
-
-        return user_signal(self.log_density_and_gradient)
+        return user.user_signal(self.log_density_and_gradient)
 
     def _rows(self):
         X = np.zeros((1, 1)) if self.data is None else check_array(self.data, dtype=np.float64, input_name="data")

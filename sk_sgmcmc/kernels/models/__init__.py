@@ -1,0 +1,5 @@
+"""What samplers move by: signals of the models, and the parts of models that are drawn exactly."""
+
+from .._lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__)

@@ -1,0 +1,5 @@
+"""Transitions of the samplers."""
+
+from .._lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__)

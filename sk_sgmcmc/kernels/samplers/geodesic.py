@@ -142,3 +142,12 @@ def product_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def product_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on a product."""
     return second_half(PRODUCT, theta, aux, scalars, signal, extra, hyper, rng)
+
+
+# By geometry.
+TRANSITIONS = {
+    "sphere": (sphere_advance, sphere_step),
+    "simplex": (simplex_advance, simplex_step),
+    "stiefel": (stiefel_advance, stiefel_step),
+    "product": (product_advance, product_step),
+}

@@ -338,3 +338,12 @@ def product_project(theta, momentum, blocks):
     """Every block onto its own tangent space."""
     project(PRODUCT, theta, momentum, blocks)
     return OK
+
+
+# Flow and projection by geometry.
+MOTIONS = {
+    "sphere": (sphere_flow, sphere_project),
+    "simplex": (simplex_flow, simplex_project),
+    "stiefel": (stiefel_flow, stiefel_project),
+    "product": (product_flow, product_project),
+}

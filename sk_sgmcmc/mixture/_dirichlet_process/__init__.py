@@ -1,0 +1,1 @@
+"""Dirichlet-process mixtures of categorical rows."""

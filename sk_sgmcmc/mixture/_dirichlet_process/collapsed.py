@@ -3,6 +3,8 @@
 import numpy as np
 
 from ...chains.chain import TINY, Chain, DrawPlan
+from ...kernels.models.dirichlet_process import moves
+from ...kernels.models.dirichlet_process import rows as rows_kernels
 from .rows import BERNOULLI
 
 _START_CLUSTERS = 50
@@ -204,10 +206,8 @@ class CollapsedChain(ClusterChain):
         self._recompute_zeros()
 
     def _recompute_zeros(self):
-        from ...kernels.models.dirichlet_process.rows import all_log_zeros
-
         if self.layout.kind == BERNOULLI:
-            all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
+            rows_kernels.all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
 
     def _fade(self):
         """Scale down the sums of earlier blocks to what the posterior is about; clusters below half a row die."""
@@ -225,14 +225,12 @@ class CollapsedChain(ClusterChain):
         self._recompute_zeros()
 
     def _advance(self, until):
-        from ...kernels.models.dirichlet_process.rows import sweep_rows
-
         if self.z is None:
             self._start()
         rows, mean = self._next_batch(), self.data.mean_weight
         done = 0
         while True:
-            done = sweep_rows(
+            done = rows_kernels.sweep_rows(
                 rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
                 self.state, self.rng,
             )  # fmt: skip
@@ -251,15 +249,13 @@ class CollapsedChain(ClusterChain):
             self.keep(self.current_draw())
 
     def _move_groups(self):
-        from ...kernels.models.dirichlet_process.moves import split_merge
-
         if self.data.n_rows < 2:
             return
         for _ in range(self.n_pairs):
             if self.state[1] == self.sizes.size:
                 self._rearrange(np.flatnonzero(self.sizes > 0))
             pair = self.rng.integers(self.data.n_rows, size=2)
-            outcome = split_merge(
+            outcome = moves.split_merge(
                 pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
                 self.zeros, self.state, self.rng,
             )  # fmt: skip

@@ -4,6 +4,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...chains.chain import TINY, ChainDivergedError
+from ...kernels.models.dirichlet_process import sticks
+from ...kernels.samplers import simplex
 from .collapsed import ClusterChain, dealt
 from .rows import BERNOULLI
 
@@ -125,8 +127,6 @@ class StickChain(ClusterChain):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _advance(self, until):
-        from ...kernels.models.dirichlet_process.sticks import count_rows, draw_labels
-
         if self.z is None:
             self._start()
         data, rows = self.data, self._next_batch()
@@ -139,11 +139,11 @@ class StickChain(ClusterChain):
         log_cells, log_base = self.layout.tables(self._probabilities().T)
         arrays = data.indptr, data.cells, data.values, data.weights
         counts, sizes = self._counts_without(rows, arrays)
-        draw_labels(
+        sticks.draw_labels(
             rows, slices, data.indptr, data.cells, data.entries, np.ascontiguousarray(log_cells), log_base, omega,
             self.z, self.rng,
         )  # fmt: skip
-        count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
+        sticks.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
         last = self._forget_unused(sizes)
         counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]
         self.totals = counts, sizes
@@ -193,18 +193,16 @@ class StickChain(ClusterChain):
 
     def _counts_without(self, rows, arrays):
         """Sums over the rows other than ``rows`` of each component, if labels are stored; else zeros."""
-        from ...kernels.models.dirichlet_process.sticks import count_rows
-
         K = self.n_components
         counts, sizes = np.zeros((self.layout.n_cells, K)), np.zeros(K)
         if not self.stored:
             return counts, sizes
         if self.totals is None:
-            count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
+            sticks.count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
         else:
             before = self.totals[1].size
             counts[:, :before], sizes[:before] = self.totals
-        count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
+        sticks.count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
         return counts, sizes
 
     def _move(self, counts, sizes):
@@ -232,8 +230,6 @@ class StickChain(ClusterChain):
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):
-        from ...kernels.samplers import simplex
-
         theta = np.ascontiguousarray(theta)
         _, step = (None, simplex.gamma_redraw) if self.sampler._full_batch else self.sampler._kernels("simplex")
         status = step(

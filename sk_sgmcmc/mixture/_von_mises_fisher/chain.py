@@ -7,8 +7,12 @@ from scipy.special import logsumexp
 
 from ...chains.chain import Chain, ChainDivergedError
 from ...directions import has_content
+from ...kernels import runners
+from ...kernels.math import bessel
+from ...kernels.math import concentration as concentration_kernels
+from ...kernels.models.von_mises_fisher import components
+from ...kernels.models.von_mises_fisher import labels as mixture
 from ...samplers import SGGMC
-from ...samplers._base import load_kernel
 from ...samplers.schedules import ConstantStep
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
@@ -191,8 +195,6 @@ class MixtureChain(Chain):
             self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
 
     def _call_runner(self, batches):
-        from ...kernels.models.von_mises_fisher import labels as mixture
-
         prior, sampler = self.prior, self.sampler
         how, names, n_inner = mixture.MOVE, sampler, self.n_inner * len(batches)
         if sampler._name == "gibbs" or sampler._runner == "metropolis":
@@ -209,11 +211,9 @@ class MixtureChain(Chain):
 
     def _run_trajectories(self, params):
         """Metropolis trajectories of the means at fixed labels; returns a status."""
-        from ...kernels import runners
-
         none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
         flow, project = (kernel.compiled for kernel in self.sampler._kernels("sphere"))
-        signal, start = load_kernel("models.von_mises_fisher.components.linear_pull").compiled, self.step * self.n_inner
+        signal, start = components.linear_pull.compiled, self.step * self.n_inner
         return runners.run_metropolis(
             self.means, self.aux, self.scalars, *none, params, self.sampler._hyper(start, start + self.n_inner),
             np.full(self.n_inner, -1), np.empty((0, *self.means.shape)), flow, signal, project, self.rng,
@@ -237,9 +237,7 @@ def log_densities(X, means, log_weights, kappas):
     An empty row is no observation: its log density is 0 under all of them.
     """
     normalisers = np.empty(len(kappas))
-    load_kernel("math.bessel.von_mises_fisher_normalisers")(
-        float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers
-    )
+    bessel.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
     out = np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
     out[~has_content(X)] = log_weights
     return out
@@ -248,8 +246,6 @@ def log_densities(X, means, log_weights, kappas):
 def em_start(X, n_components, rng, kappas=None):
     """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
     from sklearn.cluster import kmeans_plusplus  # half of what importing the package would cost
-
-    from ...kernels.math.concentration import MAX_KAPPA
 
     n, V = X.shape
     _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
@@ -275,5 +271,5 @@ def em_start(X, n_components, rng, kappas=None):
         if kappas is None:
             # The mean length with one row more of no direction, and the Bessel ratio inverted to about 1 %.
             r = np.clip(length / (total + 1.0), 1e-3, 1.0 - 1e-6)
-            fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), MAX_KAPPA)
+            fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), concentration_kernels.MAX_KAPPA)
     return likelihood, np.ascontiguousarray(means), weights, fitted

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ...chains.chain import TINY, Chain
+from ...kernels.models.lda import assignments
+from ...kernels.samplers import simplex
 from ...metrics import align_topics
 from .collapsed import CollapsedSweeps
 from .doc_prior import OneDocPrior
@@ -141,8 +143,6 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             if self.n_warm == 0:
                 self._start_topics()
             return
-        from ...kernels.models.lda.assignments import count_assignments
-
         if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
             collapsed = self._sweeps(data, z, self.topic_word_prior)
             no_groups = np.zeros(data.n_docs, dtype=np.int64)
@@ -150,7 +150,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
                 collapsed.sweep(data, 0, data.n_docs, doc_prior[None], no_groups, self.rng)
         self._fit_prior(data, z, doc_prior, self.data.start is not None)
         counts = np.zeros((self.n_words, self.n_topics))
-        count_assignments(data.words, data.weights, z, counts)
+        assignments.count_assignments(data.words, data.weights, z, counts)
         counts *= self.data.total_samples / data.n_docs
         if self.topics is not None and self._has_like_topics():
             shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
@@ -255,28 +255,24 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     def one_step(self, docs):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
-        from ...kernels.models.lda import assignments as lda
-
         hyper = self._hyper()
         data, topics = self.data, self.topics
-        n_active = lda.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
+        n_active = assignments.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
         prior, group = self._prior_of(docs)
         counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
-        lda.clear_active(rows, self._slot)
+        assignments.clear_active(rows, self._slot)
         self._end_minibatch(docs, doc_counts)
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
     def _move(self, docs, rows, counts, hyper):
         """Move the topics at the shapes that the minibatch's ``counts`` give."""
-        from ...kernels.samplers.simplex import add_rows
-
         waits = self.sampler._waits
         moved = rows if waits else np.arange(self.n_words)
         if self.stored:
-            gained = add_rows(self.counts, rows, counts)
+            gained = simplex.add_rows(self.counts, rows, counts)
             if waits:
                 self.topics.put_off(gained, hyper)
                 return
@@ -284,7 +280,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         else:
             counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
             signal = self._waiting_shape(moved)
-            extra = add_rows(signal, np.arange(rows.size) if waits else rows, counts)
+            extra = simplex.add_rows(signal, np.arange(rows.size) if waits else rows, counts)
             if not waits and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
@@ -307,13 +303,11 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
 
     def _waiting_shape(self, rows):
-        from ...kernels.samplers.simplex import waiting_shape
-
         counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
         shape = np.empty((rows.size, self.n_topics))
 
         def work(_, start, stop):
-            waiting_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
+            simplex.waiting_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
 
         in_blocks(work, *shape.shape, self._threads())
         return shape
@@ -325,24 +319,20 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         return self._pool
 
     def _tables(self, cells, rows, total, prior):
-        from ...kernels.models.lda.assignments import BLOCK, topic_tables
-
         phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
-        prior_blocks = np.empty((rows.size, -(-self.n_topics // BLOCK) + 1), dtype=np.float32)
+        prior_blocks = np.empty((rows.size, -(-self.n_topics // assignments.BLOCK) + 1), dtype=np.float32)
 
         def work(_, start, stop):
             part = slice(start, stop)
-            topic_tables(cells, rows[part], total, prior, phi[part], prior_blocks[part])
+            assignments.topic_tables(cells, rows[part], total, prior, phi[part], prior_blocks[part])
 
         in_blocks(work, *phi.shape, self._threads())
         return phi, prior_blocks
 
     def _assign(self, docs, prior, group, phi, prior_blocks):
         """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_draws, n_batch, n_topics)."""
-        from ...kernels.models.lda.assignments import draw_assignments
-
         data = self.data
-        draw = draw_assignments.compiled
+        draw = assignments.draw_assignments.compiled
         doc_counts = np.empty((self._n_draws, docs.size, self.n_topics))
         z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
         seed = np.uint64(self.sweep_seed + self.step)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...kernels.math import dirichlet
+from ...kernels.models.lda import assignments, collapsed, whole_tokens
 from .start import pieces
 
 # Tokens for which the normalisers of the fast kernel's proposals stand still.
@@ -26,13 +28,11 @@ class CollapsedSweeps:
     """
 
     def __init__(self, data, z, topic_word_prior):
-        from ...kernels.models.lda.assignments import count_assignments
-
         self.z = z
         self.topic_word_prior = topic_word_prior
         n_words, n_topics = topic_word_prior.shape
         counts = np.zeros((n_words, n_topics))
-        count_assignments(data.words, data.weights, z, counts)
+        assignments.count_assignments(data.words, data.weights, z, counts)
         beta = float(topic_word_prior[0, 0]) if topic_word_prior.strides == (0, 0) else None
         self.is_fast = beta is not None and data.weights.size == 0
         if self.is_fast:
@@ -58,16 +58,12 @@ class CollapsedSweeps:
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:
-            from ...kernels.models.lda.whole_tokens import sweep_whole_tokens
-
-            sweep_whole_tokens(
+            whole_tokens.sweep_whole_tokens(
                 start, stop, data.token_ptr, data.words, self.z, self.counts, self.topic_mass, doc_topic_prior,
                 group, self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
             )  # fmt: skip
         else:
-            from ...kernels.models.lda.collapsed import sweep_collapsed
-
-            sweep_collapsed(
+            collapsed.sweep_collapsed(
                 start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.counts.sum(axis=0),
                 self.topic_word_prior, self.prior_mass, doc_topic_prior, group, rng,
             )  # fmt: skip
@@ -85,12 +81,10 @@ class CollapsedSweeps:
 
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):
     """The documents' Dirichlet prior, moved by Minka's fixed point towards the assignments; (n_topics,)."""
-    from ...kernels.math.dirichlet import add_statistics
-
     for _ in range(n_updates):
         sums = np.zeros(doc_topic_prior.size + 1)
         for start, stop in pieces(data.token_ptr):
-            add_statistics(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
+            dirichlet.add_statistics(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
         if not sums[-1] > 0:
             return doc_topic_prior
         doc_topic_prior = np.clip(doc_topic_prior * sums[:-1] / sums[-1], 1e-4, 1e3)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...kernels.math import dirichlet
 from .collapsed import fitted_doc_prior
 
 
@@ -50,11 +51,9 @@ class OneDocPrior:
         """
         if not self.learn_doc_topic_prior or self.stored or self.step >= self.plan.n_burn:
             return
-        from ...kernels.math.dirichlet import fixed_point
-
         doc_counts = doc_counts[-1]
         lengths = doc_counts.sum(axis=1)
         used = lengths > 0
-        new = fixed_point(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
+        new = dirichlet.fixed_point(doc_counts[used], lengths[used], self.doc_topic_prior, 1.0)
         share = docs.size / max(docs.size, self.data.total_samples)
         self.doc_topic_prior = self.doc_topic_prior + max(share, 0.05) * (new - self.doc_topic_prior)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...chains.chain import TINY, ChainDivergedError
+from ...kernels.samplers import simplex
 from ...samplers.schedules import ConstantStep, PolynomialDecay
 
 # A time after which the state is forgotten altogether, as after an infinite one: exp(-LONGEST) is exactly 0.
@@ -138,14 +139,12 @@ class WaitingTopics:
         total : ndarray of shape (n_topics,)
             What a row is divided by to make probabilities.
         """
-        from ...kernels.samplers.simplex import column_sums, waiting_mass
-
         if not self.sampler._waits:
             cells = self.linear()
             return cells, cells.sum(axis=0)
         elapsed = self.now - self.updated_at[rows]
         woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
-        waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
+        simplex.waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
         self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
         if hyper[0] >= LONGEST and self.now > 0.0:
             asleep = rng.standard_gamma(self._asleep_shape)
@@ -166,7 +165,7 @@ class WaitingTopics:
 
         in_blocks(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
-        self._asleep, self._awake = asleep, column_sums(self.theta, rows)
+        self._asleep, self._awake = asleep, simplex.column_sums(self.theta, rows)
         return self.theta, asleep + self._awake
 
     def put_off(self, gained, hyper):

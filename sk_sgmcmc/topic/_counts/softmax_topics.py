@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...chains.chain import ChainDivergedError
+from ...kernels.models.lda import softmax
 
 _START_STEPS = 50  # towards the mode given the first counts
 _DAMPING = 0.5
@@ -78,10 +79,8 @@ class FlatTopics:
 
     def _refresh(self):
         """Cells of the softmax and their sums, from the state."""
-        from ...kernels.models.lda.softmax import softmax_cells
-
         self.cells, self.total = np.empty(self.state.shape), np.empty(self.state.shape[1])
-        softmax_cells(self.state, self.spread, self.cells, self.total)
+        softmax.softmax_cells(self.state, self.spread, self.cells, self.total)
 
     def replace_state(self, state):
         """Take a state that was moved from outside."""
@@ -143,11 +142,11 @@ class FlatTopics:
         ChainDivergedError
             If the state leaves the finite numbers.
         """
-        from ...kernels.models.lda.softmax import topic_gradient
-
         self.counted, self.told = mass, np.empty(self.state.shape)
         prior = np.broadcast_to(self.word_prior, self.state.shape)
-        topic_gradient(self.state, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.told)
+        softmax.topic_gradient(
+            self.state, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.told
+        )
         if self.sampler._runner == "particles":
             return
         _, step = self.sampler._kernels("euclidean")

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from ...kernels.models.lda import assignments
+from ...kernels.models.lda import start as start_kernels
+
 _N_UPDATES = 5  # EM steps for the proportions of a document
 _GROWTH = 0.7  # exponent at which the memory grows
 _TOKENS_PER_CALL = 2_000_000
@@ -164,12 +167,10 @@ class SoftTopics:
 
     def learn(self, order, window, unit, z=_NO_ASSIGNMENTS):
         """One pass over the documents in ``order``; with ``z``, its tokens are assigned."""
-        from ...kernels.models.lda.start import soft_pass
-
         data = self.data
         n = max(1, int(_TOKENS_PER_CALL * data.n_docs / max(1, data.words.size)))
         for start in range(0, data.n_docs, n):
-            soft_pass(
+            start_kernels.soft_pass(
                 start, min(start + n, data.n_docs), order, _N_UPDATES, data.token_ptr, data.words, data.weights,
                 self.raw, self.mass, self.scale, self.seen, self.doc_prior, self.word_prior, self.total, window,
                 _GROWTH, unit, z, self.rng,
@@ -177,11 +178,9 @@ class SoftTopics:
 
     def begin_at(self, z, n_topics, seeded):
         """Let the first topics begin as topics ``seeded`` of assignments ``z``; the others share all other tokens."""
-        from ...kernels.models.lda.assignments import count_assignments
-
         data = self.data
         counts = np.zeros((data.n_words, n_topics))
-        count_assignments(data.words, data.weights, z, counts)
+        assignments.count_assignments(data.words, data.weights, z, counts)
         own, rest = counts[:, seeded], counts.sum(axis=1) - counts[:, seeded].sum(axis=1)
         self.raw[:, : seeded.size] = own
         others = self.raw[:, seeded.size :]
@@ -196,11 +195,9 @@ class SoftTopics:
 
     def merge(self, n_topics, n_fixed=0):
         """Join topics until ``n_topics`` are left, the first ``n_fixed`` not with each other."""
-        from ...kernels.models.lda.start import merge_topics
-
         counts = np.ascontiguousarray(self.raw.T) * np.float32(self.scale[0])
         alive = np.ones(self.mass.size, dtype=bool)
-        merge_topics(counts, self.mass, n_topics, n_fixed, alive)
+        start_kernels.merge_topics(counts, self.mass, n_topics, n_fixed, alive)
         self.raw = np.ascontiguousarray(counts[alive].T)
         self.mass = self.mass[alive]
         self.scale[0] = 1.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...kernels.models import dmr
 from .._counts.chain import TopicChain
 from .._counts.doc_prior import OneDocPrior
 from .._counts.gibbs import GibbsTopicChain
@@ -156,13 +157,11 @@ class DMRGibbsChain(MetadataPrior, GibbsTopicChain):
 
 def document_pairs(data, z, n_topics):
     """The documents' topics as counts: ``ptr``, ``topic``, ``count``."""
-    from ...kernels.models.dmr import count_pairs
-
     ptr = np.empty(data.n_docs + 1, dtype=np.int64)
     room = min(z.size, 16 * data.n_docs)  # most often enough
     while True:
         topic, count = np.empty(room, dtype=np.uint16), np.empty(room)
-        n_pairs = count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
+        n_pairs = dmr.count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
         if n_pairs <= room:
             return ptr, topic[:n_pairs], count[:n_pairs]
         room = n_pairs
@@ -170,17 +169,13 @@ def document_pairs(data, z, n_topics):
 
 def likelihood(pairs, group, prior, with_value=False):
     """Log likelihood of documents' topics under their groups' priors, and its derivatives by the logarithms."""
-    from ...kernels.models.dmr import dirichlet_multinomial
-
     residual = np.empty_like(prior)
-    value = dirichlet_multinomial(*pairs, group, prior, with_value, residual)
+    value = dmr.dirichlet_multinomial(*pairs, group, prior, with_value, residual)
     return value, residual
 
 
 def information(pairs, group, prior):
     """Parts of the information about the logarithms of the groups' priors; see `dirichlet_information`."""
-    from ...kernels.models.dmr import dirichlet_information
-
     own, common, tables = np.empty_like(prior), np.empty(len(prior)), np.empty_like(prior)
-    dirichlet_information(*pairs, group, prior, own, common, tables)
+    dmr.dirichlet_information(*pairs, group, prior, own, common, tables)
     return own, common, tables, likelihood(pairs, group, prior)[1]

@@ -1,0 +1,1 @@
+"""The gamma process topic model."""

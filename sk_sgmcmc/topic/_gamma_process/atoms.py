@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.base import clone
 
 from ...chains.chain import ChainDivergedError
-from ...samplers._base import load_kernel
+from ...kernels.models import gamma_process
+from ...kernels.samplers import blocks, riemannian
+from ...kernels.samplers import mass as mass_kernels
 
 _STEP_SHARE = 0.4  # of the inverse of the stiffest frequency
 _METRIC_STEP = 0.1  # where a metric makes all directions about equally stiff
@@ -59,10 +61,8 @@ class Atoms:
     @property
     def weights(self):
         """r_k, (n_topics,)."""
-        from ...kernels.models.gamma_process import SMALLEST
-
         K = self.prior.n_atoms
-        return np.maximum(np.exp(self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])), SMALLEST)
+        return np.maximum(np.exp(self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])), gamma_process.SMALLEST)
 
     @property
     def concentration(self):
@@ -111,11 +111,9 @@ class Atoms:
         decay : float
             Share of the state that a Cox-Ingersoll-Ross transition remembers; 0 draws anew.
         """
-        from ...kernels.models.gamma_process import draw_atoms, draw_tables
-
         tables = np.empty(self.prior.n_atoms)
-        draw_tables(cells, values, self.weights, tables, rng)
-        draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
+        gamma_process.draw_tables(cells, values, self.weights, tables, rng)
+        gamma_process.draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
 
 
 class MovingAtoms(Atoms):
@@ -153,13 +151,11 @@ class MovingAtoms(Atoms):
         """Masses and an automatic step size stay as they are."""
         if self.is_settled:
             return
-        from ...kernels.samplers.mass import LEARNING
-
         self.is_settled = True
         for scalars in () if self.sampler._uses_metric else self.scalars:
             mass = getattr(self.sampler, "mass", None)
-            if scalars.size > LEARNING and getattr(mass, "freeze", True):
-                scalars[LEARNING] = 0.0
+            if scalars.size > mass_kernels.LEARNING and getattr(mass, "freeze", True):
+                scalars[mass_kernels.LEARNING] = 0.0
 
     def _blocks(self):
         return zip(range(3), self.cuts[:-1], self.cuts[1:], strict=True)
@@ -182,14 +178,19 @@ class MovingAtoms(Atoms):
 
     def inverse_masses(self):
         """Of the three blocks, one number an entry (of a matrix, the sum of its row)."""
-        from ...kernels.samplers import mass as at
-
         inverse = []
         for (_, lo, hi), scalars in zip(self._blocks(), self.scalars, strict=True):
-            kind, n = (scalars[at.KIND] if scalars.size >= at.HEAD else at.IDENTITY), hi - lo
-            W = scalars[at.HEAD :]
+            kind, n = (
+                (scalars[mass_kernels.KIND] if scalars.size >= mass_kernels.HEAD else mass_kernels.IDENTITY),
+                hi - lo,
+            )
+            W = scalars[mass_kernels.HEAD :]
             inverse.append(
-                W[:n].copy() if kind == at.DIAGONAL else W[: n * n].reshape(n, n).sum(axis=1) if kind else np.ones(n)
+                W[:n].copy()
+                if kind == mass_kernels.DIAGONAL
+                else W[: n * n].reshape(n, n).sum(axis=1)
+                if kind
+                else np.ones(n)
             )
         return inverse
 
@@ -239,31 +240,25 @@ class MovingAtoms(Atoms):
 
     def _run(self, hypers, cells, values, params, rng):
         """Make ``n_inner`` steps; returns the status."""
-        signal = load_kernel("models.gamma_process.gamma_process").compiled
+        signal = gamma_process.gamma_process.compiled
         if self.sampler._uses_metric:
-            from ...kernels.samplers import riemannian
-
-            metric = load_kernel("models.gamma_process.gamma_process_metric").compiled
+            metric = gamma_process.gamma_process_metric.compiled
             status, _ = riemannian.run_dense(
                 self.theta, self.aux, self.scalars, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
                 len(values), 1.0, _NOTHING, _NOTHING, np.empty(0), params, 1.0, True, hypers,
                 np.full(self.n_inner, -1), np.empty((0, *self.theta.shape)), signal, metric, rng,
             )  # fmt: skip
             return status
-        from ...kernels.samplers.blocks import run_blocks
-
         first, second = (kernel.compiled for kernel in self.sampler._kernels("euclidean"))
-        return run_blocks(
+        return blocks.run_blocks(
             self.theta, self.aux, self.scalars, self.cuts, cells, _NOTHING, values, params, hypers[0], self.n_inner,
             first, signal, second, rng,
         )  # fmt: skip
 
     def _start_anew(self):
         """Forget the momenta."""
-        from ...kernels.samplers.mass import STARTED
-
         for scalars in [self.scalars] if self.sampler._uses_metric else self.scalars:
-            if scalars.size > STARTED:
-                scalars[STARTED] = 0.0
+            if scalars.size > mass_kernels.STARTED:
+                scalars[mass_kernels.STARTED] = 0.0
         for aux in [self.aux] if self.sampler._uses_metric else self.aux:
             aux[:] = 0.0

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import gammaln
 
+from ...kernels.models.lda import in_use
 from .._counts.chain import TopicChain
 from .._counts.collapsed import CollapsedSweeps
 from .._counts.gibbs import GibbsTopicChain
@@ -29,10 +30,8 @@ class SweepsInUse(CollapsedSweeps):
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, which have one prior (1, n_topics)."""
-        from ...kernels.models.lda.in_use import sweep_in_use
-
         beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
-        sweep_in_use(
+        in_use.sweep_in_use(
             start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.mass, beta,
             float(beta.sum()), doc_topic_prior[0], rng,
         )  # fmt: skip
@@ -54,8 +53,6 @@ class SweepsInUse(CollapsedSweeps):
         -------
         joined : list of pairs (topic kept, topic left empty)
         """
-        from ...kernels.models.lda.in_use import pair_gains
-
         beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
         used = np.flatnonzero(self.mass > 0)
         roots = np.sqrt((self.counts[:, used] + beta[:, None]) / (self.mass[used] + beta.sum()))
@@ -69,7 +66,7 @@ class SweepsInUse(CollapsedSweeps):
         if not first.size:
             return []
         gains = np.zeros(self.mass.size)
-        pair_gains(
+        in_use.pair_gains(
             data.token_ptr, data.words, data.weights, self.z, partner, self.counts, self.mass, beta, float(beta.sum()),
             doc_topic_prior, gains,
         )  # fmt: skip

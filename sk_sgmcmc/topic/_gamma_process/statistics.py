@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...kernels.models import gamma_process
+
 
 def lengths_of(data):
     """Tokens of each document, (n_docs,)."""
@@ -11,9 +13,7 @@ def lengths_of(data):
 
 
 def _draw_scales(docs, lengths, atoms, logs, rng):
-    from ...kernels.models.gamma_process import draw_document_scales
-
-    return draw_document_scales(docs, lengths, float(atoms.weights.sum()), *atoms.prior.scale, logs, rng)
+    return gamma_process.draw_document_scales(docs, lengths, float(atoms.weights.sum()), *atoms.prior.scale, logs, rng)
 
 
 class StoredStatistics:
@@ -63,9 +63,7 @@ class StoredStatistics:
 
     def count(self, data, z, docs, sign):
         """Add documents, or take them away with ``sign`` -1."""
-        from ...kernels.models.gamma_process import count_documents
-
-        count_documents(docs, data.token_ptr, data.weights, z, sign, self.above)
+        gamma_process.count_documents(docs, data.token_ptr, data.weights, z, sign, self.above)
 
     def read_all(self, data, z, atoms, rng):
         """Count all documents anew, and draw all their scales."""
@@ -80,9 +78,7 @@ class StoredStatistics:
 
     def values(self, total_samples):
         """What `Atoms.move` is given: cells, their values, -sum_d log(1 - p_d), and a number of its size."""
-        from ...kernels.models.gamma_process import cells_of
-
-        return *cells_of(self.above), self.total_log, self.typical
+        return *gamma_process.cells_of(self.above), self.total_log, self.typical
 
 
 class AveragedStatistics:
@@ -113,25 +109,21 @@ class AveragedStatistics:
 
     def remember(self, docs, doc_counts, lengths, least_share, atoms, rng):
         """Mix a minibatch in, by at least ``least_share``."""
-        from ...kernels.models.gamma_process import count_rows
-
         self.n_seen += 1
         share = max(1.0 / self.n_seen, least_share)
         n_levels = int(np.max(doc_counts, initial=0.0)) + 1
         if n_levels > self.above.shape[1]:
             self.above = np.pad(self.above, ((0, 0), (0, n_levels - self.above.shape[1])))
         self.above *= 1.0 - share
-        count_rows(doc_counts, share / docs.size, self.above)
+        gamma_process.count_rows(doc_counts, share / docs.size, self.above)
         total = _draw_scales(docs, lengths, atoms, np.empty(lengths.size), rng)
         self.total_log += share * (total / docs.size - self.total_log)
         self.typical += (float(np.log1p(lengths[docs]).mean()) - self.typical) / self.n_seen
 
     def values(self, total_samples):
         """As for `StoredStatistics`, scaled to ``total_samples``."""
-        from ...kernels.models.gamma_process import cells_of
-
         above = np.zeros((len(self.above), max(self.above.shape[1], self.base.shape[1])))
         above[:, : self.above.shape[1]] = total_samples * self.above
         above[:, : self.base.shape[1]] += self.base
         log = total_samples * self.total_log + self.base_log
-        return *cells_of(above), log, total_samples * self.typical + self.base_typical
+        return *gamma_process.cells_of(above), log, total_samples * self.typical + self.base_typical

@@ -9,7 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...directions import RowData, content_keys, has_content
-from ...samplers._base import load_kernel
+from ...kernels.math import bessel
+from ...kernels.models.spherical import admixture
+from ...kernels.models.spherical import proportions as proportions_kernels
+from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_precise_as, as_table, rng_from_key
 from ...utils._numbers import check_n_jobs
 from .chain import ADAPTS
@@ -23,7 +26,7 @@ def _gram_and_products(rows, beta):
     data = RowData.from_csr(rows, 1)
     K = beta.shape[0]
     gram, products = np.empty((K, K)), np.empty((rows.shape[0], K))
-    load_kernel("models.spherical.admixture.document_products")(
+    admixture.document_products(
         np.ascontiguousarray(beta, dtype=np.float64), *data.csr, np.arange(rows.shape[0]), gram, products
     )
     return gram, products
@@ -34,7 +37,7 @@ def mean_proportions(rows, beta, alpha, kappa):
     gram, products = _gram_and_products(rows, beta)
     K = alpha.size
     out = np.empty((rows.shape[0], K))
-    draw = load_kernel("models.spherical.proportions.draw_proportions")
+    draw = proportions_kernels.draw_proportions
     draws = np.empty((1, _N_KEEP, K))
     for i, key in enumerate(content_keys(rows)):
         theta, step = alpha[None] / alpha.sum(), np.array([0.1 / np.sqrt(kappa + K * K)])
@@ -64,14 +67,14 @@ def mean_proportions(rows, beta, alpha, kappa):
 def log_normaliser(n_words, kappa):
     """log c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
     out = np.empty(1)
-    load_kernel("math.bessel.von_mises_fisher_normalisers")(float(n_words), np.array([float(kappa)]), out)
+    bessel.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
     return float(out[0])
 
 
 def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     """Log density of each row under the topics ``beta``, (n_rows,), by annealed importance sampling."""
     gram, products = _gram_and_products(rows, beta)
-    estimate = load_kernel("models.spherical.score.annealed_log_mean").compiled
+    estimate = score_kernels.annealed_log_mean.compiled
     keys = content_keys(rows)
 
     def some(which):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...chains.chain import Chain, ChainDivergedError
-from ...samplers._base import load_kernel
+from ...kernels.math import concentration
+from ...kernels.models.spherical import admixture, proportions
 from ...samplers.schedules import ConstantStep
 
 _STIFF = 1.0  # step size over the shortest time scale from which the topics are no longer followed (stable below 2)
@@ -163,7 +164,7 @@ class AdmixtureChain(Chain):
     def _products(self, docs):
         K = self.n_topics
         gram, products = np.empty((K, K)), np.empty((docs.size, K))
-        load_kernel("models.spherical.admixture.document_products")(self.beta, *self.data.csr, docs, gram, products)
+        admixture.document_products(self.beta, *self.data.csr, docs, gram, products)
         return gram, products
 
     def _next_batch(self):
@@ -181,16 +182,14 @@ class AdmixtureChain(Chain):
         return batch
 
     def _exchange(self, docs, sign):
-        load_kernel("models.spherical.admixture.exchange_documents")(
-            self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others
-        )
+        admixture.exchange_documents(self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others)
 
     def _draw_proportions(self, docs):
         draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
         # In burn-in, and at the first visit of each document whatever that is; the documents of a stream have no other.
         first = -(-self.data.n_docs // docs.size)
         adapts = ADAPTS if self.step < max(self.plan.n_burn, first) else 0.0
-        load_kernel("models.spherical.proportions.draw_proportions")(
+        proportions.draw_proportions(
             *self._products(docs), self.alpha, self.numbers[1], docs, self.theta, self.theta_steps, *self.n_draws, 10,
             adapts, draws, self.rng,
         )  # fmt: skip
@@ -223,7 +222,7 @@ class AdmixtureChain(Chain):
             self.is_due = False
         hypers = self.sampler._hyper(self.step * self.n_inner, (self.step + 1) * self.n_inner)
         advance, step = self.sampler._kernels("sphere")
-        status = load_kernel("models.spherical.proportions.run_topics")(
+        status = proportions.run_topics(
             self.beta, self.aux, self.scalars, *context, hypers, np.zeros(2), advance.compiled, step.compiled, self.rng
         )
         if status != 0:
@@ -234,10 +233,10 @@ class AdmixtureChain(Chain):
 
     def _draw_concentrations(self, docs, scale):
         """Slice-sampling updates of what is learnt, given topics and proportions."""
-        prior, draw = self.prior, load_kernel("math.concentration.concentration_draw")
+        prior, draw = self.prior, concentration.concentration_draw
         if not (self.stored and docs.size < self.data.n_docs):
             # Of the documents at hand, at the topics as they are now; sums are not wanted.
-            load_kernel("models.spherical.admixture.exchange_documents")(
+            admixture.exchange_documents(
                 self.beta, *self.data.csr, docs, self.theta, self.terms, 1.0, np.zeros_like(self.beta),
                 np.zeros((self.n_topics,) * 2),
             )  # fmt: skip
@@ -266,7 +265,7 @@ class AdmixtureChain(Chain):
     def _adapt(self, context):
         """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
-        load_kernel("models.spherical.admixture.admixture_signal")(self.beta, *context, across, signal, extra)
+        admixture.admixture_signal(self.beta, *context, across, signal, extra)
         h = _STEP_SHARE / np.sqrt(max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0)
         if extra[1] > 0.0:
             # A minibatch stays for all inner steps, so its noise adds up over them.
@@ -310,7 +309,7 @@ class MetropolisAdmixtureChain(AdmixtureChain):
         flow, project = self.sampler._kernels("sphere")
         h = self.hyper if self.auto else float(self.sampler.step_size_(self.step))
         jitter = float(getattr(self.sampler, "jitter", 0.0))
-        accepted = load_kernel("models.spherical.proportions.run_topic_trajectories")(
+        accepted = proportions.run_topic_trajectories(
             self.beta, *context, h, jitter, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled,
             self.rng,
         )  # fmt: skip

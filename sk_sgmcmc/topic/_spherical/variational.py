@@ -3,7 +3,8 @@
 import numpy as np
 from scipy import sparse
 
-from ...samplers._base import load_kernel
+from ...kernels.math import bessel
+from ...kernels.models.spherical import variational
 from .chain import AdmixtureChain
 
 
@@ -23,7 +24,7 @@ class VariationalAdmixtureChain(AdmixtureChain):
         length_topic, length_mean = _mean_length(data.n_words, numbers[2]), _mean_length(data.n_words, numbers[0])
         gram, products = self._products(docs)
         share, across = np.empty(products.shape), np.empty(gram.shape)
-        load_kernel("models.spherical.variational.ascend_documents")(
+        variational.ascend_documents(
             gram, products, self.alpha, numbers[1], length_topic, docs, self.theta, self.theta_steps,
             self.sampler.n_inner, share, across, self.scale(docs),
         )  # fmt: skip
@@ -46,5 +47,5 @@ class VariationalAdmixtureChain(AdmixtureChain):
 
 def _mean_length(n_words, kappa):
     out = [np.empty(1) for _ in range(3)]
-    load_kernel("math.bessel.von_mises_fisher_table")(float(n_words), np.array([float(kappa)]), *out)
+    bessel.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
     return float(out[2][0])
