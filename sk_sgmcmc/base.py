@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import as_callbacks
-from .chains.chain import run_chains
-from .chains.interrupts import FitInterrupted, deferred_interrupt
+from .chains.interrupts import deferred_interrupt
+from .chains.run import run_chains
+from .exceptions import FitInterrupted
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers

@@ -19,8 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
-from sk_sgmcmc.chains import chain as chains
-from sk_sgmcmc.chains.interrupts import FitInterrupted
+from sk_sgmcmc.chains import run
+from sk_sgmcmc.exceptions import FitInterrupted
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
@@ -60,7 +60,7 @@ def test_a_stopped_fit_goes_on_from_a_file_with_the_same_draws(case, step, how, 
 
 @each
 def test_checkpoints_are_whole_and_resume_to_the_same_draws(case, tmp_path, monkeypatch):
-    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
     data, path = case.data_of(), tmp_path / "model.joblib"
     written = []
 
@@ -122,8 +122,8 @@ def test_the_bytes_are_on_the_disk_before_the_file_takes_its_name(tmp_path, monk
 
 
 def test_checkpoints_are_saved_while_chains_run_in_other_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(chains, "FIRST_AWAY_SECONDS", 0.0)
-    monkeypatch.setattr(chains, "AWAY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(run, "FIRST_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(run, "AWAY_SECONDS", (0.0, 0.0))
     case, path, saved = next(case for case in DEFAULTS if case.id == "logistic"), tmp_path / "model.joblib", []
     data = case.data_of()
 

@@ -11,12 +11,15 @@ import joblib
 import numpy as np
 import pytest
 
-from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains import plans, run
 from sk_sgmcmc.chains import interrupts
-from sk_sgmcmc.chains.chain import Chain, ChainDivergedError, DrawPlan, StreamPlan, run_chains
+from sk_sgmcmc.chains.chain import Chain
 from sk_sgmcmc.chains.interrupts import deaf_to_interrupts
+from sk_sgmcmc.chains.plans import DrawPlan, StreamPlan
+from sk_sgmcmc.chains.run import run_chains
 from sk_sgmcmc.dense import chain as dense_chain
 from sk_sgmcmc.dense.chain import DenseChain, DenseData
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.targets import DirichletCategorical
 
@@ -39,8 +42,8 @@ def test_plan_keeps_every_thin_th_step_after_burn_in(n_iter, burn_in, thin):
 @pytest.mark.parametrize("bytes_per_draw, most", [(0, 100), (10, 100), (2**23, 64), (2**27, 4), (2**40, 1)])
 def test_automatic_thinning_keeps_what_memory_holds_and_at_least_a_draw(n_iter, bytes_per_draw, most):
     plan = DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
-    assert 0.5 * most < plan.n_draws <= most <= chains.MAX_AUTO_DRAWS
-    assert most == 1 or most * bytes_per_draw <= chains.DRAW_MEMORY
+    assert 0.5 * most < plan.n_draws <= most <= plans.MAX_AUTO_DRAWS
+    assert most == 1 or most * bytes_per_draw <= plans.DRAW_MEMORY
     assert len([s for s in range(1, n_iter + 1) if plan.wants(s)]) == plan.n_draws
 
 
@@ -63,7 +66,7 @@ class Counter(Chain):
 
 
 def test_a_stream_keeps_evenly_spaced_draws_of_all_its_length(monkeypatch):
-    monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 8)
+    monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 8)
     chain = Counter(0, StreamPlan(0.5))
     for n in range(1, 300):
         chain.run(n)
@@ -83,7 +86,7 @@ def test_the_last_draw_of_a_stream_counts_however_long_its_burn_in():
 
 
 def test_a_twin_that_runs_changes_nothing_of_the_chain(monkeypatch):
-    monkeypatch.setattr(chains, "MAX_AUTO_DRAWS", 4)
+    monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 4)
     chain = Counter(0, StreamPlan(0.0)).run(3)
     before = {name: value.copy() for name, value in chain.draws().items()}
     assert chain.twin().kept["step"] is chain.kept["step"], "draws are copied"
@@ -125,15 +128,15 @@ def expected():
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 10.0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_draws_depend_neither_on_looking_around_nor_on_threads(monkeypatch, expected, seconds, n_jobs):
-    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", seconds)
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", seconds)
     np.testing.assert_array_equal(draws_of(run_chains(dense_chains(), 200, n_jobs=n_jobs)[0]), expected)
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 @pytest.mark.parametrize("seconds", [0.0, 100.0])
 def test_the_length_of_a_piece_in_another_process_changes_no_draw(monkeypatch, backend, seconds):
-    monkeypatch.setattr(chains, "FIRST_AWAY_SECONDS", seconds)
-    monkeypatch.setattr(chains, "AWAY_SECONDS", (seconds, seconds))
+    monkeypatch.setattr(run, "FIRST_AWAY_SECONDS", seconds)
+    monkeypatch.setattr(run, "AWAY_SECONDS", (seconds, seconds))
     made, looks = dense_chains(2000, n_chains=3), Looks([])
     expected, data = draws_of(run_chains(dense_chains(2000, n_chains=3), 2000)[0]), [chain.data for chain in made]
     with joblib.parallel_config(backend=backend):
@@ -157,9 +160,9 @@ class Looks:
 
 
 def test_pieces_in_other_processes_grow_until_sending_is_a_small_share_of_the_time():
-    away = chains._OtherProcesses(None, None)
+    away = run._OtherProcesses(None, None)
     away._adapt(9.0)  # the first piece starts the processes
-    assert away.seconds == chains.FIRST_AWAY_SECONDS
+    assert away.seconds == run.FIRST_AWAY_SECONDS
     seconds = []
     for sending in (0.001, 0.2, 0.2, 0.2):
         away._adapt(sending)
@@ -168,11 +171,11 @@ def test_pieces_in_other_processes_grow_until_sending_is_a_small_share_of_the_ti
     away.sending = np.inf
     for sending in (0.2, 0.2, 0.2, 0.2):
         away._adapt(sending)
-    assert away.seconds == pytest.approx(0.2 / chains.AWAY_SHARE)
+    assert away.seconds == pytest.approx(0.2 / run.AWAY_SHARE)
     away.sending = np.inf
     for _ in range(9):
         away._adapt(100.0)
-    assert away.seconds == chains.AWAY_SECONDS[1]
+    assert away.seconds == run.AWAY_SECONDS[1]
 
 
 class Failing(Counter):
@@ -204,7 +207,7 @@ class Failing(Counter):
     ],
 )  # fmt: skip
 def test_where_ctrl_c_costs_a_worker_the_last_copies_of_its_chains_are_kept(monkeypatch, backend, how):
-    monkeypatch.setattr(chains, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(run, "PATIENCE_SECONDS", 0.5)
     made, looks = [Failing(how), Counter(0, DrawPlan(10, 0, 1))], Looks([4])
     began = time.monotonic()
     with joblib.parallel_config(backend=backend):

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sk_sgmcmc
 from sk_sgmcmc.base import BaseSGMCMC
-from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains import plans, run
 from sk_sgmcmc.samplers import PSGHMC, SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from tests.common.compare import StopAt, assert_same_draws, run_python
@@ -100,7 +100,7 @@ def test_a_chain_does_not_depend_on_the_number_of_chains(case):
 @each
 def test_chunk_length_changes_no_draw(case, seconds, monkeypatch):
     usual = case.fitted(n_chains=2)
-    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", seconds)
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", seconds)
     assert_same_draws(usual, case.fitted(n_chains=2))
     assert_same_draws(usual, case.fitted(n_chains=2, n_jobs=2))
 
@@ -309,21 +309,21 @@ def test_thin_and_burn_in_say_which_draws_are_kept(case):
 
 
 def test_thin_auto_keeps_at_most_100_draws_within_the_stated_memory():
-    assert chains.DrawPlan(10**6, 0.5, "auto", 1).n_draws == 100
+    assert plans.DrawPlan(10**6, 0.5, "auto", 1).n_draws == 100
     for n_iter in (1, 7, 199, 200, 201, 1000, 12345):
-        for bytes_per_draw in (1, chains.DRAW_MEMORY // 7, chains.DRAW_MEMORY // 2, 5 * chains.DRAW_MEMORY):
-            plan = chains.DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
+        for bytes_per_draw in (1, plans.DRAW_MEMORY // 7, plans.DRAW_MEMORY // 2, 5 * plans.DRAW_MEMORY):
+            plan = plans.DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
             assert 1 <= plan.n_draws <= 100
-            assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= chains.DRAW_MEMORY
+            assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= plans.DRAW_MEMORY
             assert sum(plan.wants(step) for step in range(n_iter + 1)) == plan.n_draws
 
 
 @each_count_model
 def test_thin_auto_keeps_fewer_draws_where_they_are_large(case, monkeypatch):
     one = case.draws(case.fitted(n_iter=60))
-    monkeypatch.setattr(chains, "DRAW_MEMORY", 5 * one[0, 0].nbytes + 1)
+    monkeypatch.setattr(plans, "DRAW_MEMORY", 5 * one[0, 0].nbytes + 1)
     fewer = case.draws(case.fitted(n_iter=60))
-    assert fewer.shape[1] == 5 and fewer.nbytes <= chains.DRAW_MEMORY
+    assert fewer.shape[1] == 5 and fewer.nbytes <= plans.DRAW_MEMORY
     assert case.draws(case.fitted(n_iter=60, n_chains=2)).shape[1] == 2
 
 
@@ -391,7 +391,7 @@ def test_verbose_shows_progress(case, capsys, monkeypatch):
     assert_same_draws(quiet, model)
     # Without tqdm: lines.
     monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
-    monkeypatch.setattr(chains, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
     case.fitted(verbose=1, n_iter=40, callbacks=lambda estimator, step: False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "step 40 of 40" and 5 <= len(lines) <= 12

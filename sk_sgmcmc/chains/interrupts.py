@@ -10,15 +10,6 @@ from contextlib import contextmanager
 _DEAF_SECONDS = 60.0
 
 
-class FitInterrupted(KeyboardInterrupt):
-    """Ctrl-C stopped a fit between two steps; the estimator is fitted with the draws made so far.
-
-    A plain ``KeyboardInterrupt`` out of ``fit`` means instead that the estimator is as it was before the call.
-    """
-
-    estimator_id = None  # whose fit it was: one inside a callback of another fit leaves that other one unfinished
-
-
 class Stop(threading.Event):
     """Set once Ctrl-C was pressed.
 

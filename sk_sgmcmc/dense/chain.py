@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..chains.chain import Chain, ChainDivergedError
+from ..chains.chain import Chain
+from ..exceptions import ChainDivergedError
 from ..kernels import runners
 from ..kernels.samplers import mass as at
 from ..kernels.samplers import particles, riemannian

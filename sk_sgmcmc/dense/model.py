@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
-from ..chains.chain import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
+from ..chains.chain import stacked_draws
+from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..metrics import split_r_hat
 from ..samplers.schedules import ConstantStep
 from ..utils._fingerprint import fingerprint

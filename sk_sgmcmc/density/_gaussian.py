@@ -8,10 +8,10 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing
-from ..chains.chain import ChainDivergedError
 from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
+from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data

@@ -1,6 +1,8 @@
 """Densities to sample from with `sk_sgmcmc.sample`: one's own, conjugate ones, and some on manifolds."""
 
-from ._density import Density, DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian, Target
+from ._base import Target
+from ._conjugate import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian
+from ._density import Density
 from ._examples import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
 from ._manifold_density import ManifoldDensity
 

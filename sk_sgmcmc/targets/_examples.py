@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
 from ..utils._numbers import real_array
-from ._density import _check_positive
+from ._base import _check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
 
 __all__ = ["ChainedVonMisesFisher", "ExponentialMixture", "ManifoldDensity", "MatrixCompletion", "RestrictedGaussian"]

@@ -10,7 +10,7 @@ from ..kernels.models import user
 from ..samplers._geodesic import AUTO_DECAY
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
-from ._density import Target
+from ._base import Target
 
 # Step as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2

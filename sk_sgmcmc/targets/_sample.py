@@ -6,8 +6,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ..base import BaseSGMCMC
-from ..chains.chain import DrawPlan, run_chains, stacked_draws
+from ..chains.chain import stacked_draws
 from ..chains.convergence import spread_ratios, warn_if_not_converged
+from ..chains.plans import DrawPlan
+from ..chains.run import run_chains
 from ..dense.chain import DenseData, report_state
 from ..dense.particles import make_chains
 from ..dense.tuning import DenseGradient
@@ -15,7 +17,7 @@ from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..utils._numbers import plain_integer
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
-from ._density import Target
+from ._base import Target
 
 _N_POINTS = 3  # draws of a normal approximation at which a step size is looked for, beside the mode
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")

@@ -12,16 +12,14 @@ from contextlib import suppress
 
 import joblib
 
+from ..exceptions import DamagedFileError
+
 _NAMES = (b"sk_sgmcmc.utils._sealed", b"restore")  # where `restore` lies: saved files name it
 # The file, in the operations of a pickle: protocol 5; this function; bytes, 32 of them; bytes, as many as eight bytes
 # say; and, behind them, the call.
 _HEAD = b"\x80\x05c%s\n%s\nC\x20" % _NAMES
 _LENGTH, _TAIL = b"\x8e", b"\x86R."
 _N_DIGEST, _N_LENGTH = 32, 8
-
-
-class DamagedFileError(ValueError):
-    """A saved model is damaged: bytes are missing, or are not those that were written."""
 
 
 def restore(digest, content):

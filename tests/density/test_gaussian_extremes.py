@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import BayesianGaussian
-from sk_sgmcmc.chains.chain import ChainDivergedError
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.samplers import PSGHMC
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3)) @ np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.3, 1.0]])

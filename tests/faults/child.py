@@ -18,8 +18,8 @@ import numpy as np
 
 from sk_sgmcmc import BayesianLogisticRegression, DPCategoricalMixture
 from sk_sgmcmc.callbacks import Callback, Checkpoint
-from sk_sgmcmc.chains import chain as chains
-from sk_sgmcmc.chains.interrupts import FitInterrupted
+from sk_sgmcmc.chains import run
+from sk_sgmcmc.exceptions import FitInterrupted
 
 # As many steps as take a few seconds.
 MODELS = {
@@ -71,8 +71,8 @@ def write(path, value):
 
 def fit_to_be_killed(folder, model, where):
     """Saves as often as it can until it is killed."""
-    chains.LOOK_AROUND_SECONDS = chains.FIRST_AWAY_SECONDS = 0.01
-    chains.AWAY_SECONDS = 0.01, 0.01
+    run.LOOK_AROUND_SECONDS = run.FIRST_AWAY_SECONDS = 0.01
+    run.AWAY_SECONDS = 0.01, 0.01
     params, backend = how_it_runs(where)
     callbacks = [Begun(folder / "begun"), Checkpoint(folder / "model.joblib", seconds=0.0)]
     with backend:
@@ -88,7 +88,7 @@ def fit_to_be_interrupted(folder, model, where, warm):
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, hear)
-    chains.LOOK_AROUND_SECONDS = 0.1  # so that the fit, which is short, has many pieces
+    run.LOOK_AROUND_SECONDS = 0.1  # so that the fit, which is short, has many pieces
     params, backend = how_it_runs(where)
     new = MODELS[model]().set_params(**params, callbacks=[Begun(folder / "begun")])
     before, error = set(vars(new)), None
@@ -119,7 +119,7 @@ def fits_on_a_full_disk(folder, model, seeds):
     """Answers for each seed what is wrong: files may grow no further in the middle of a fit."""
     import resource
 
-    chains.LOOK_AROUND_SECONDS = 0.0
+    run.LOOK_AROUND_SECONDS = 0.0
     data, path, answers = data_of(model), folder / "model.joblib", {}
     few = {"n_iter": 300 if model == "logistic" else 40}
     whole = MODELS[model]().set_params(**few).fit(*data)

@@ -9,7 +9,7 @@ from scipy import integrate
 from sklearn.base import clone
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.chains.chain import ChainDivergedError
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.targets import ManifoldDensity
 from tests.cases import THRESHOLD, z_scores

@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains import chain
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import align_draws, align_topics, document_completion, hellinger_distances, split_tokens
 from sk_sgmcmc.samplers import SCIR
@@ -108,7 +109,7 @@ def test_switched_labels_of_a_chain_are_switched_back(planted, monkeypatch):
     params = {"n_components": 5, "topic_word_prior": 0.1, "n_chains": 2, "n_iter": 60, "random_state": 0}
     usual = BayesianLDA(**params).fit(X)
     switch = np.array([3, 0, 4, 1, 2])
-    original = chains.Chain.draws
+    original = chain.Chain.draws
 
     def switched(self):
         draws = original(self)
@@ -117,7 +118,7 @@ def test_switched_labels_of_a_chain_are_switched_back(planted, monkeypatch):
         return draws
 
     model = BayesianLDA(**params)
-    monkeypatch.setattr(chains.Chain, "draws", switched)
+    monkeypatch.setattr(chain.Chain, "draws", switched)
     model.fit(X)
     for name, value in usual.samples_.items():
         np.testing.assert_array_equal(model.samples_[name], value)
@@ -321,7 +322,7 @@ def test_a_diverging_chain_says_so():
     X = LDA[0].X()
     model = BayesianLDA(3, sampler="sgrld", n_iter=200, random_state=0)
     model.set_params(sampler__step_size=1e200, sampler__parameterization="expanded-natural")
-    with pytest.raises(chains.ChainDivergedError, match=r"step \d+.*step size of 1e\+200.*try step_size=") as caught:
+    with pytest.raises(ChainDivergedError, match=r"step \d+.*step size of 1e\+200.*try step_size=") as caught:
         model.fit(X)
     assert isinstance(caught.value, ValueError) and not hasattr(model, "components_")
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
-from sk_sgmcmc.chains.chain import DrawPlan
+from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.directions import RowData, excess_heat, unit_rows
 from sk_sgmcmc.kernels.models.spherical.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.models.spherical.proportions import held_noise

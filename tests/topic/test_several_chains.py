@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
-from sk_sgmcmc.chains import chain as chains
+from sk_sgmcmc.chains import chain
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
 from tests.conftest import importorskip
@@ -23,7 +23,7 @@ def X():
 
 def fit_with_other_topics(monkeypatch, model, X, changed, **given):
     """Fit two chains of which the second draws other topics in the places ``changed``; also what it warned."""
-    original = chains.Chain.draws
+    original = chain.Chain.draws
 
     def draws(self):
         value = original(self)
@@ -36,7 +36,7 @@ def fit_with_other_topics(monkeypatch, model, X, changed, **given):
                 value["coef"][:, changed] += 3.0
         return value
 
-    monkeypatch.setattr(chains.Chain, "draws", draws)
+    monkeypatch.setattr(chain.Chain, "draws", draws)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, **given)
@@ -107,13 +107,13 @@ def test_transform_is_that_of_the_reference_chain_and_score_that_of_all(monkeypa
 def test_the_reference_is_the_chain_that_predicts_best(monkeypatch, X):
     model = BayesianLDA(N_TOPICS, doc_topic_prior=0.2, n_chains=2, n_iter=60, random_state=0)
     usual = BayesianLDA(**model.get_params()).fit(X)
-    original = chains.Chain.draws
+    original = chain.Chain.draws
 
     def draws(self):
         value = original(self)
         return {"components": value["components"][..., ::-1]} if self is model._chains[0] else value
 
-    monkeypatch.setattr(chains.Chain, "draws", draws)
+    monkeypatch.setattr(chain.Chain, "draws", draws)
     with pytest.warns(ConvergenceWarning, match="5 of 5 topics.*come from chain 1"):
         model.fit(X)
     assert model.reference_chain_ == 1

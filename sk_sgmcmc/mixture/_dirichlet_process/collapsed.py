@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ...chains.chain import TINY, Chain, DrawPlan
+from ...chains.chain import TINY, Chain
+from ...chains.plans import DrawPlan
 from ...kernels.models.dirichlet_process import moves
 from ...kernels.models.dirichlet_process import rows as rows_kernels
 from .rows import BERNOULLI

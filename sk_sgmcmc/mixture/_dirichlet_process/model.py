@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing
-from ...chains.chain import DrawPlan
-from ...chains.interrupts import FitInterrupted
+from ...chains.plans import DrawPlan
+from ...exceptions import FitInterrupted
 from ...samplers.schedules import ConstantStep
 from ...utils._sklearn import Interval, StrOptions
 from .answers import FittedDPMixture

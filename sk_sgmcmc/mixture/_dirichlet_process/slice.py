@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.special import gammaln
 
-from ...chains.chain import TINY, ChainDivergedError
+from ...chains.chain import TINY
+from ...exceptions import ChainDivergedError
 from ...kernels.models.dirichlet_process import sticks
 from ...kernels.samplers import simplex
 from .collapsed import ClusterChain, dealt

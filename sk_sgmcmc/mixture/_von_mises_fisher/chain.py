@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ...chains.chain import Chain, ChainDivergedError
+from ...chains.chain import Chain
 from ...directions import has_content
+from ...exceptions import ChainDivergedError
 from ...kernels import runners
 from ...kernels.math import bessel
 from ...kernels.math import concentration as concentration_kernels

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.base import ClusterMixin, DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing
-from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
+from ...chains.chain import stacked_draws
+from ...chains.plans import DrawPlan, StreamPlan
 from ...dense.chain import report_acceptance
 from ...directions import UnitRowsMixin
 from ...metrics import align_draws

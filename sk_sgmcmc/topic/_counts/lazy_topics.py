@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ...chains.chain import TINY, ChainDivergedError
+from ...chains.chain import TINY
+from ...exceptions import ChainDivergedError
 from ...kernels.samplers import simplex
 from ...samplers.schedules import ConstantStep, PolynomialDecay
 

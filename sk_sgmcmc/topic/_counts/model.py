@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 
 from ...base import all_or_nothing
-from ...chains.chain import DrawPlan
+from ...chains.plans import DrawPlan
 from ...utils._sklearn import Interval, StrOptions
 from .answers import BaseTopicModel
 from .samplers import SamplersMixin

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...chains.chain import ChainDivergedError
+from ...exceptions import ChainDivergedError
 from ...kernels.models.lda import softmax
 
 _START_STEPS = 50  # towards the mode given the first counts

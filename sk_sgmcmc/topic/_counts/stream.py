@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ...base import all_or_nothing
-from ...chains.chain import StreamPlan
+from ...chains.plans import StreamPlan
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, check_counts
 from ...utils._warnings import warn_user

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg, optimize
 
-from ...chains.chain import ChainDivergedError
+from ...exceptions import ChainDivergedError
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.schedules import ConstantStep

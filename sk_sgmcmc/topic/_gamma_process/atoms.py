@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from ...chains.chain import ChainDivergedError
+from ...exceptions import ChainDivergedError
 from ...kernels.models import gamma_process
 from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...chains.chain import StreamPlan
+from ...chains.plans import StreamPlan
 from ...samplers._base import Sampler
 from ...samplers._registry import check_fits, fitting_pair, make_sampler
 from ...samplers.schedules import ConstantStep

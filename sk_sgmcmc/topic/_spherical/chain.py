@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...chains.chain import Chain, ChainDivergedError
+from ...chains.chain import Chain
+from ...exceptions import ChainDivergedError
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.schedules import ConstantStep

@@ -5,7 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 
 from ...base import BaseSGMCMC, all_or_nothing
-from ...chains.chain import DrawPlan, stacked_draws
+from ...chains.chain import stacked_draws
+from ...chains.plans import DrawPlan
 from ...directions import UnitRowsMixin, has_content
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions

@@ -1,7 +1,7 @@
 """The spherical admixture model on streams: `partial_fit`."""
 
 from ...base import all_or_nothing
-from ...chains.chain import StreamPlan
+from ...chains.plans import StreamPlan
 
 _STREAM_BATCH = 500
 

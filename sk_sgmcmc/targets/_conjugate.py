@@ -1,0 +1,228 @@
+"""Posteriors whose law is known exactly."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ..kernels.models import conjugate, gaussian
+from ..samplers.schedules import ConstantStep
+from ..utils._numbers import real_array
+from ._base import Target, _check_positive
+
+
+class _CountTarget(Target):
+    """Targets whose cells are independent gammas given the counts."""
+
+    def _auto_step_size(self, sampler, n_batch, n_rows):
+        # A noisy shape adds about h/2 Var[shape], and Var[shape] is about N/n times the shape: keep that below 5 %.
+        noise = n_rows / n_batch
+        if sampler._waits:
+            return ConstantStep(min(1.0, 0.1 / noise) if n_batch < n_rows else 1.0)
+        return ConstantStep(0.01 / noise)
+
+
+class DirichletCategorical(_CountTarget):
+    r"""Posterior of category probabilities: :math:`\omega \sim \mathrm{Dirichlet}(\alpha + \sum_i z_i)`.
+
+    Parameters
+    ----------
+    categories : array-like of int, shape (n_samples,)
+        Category of each observation, from 0.
+    concentration : float or array-like of shape (n_categories,), default=0.1
+        :math:`\alpha`.
+    n_categories : int, default=None
+        Number of categories; None takes it from ``concentration`` or from the data.
+    """
+
+    _offers = (("simplex", "counts"),)
+
+    def _signal(self):
+        return conjugate.dirichlet_categorical
+
+    def __init__(self, categories, concentration=0.1, n_categories=None):
+        self.categories = categories
+        self.concentration = concentration
+        self.n_categories = n_categories
+
+    def _checked(self):
+        codes = np.asarray(self.categories)
+        if codes.ndim != 1 or codes.size == 0 or not np.issubdtype(codes.dtype, np.integer) or codes.min() < 0:
+            raise ValueError(
+                "categories must be a non-empty vector of integer codes from 0; "
+                "numpy.unique(labels, return_inverse=True)[1] makes one."
+            )
+        alpha = real_array("concentration", self.concentration)
+        if self.n_categories is not None and not (isinstance(self.n_categories, Integral) and self.n_categories > 0):
+            raise ValueError(f"n_categories={self.n_categories!r} must be a whole number of at least 1, or None.")
+        n = alpha.size if alpha.ndim else (self.n_categories or int(codes.max()) + 1)
+        alpha = np.broadcast_to(alpha, n).copy() if alpha.ndim == 0 else alpha
+        if alpha.ndim != 1 or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
+            raise ValueError(f"concentration must be positive and finite, got {self.concentration!r}.")
+        if codes.max() >= n or (self.n_categories is not None and self.n_categories != n):
+            raise ValueError(
+                f"categories holds the code {codes.max()} and n_categories is {self.n_categories}, but concentration "
+                f"has {n} entries; give one for each category."
+            )
+        return codes, alpha
+
+    def posterior_concentration(self):
+        """Concentration of the exact posterior, shape (n_categories,)."""
+        codes, alpha = self._checked()
+        return alpha + np.bincount(codes, minlength=alpha.size)
+
+    def _rows(self):
+        codes, alpha = self._checked()
+        return codes.astype(float)[:, None], alpha, (alpha.size, 1)
+
+    def _start(self, sampler, rng):
+        _, alpha, shape = self._rows()
+        omega = np.full(shape, 1.0 / alpha.size)
+        if sampler._coordinates == "log":
+            return np.log(omega) - (np.log(omega[-1]) if sampler.parameterization == "reduced-natural" else 0.0)
+        return omega
+
+    def _public(self, theta, aux, sampler):
+        # SCIR and the exact draws also report logs, in which cells far below the smallest float64 are told apart.
+        if sampler._coordinates == "log":
+            log_theta = theta[..., 0]
+        elif sampler._n_aux == 0 and aux.size and sampler._name in ("scir", "exact-dirichlet"):
+            log_theta = aux[..., 0]
+        else:
+            log_theta = np.log(theta[..., 0])
+        log_total = np.logaddexp.reduce(log_theta, axis=-1, keepdims=True)
+        return {"omega": np.exp(log_theta - log_total), "log_omega": log_theta - log_total}
+
+
+class GammaPoisson(_CountTarget):
+    r"""Posterior of Poisson rates: :math:`\lambda_j \sim \mathrm{Gamma}(a_0 + \sum_i x_{ij}, \; b_0 + N)`.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_samples, n_rates)
+        Observed counts :math:`x`.
+    shape : float, default=1
+        :math:`a_0` of the prior.
+    rate : float, default=1
+        :math:`b_0` of the prior.
+    """
+
+    _offers = (("positive", "counts"),)
+
+    def _signal(self):
+        return conjugate.gamma_poisson
+
+    def __init__(self, counts, shape=1.0, rate=1.0):
+        self.counts = counts
+        self.shape = shape
+        self.rate = rate
+
+    def _rows(self):
+        X = check_array(self.counts, dtype=np.float64, input_name="counts")
+        if X.min() < 0:
+            raise ValueError(f"counts must not be negative, the smallest is {X.min():g}.")
+        _check_positive(shape=self.shape, rate=self.rate)
+        return X, np.array([float(self.shape)]), (X.shape[1], 1)
+
+    def _start(self, sampler, rng):
+        X, params, shape = self._rows()
+        return np.full(shape, params[0] + X.sum() / X.shape[1])
+
+    def _public(self, theta, aux, sampler):
+        return {"rate": theta[..., 0] / (self.rate + np.shape(self.counts)[0])}
+
+
+class LogNormalMedian(Target):
+    r"""Posterior of medians of log-normal data of known spread, itself log-normal.
+
+    With :math:`\log x_{ij} \sim N(\mu_j, s_x^2)` and :math:`\mu_j \sim N(m_0, s_0^2)`, the median
+    :math:`e^{\mu_j}` has a log-normal posterior.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples, n_medians)
+        Observed positive values :math:`x`.
+    log_scale : float, default=1
+        :math:`s_x`, the known standard deviation of the logarithms.
+    prior_location, prior_scale : float, default=0 and 10
+        :math:`m_0` and :math:`s_0`.
+    """
+
+    _offers = (("positive", "log-location"),)
+
+    def _signal(self):
+        return conjugate.log_normal_median
+
+    def __init__(self, values, log_scale=1.0, prior_location=0.0, prior_scale=10.0):
+        self.values = values
+        self.log_scale = log_scale
+        self.prior_location = prior_location
+        self.prior_scale = prior_scale
+
+    def _auto_step_size(self, sampler, n_batch, n_rows):
+        return ConstantStep(min(1.0, 0.1 * n_batch / n_rows) if n_batch < n_rows else 1.0)
+
+    def _rows(self):
+        X = check_array(self.values, dtype=np.float64, input_name="values")
+        if X.min() <= 0:
+            raise ValueError(f"values must be positive, the smallest is {X.min():g}.")
+        _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
+        prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
+        posterior = prior + X.shape[0] * each
+        params = np.array([self.prior_location, prior, each, posterior, posterior**-0.5], dtype=np.float64)
+        return np.log(X), params, (X.shape[1], 1)
+
+    def _start(self, sampler, rng):
+        X, _, shape = self._rows()
+        return np.exp(X.mean(axis=0)).reshape(shape)
+
+    def _public(self, theta, aux, sampler):
+        return {"median": theta[..., 0]}
+
+
+class GaussianMean(Target):
+    r"""Posterior of the mean of Gaussian rows of known precision, itself Gaussian.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_samples, dim)
+        Observations.
+    precision : array-like of shape (dim, dim), default=None
+        :math:`\Lambda` of an observation; None is the identity.
+    prior_precision : float, default=0
+        Of independent normal priors with mean 0.
+    """
+
+    _offers = (("euclidean", "gradient"),)
+
+    def _signal(self):
+        return gaussian.gaussian_mean
+
+    def __init__(self, rows, precision=None, prior_precision=0.0):
+        self.rows = rows
+        self.precision = precision
+        self.prior_precision = prior_precision
+
+    def posterior(self):
+        """Mean (dim,) and covariance (dim, dim) of the exact posterior."""
+        X, params, (dim, _) = self._rows()
+        each = params[1:].reshape(dim, dim)
+        total = len(X) * each + params[0] * np.eye(dim)
+        return np.linalg.solve(total, each @ X.sum(axis=0)), np.linalg.inv(total)
+
+    def _rows(self):
+        X = check_array(self.rows, dtype=np.float64, input_name="rows")
+        each = np.eye(X.shape[1]) if self.precision is None else real_array("precision", self.precision)
+        d = X.shape[1]
+        if each.shape != (d, d) or not np.allclose(each, each.T) or not np.linalg.eigvalsh(each).min() > 0:
+            raise ValueError(f"precision must be a symmetric positive definite matrix ({d}, {d}), got {each.tolist()}.")
+        if not (isinstance(self.prior_precision, Real) and 0 <= self.prior_precision < np.inf):
+            raise ValueError(f"prior_precision={self.prior_precision!r} must be a number from 0 on.")
+        return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (d, 1)
+
+    def _start(self, sampler, rng):
+        X, _, shape = self._rows()
+        return X.mean(axis=0).reshape(shape)
+
+    def _public(self, theta, aux, sampler):
+        return {"theta": theta[..., 0]}
