@@ -131,6 +131,10 @@ def tracked_text():
             continue
 
 
+def _spelled(module, name):
+    return f"{module}.{name}" if name else module
+
+
 def name_of(path):
     return path.relative_to(ROOT).as_posix()
 
@@ -192,7 +196,7 @@ def test_third_parties_stay_where_they_belong(path):
             if module.split(".")[0] in everywhere and not any(
                 f"{module}.{name}.".startswith(f"{allowed}.") for allowed in THIRD_PARTIES[part]
             ):
-                yield f"{part} must not import {module}.{name}"
+                yield f"{part} must not import {_spelled(module, name)}"
 
 
 def _is_private(module, name):
@@ -306,7 +310,7 @@ def test_no_global_random_numbers(path):
                 yield f"line {node.lineno}: np.random.{node.attr}"
     for module, name in imports_of(path):
         if module == "random" or (module == "numpy.random" and name not in allowed):
-            yield f"imports {module}.{name}"
+            yield f"imports {_spelled(module, name)}"
 
 
 @over(MODULES)
