@@ -32,6 +32,14 @@ os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+def pytest_configure(config):
+    """Let processes of xdist compile each kernel once between them."""
+    if hasattr(config, "workerinput"):
+        from tests.common import compile_once  # not above: it imports numba, which must not be loaded before
+
+        compile_once.install(os.environ["NUMBA_CACHE_DIR"])
+
+
 # ------------------------------------------------------------------------------------------------------------- seeds
 
 

@@ -131,13 +131,29 @@ def tracked_text():
             continue
 
 
+def _spelled(module, name):
+    return f"{module}.{name}" if name else module
+
+
 def name_of(path):
     return path.relative_to(ROOT).as_posix()
 
 
 def over(paths):
-    """Run a test for each of these files, with the file in its name."""
-    return pytest.mark.parametrize("path", [pytest.param(path, id=name_of(path)) for path in paths])
+    """Make one test of a check that yields what is wrong with a file: it reports every fault in any of the files."""
+    paths = list(paths)
+
+    def decorate(check):
+        def test():
+            assert paths, "no files to check"
+            faults = [f"{name_of(path)}: {fault}" for path in paths for fault in check(path)]
+            assert not faults, "\n".join(["", *faults])
+
+        # Not functools.wraps, by which pytest would see the check's argument and look for a fixture of that name.
+        test.__name__, test.__doc__, test.check = check.__name__, check.__doc__, check
+        return test
+
+    return decorate
 
 
 # ---------------------------------------------------------------------------------------------------------- imports
@@ -149,9 +165,10 @@ def test_imports_point_one_way(path):
     imported = parts_imported(path)
     if part == "":  # sk_sgmcmc/__init__.py
         return
-    assert part in MAY_IMPORT, f"{part} is new: say in tests/test_house.py and doc/developer what it may import"
-    wrong = imported - MAY_IMPORT[part] - {part}
-    assert not wrong, f"{name_of(path)} must not import {sorted(wrong)}"
+    if part not in MAY_IMPORT:
+        yield f"{part} is new: say in tests/test_house.py and doc/developer what it may import"
+    elif wrong := imported - MAY_IMPORT[part] - {part}:
+        yield f"must not import {sorted(wrong)}"
 
 
 @over(MODULES)
@@ -159,7 +176,8 @@ def test_signals_are_imported_by_models_only(path):
     part = part_of(dotted_name(path))
     if part in {"samplers", "utils", "metrics", "datasets"}:
         signals = [m for m, n in imports_of(path) if m.startswith("sk_sgmcmc.kernels.signals") or n == "signals"]
-        assert not signals
+        if signals:
+            yield f"imports {signals}"
 
 
 @over(MODULES)
@@ -169,16 +187,16 @@ def test_third_parties_stay_where_they_belong(path):
     at_top = {module.split(".")[0] for module, _ in imports_of(path, top_only=True)}
     at_top -= sys.stdlib_module_names | {"sk_sgmcmc"}
     if part != "kernels":
-        assert "numba" not in everywhere, "only kernels/ imports numba"
-        assert at_top <= HARD_DEPENDENCIES, "import optional packages inside the function that needs them"
+        if "numba" in everywhere:
+            yield "only kernels/ imports numba"
+        if optional := at_top - HARD_DEPENDENCIES - {"numba"}:
+            yield f"import {sorted(optional)} inside the function that needs it"
     if part in THIRD_PARTIES:
-        wrong = [
-            module
-            for module, name in imports_of(path)
-            if module.split(".")[0] in everywhere
-            and not any(f"{module}.{name}.".startswith(f"{allowed}.") for allowed in THIRD_PARTIES[part])
-        ]
-        assert not wrong
+        for module, name in imports_of(path):
+            if module.split(".")[0] in everywhere and not any(
+                f"{module}.{name}.".startswith(f"{allowed}.") for allowed in THIRD_PARTIES[part]
+            ):
+                yield f"{part} must not import {_spelled(module, name)}"
 
 
 def _is_private(module, name):
@@ -189,7 +207,7 @@ def _is_private(module, name):
 @over(MODULES)
 def test_private_parts_of_scikit_learn_are_imported_in_utils_only(path):
     if part_of(dotted_name(path)) != "utils":
-        assert not [f"{module}.{name}" for module, name in imports_of(path) if _is_private(module, name)]
+        yield from (f"imports {module}.{name}" for module, name in imports_of(path) if _is_private(module, name))
 
 
 @over(MODULES)
@@ -197,14 +215,13 @@ def test_sparse_data_come_in_by_one_door(path):
     """Checks of scikit-learn that let sparse matrices in are called in utils only, behind `well_formed`."""
     if part_of(dotted_name(path)) == "utils":
         return
-    assert not {name for module, name in imports_of(path) if module.startswith("sklearn")} & {
-        "validate_data",
-        "check_X_y",
-    }
+    for module, name in imports_of(path):
+        if module.startswith("sklearn") and name in {"validate_data", "check_X_y"}:
+            yield f"imports {name}"
     for call in _calls(path):
         named = getattr(call.func, "id", getattr(call.func, "attr", ""))
-        if named == "check_array":
-            assert "accept_sparse" not in [keyword.arg for keyword in call.keywords], f"line {call.lineno}"
+        if named == "check_array" and "accept_sparse" in [keyword.arg for keyword in call.keywords]:
+            yield f"line {call.lineno} lets sparse matrices in"
 
 
 def test_importing_the_package_loads_neither_numba_nor_an_optional_package():
@@ -242,7 +259,9 @@ def test_top_level_holds_nothing_else():
 
 @over(MODULES)
 def test_no_file_is_longer_than_400_lines(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    length = len(path.read_text(encoding="utf-8").splitlines())
+    if length > 400:
+        yield f"{length} lines"
 
 
 def test_every_folder_of_the_package_is_a_package():
@@ -284,15 +303,14 @@ def _calls(path):
 @over(MODULES)
 def test_no_global_random_numbers(path):
     allowed = {"Generator", "SeedSequence", "PCG64", "RandomState", "default_rng", "BitGenerator"}
-    wrong = []
     for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.attr not in allowed:
             value = node.value
             if value.attr == "random" and isinstance(value.value, ast.Name) and value.value.id in {"np", "numpy"}:
-                wrong += [node.attr] if node.attr not in allowed else []
-    wrong += [n for m, n in imports_of(path) if m == "numpy.random" and n not in allowed]
-    wrong += ["random"] if any(m == "random" for m, _ in imports_of(path)) else []
-    assert not wrong
+                yield f"line {node.lineno}: np.random.{node.attr}"
+    for module, name in imports_of(path):
+        if module == "random" or (module == "numpy.random" and name not in allowed):
+            yield f"imports {_spelled(module, name)}"
 
 
 @over(MODULES)
@@ -301,12 +319,14 @@ def test_no_full_fastmath_and_no_parallel_kernels(path):
     for call in _calls(path):
         for keyword in call.keywords:
             is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-            assert not (keyword.arg in {"fastmath", "parallel"} and is_true), f"line {call.lineno}"
+            if keyword.arg in {"fastmath", "parallel"} and is_true:
+                yield f"line {call.lineno}: {keyword.arg}=True"
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value in {"fastmath", "parallel"}:
-                    assert not (isinstance(value, ast.Constant) and value.value is True), f"line {node.lineno}"
+                is_true = isinstance(value, ast.Constant) and value.value is True
+                if isinstance(key, ast.Constant) and key.value in {"fastmath", "parallel"} and is_true:
+                    yield f"line {node.lineno}: {key.value} is True"
 
 
 @over(path for path in MODULES if "kernels" in path.parts)
@@ -320,8 +340,9 @@ def test_kernels_never_raise(path):
             for d in function.decorator_list
         }
         if decorators & {"kernel", "helper"}:
-            raises = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Raise)]
-            assert not raises, f"{function.name}, lines {raises}"
+            for node in ast.walk(function):
+                if isinstance(node, ast.Raise):
+                    yield f"line {node.lineno}: {function.name} raises"
 
 
 # ------------------------------------------------------------------------------------------- README, version, CI
@@ -387,34 +408,43 @@ def public_objects():
     return found
 
 
-PUBLIC = public_objects() or [(None, None)]
+def faults_of_docstring(thing):
+    """What the docstring of a public class or function lacks."""
+    from numpydoc import docscrape
 
-
-@pytest.mark.parametrize("module, name", PUBLIC)
-def test_public_object_is_documented(module, name):
-    thing = getattr(importlib.import_module(module), name) if name else None
-    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+    if not thing.__doc__:
+        yield "no docstring"
         return
-    numpydoc = importorskip("numpydoc.docscrape")
-    assert thing.__doc__, "no docstring"
     if inspect.isclass(thing):
-        doc = numpydoc.ClassDoc(thing)
+        doc = docscrape.ClassDoc(thing)
         signature = inspect.signature(thing) if thing.__init__ is not object.__init__ else inspect.Signature()
         # What fits or samples rests on a paper, or has relatives that a reader should know of.
-        if hasattr(thing, "fit") or getattr(thing, "_name", None):
-            assert doc["References"] or doc["See Also"], "neither References nor See Also"
+        if (hasattr(thing, "fit") or getattr(thing, "_name", None)) and not (doc["References"] or doc["See Also"]):
+            yield "neither References nor See Also"
     else:
-        doc = numpydoc.FunctionDoc(thing)
+        doc = docscrape.FunctionDoc(thing)
         signature = inspect.signature(thing)
-        assert doc["Returns"] or doc["Yields"], "what does it return?"
+        if not (doc["Returns"] or doc["Yields"]):
+            yield "what does it return?"
     gathered = {p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     described = {piece.strip().lstrip("*") for p in doc["Parameters"] for piece in p.name.split(",")}
-    assert not set(signature.parameters) - gathered - described, "parameters without a word"
-    assert not described - set(signature.parameters), "parameters that do not exist"
-    assert doc["Summary"], "no summary line"
+    if missing := set(signature.parameters) - gathered - described:
+        yield f"undocumented parameters {sorted(missing)}"
+    if unknown := described - set(signature.parameters):
+        yield f"parameters that do not exist {sorted(unknown)}"
+    if not doc["Summary"]:
+        yield "no summary line"
 
 
-@cache
+def test_public_objects_are_documented():
+    importorskip("numpydoc.docscrape")
+    things = [(f"{module}.{name}", getattr(importlib.import_module(module), name)) for module, name in public_objects()]
+    things = [(name, thing) for name, thing in things if inspect.isclass(thing) or inspect.isfunction(thing)]
+    assert things
+    faults = [f"{name}: {fault}" for name, thing in things for fault in faults_of_docstring(thing)]
+    assert not faults, "\n".join(["", *faults])
+
+
 def objects_on_the_api_page():
     """Everything that doc/api.rst lists; raises if it lists what does not exist."""
     listed, module = [], ""
@@ -426,14 +456,16 @@ def objects_on_the_api_page():
     return listed
 
 
-@pytest.mark.parametrize("module, name", PUBLIC)
-def test_public_object_is_on_the_api_page(module, name):
-    if name is None or name.startswith("__"):
-        return
-    thing = getattr(importlib.import_module(module), name)
-    if inspect.ismodule(thing):
-        return
-    assert any(thing is listed for listed in objects_on_the_api_page()), f"{module}.{name} is not in doc/api.rst"
+def test_public_objects_are_on_the_api_page():
+    listed = {id(thing) for thing in objects_on_the_api_page()}
+    missing = [
+        f"{module}.{name}"
+        for module, name in public_objects()
+        if not name.startswith("__")
+        and not inspect.ismodule(thing := getattr(importlib.import_module(module), name))
+        and id(thing) not in listed
+    ]
+    assert not missing, f"not in doc/api.rst: {missing}"
 
 
 @over(sorted((ROOT / "examples").glob("*/plot_*.py")))
@@ -441,12 +473,14 @@ def test_gallery_example_has_a_title_and_an_answer(path):
     """Each example opens with a title and at least a sentence on the question that it answers."""
     text = ast.get_docstring(tree_of(path)) or ""
     lines = text.splitlines()
-    assert len(lines) >= 4 and set(lines[1]) == {"="} and len(lines[1]) >= len(lines[0])
+    if not (len(lines) >= 4 and set(lines[1]) == {"="} and len(lines[1]) >= len(lines[0])):
+        yield "no title, underlined, with a sentence below it"
 
 
 @over(sorted(p for d in ("reproduce", "benchmarks") for p in (ROOT / "examples" / d).glob("[!_]*.py")))
 def test_long_script_has_a_short_setting(path):
-    assert '"--smoke"' in path.read_text(encoding="utf-8"), "give it --smoke: seconds, and no peer package needed"
+    if '"--smoke"' not in path.read_text(encoding="utf-8"):
+        yield "give it --smoke: seconds, and no peer package needed"
 
 
 def test_the_oldest_versions_in_ci_are_the_floors():
