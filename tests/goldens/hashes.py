@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+import tests.conftest  # noqa: F401  (names the folder of compiled kernels by their sources: never stale ones)
 from sk_sgmcmc import sample
 from tests.goldens.hash_cases import DATA, TARGETS, made, public
 from tests.goldens.hash_table import CASES
