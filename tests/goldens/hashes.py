@@ -1,0 +1,217 @@
+"""Hashes of the draws of every sampler in every model: ``python -m tests.goldens.hashes`` from the root.
+
+Compares with `hashes.json` and ends with status 1 where something differs; ``--write`` writes it anew instead. A hash
+covers the names, types, shapes and bytes of all arrays in ``samples_``; answers are compared to a relative 1e-9.
+"""
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import pickle
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import tests.conftest  # noqa: F401  (names the folder of compiled kernels by their sources: never stale ones)
+from sk_sgmcmc import sample
+from tests.goldens.hash_cases import DATA, TARGETS, made, public
+from tests.goldens.hash_table import CASES
+from tests.goldens.make import here
+
+PATH = Path(__file__).parent / "hashes.json"
+REFUSED, DIVERGED = "refused", "diverged"
+N_ITER, STOPS = 8, (2, 6)
+# Asked of each fitted model that has them, with the rows of the fit.
+ANSWERS = {
+    "score": {"SphericalAdmixtureModel": {"n_temperatures": 10}},
+    "transform": {},
+    "predict_proba": {},
+    "log_perplexity": {"SphericalAdmixtureModel": {"n_proportions": 10}},
+}
+# The same draws as "fit".
+EQUAL_TO_FIT = ("jobs", "resume")
+
+
+def digest(samples):
+    """Hash of the draws: names, types, shapes and bytes."""
+    total = hashlib.sha256()
+    for name in sorted(samples):
+        value = np.ascontiguousarray(samples[name])
+        total.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
+        total.update(value.tobytes())
+    return total.hexdigest()[:32]
+
+
+def new(case, **more):
+    """The estimator of a case, not fitted."""
+    params = {"n_iter": N_ITER, "n_chains": 2, "random_state": 0, **case.params, **more}
+    return public(case.what)().set_params(**{name: made(value) for name, value in params.items()})
+
+
+def _call(method, data):
+    args, given = data
+    return method(*args, **given)
+
+
+class _StopAt:
+    def __init__(self, step):
+        self.step = step
+
+    def __call__(self, estimator, step):
+        return step >= self.step
+
+
+def _fit(case, data):
+    return _call(new(case).fit, data.whole)
+
+
+def _jobs(case, data):
+    return _call(new(case, n_jobs=2).fit, data.whole)
+
+
+def _resume(case, data):
+    """Stopped twice, in the burn-in and after it, and saved each time."""
+    model = _call(new(case, callbacks=_StopAt(STOPS[0])).fit, data.whole)
+    for stop in (STOPS[1], None):
+        model = pickle.loads(pickle.dumps(model)).set_params(callbacks=stop and _StopAt(stop))
+        _call(model.resume, data.whole)
+    return model
+
+
+def _stream(case, data):
+    model = new(case)
+    for block in data.blocks:
+        _call(model.partial_fit, block)
+    return model
+
+
+def _after(case, data):
+    return _call(_fit(case, data).partial_fit, data.blocks[0])
+
+
+def _sample(case, _):
+    params = {"n_iter": N_ITER, "n_chains": 2, "random_state": 0, **case.params}
+    return sample(TARGETS[case.what]()(), **{name: made(value) for name, value in params.items()})
+
+
+WAYS = {"fit": _fit, "jobs": _jobs, "resume": _resume, "stream": _stream, "after": _after, "sample": _sample}
+
+
+def _answer(model, name, more, data):
+    """One number for all that is answered."""
+    (X, *y), given = data
+    y = y if name == "score" else []
+    if name != "score" or not hasattr(model, "predict_proba"):
+        given = {key: value for key, value in given.items() if key == "metadata"}
+    found = np.asarray(getattr(model, name)(X, *y, **given, **more.get(type(model).__name__, {})), dtype=float)
+    weights = 1.0 + np.arange(found.size) % 7
+    return float(f"{found.ravel() @ weights / found.size:.12g}")
+
+
+def run(case):
+    """All hashes and answers of a case by their names, and why something was refused."""
+    found, why = {}, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = None if case.ways == ("sample",) else DATA[case.data]()
+        for way in case.ways:
+            name = f"{case.name} | {way}"
+            try:
+                model = WAYS[way](case, data)
+            except ValueError as error:
+                found[name] = DIVERGED if isinstance(error, FloatingPointError) else REFUSED
+                why[name] = str(error)
+                continue
+            found[name] = digest(model.samples_)
+            if way == "fit":
+                for answer, more in ANSWERS.items():
+                    if hasattr(model, answer):
+                        found[f"{case.name} | {answer}"] = _answer(model, answer, more, data.whole)
+    return found, why
+
+
+def same(a, b):
+    """Whether two entries are equal, answers but for rounding."""
+    if isinstance(a, float) and isinstance(b, float):
+        return bool(np.isclose(a, b, rtol=1e-9, atol=1e-12))
+    return a == b
+
+
+def broken_promises(found):
+    """Names of fits by two jobs, and resumed ones, whose draws are not those of the plain fit."""
+    for name, value in found.items():
+        case, way = name.rsplit(" | ", 1)
+        if way in EQUAL_TO_FIT and value != found.get(f"{case} | fit", value):
+            yield name
+
+
+def saved():
+    return json.loads(PATH.read_text(encoding="utf-8"))
+
+
+def _run_all(cases, n_jobs):
+    if n_jobs == 1:
+        yield from map(run, cases)
+        return
+    with ProcessPoolExecutor(n_jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(run, cases, chunksize=8)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write hashes.json and compare with nothing")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="run cases whose name contains it")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--why", action="store_true", help="print why calls are refused")
+    parser.add_argument("--times", action="store_true", help="print the slowest cases (one process)")
+    options = parser.parse_args(argv)
+    cases = [case for case in CASES if options.only in case.name]
+    if not options.write:
+        golden = saved()
+        if golden["here"] != here():
+            print(f"The hashes are of {golden['here']}, and this is {here()}: draws may differ in rounding.")
+
+    found, seconds, start = {}, {}, time.perf_counter()
+    for case, (hashes, why) in zip(cases, _run_all(cases, options.jobs), strict=True):
+        now = time.perf_counter()
+        seconds[case.name], start = now - start, now
+        found |= hashes
+        if options.why:
+            for name, reason in why.items():
+                print(f"{found[name]}: {name}: {reason}")
+    if options.times:
+        for name in sorted(seconds, key=seconds.get)[-25:]:
+            print(f"{seconds[name]:7.2f} s  {name}")
+
+    broken = list(broken_promises(found))
+    for name in broken:
+        print(f"NOT THE DRAWS OF fit: {name}")
+    if options.write:
+        before = saved()["hashes"] if PATH.exists() and options.only else {}
+        before = {name: value for name, value in before.items() if name.split(" | ")[0] not in {c.name for c in cases}}
+        order = {case.name: k for k, case in enumerate(CASES)}
+        known = [item for item in (before | found).items() if item[0].split(" | ")[0] in order]
+        hashes = dict(sorted(known, key=lambda item: order[item[0].split(" | ")[0]]))
+        text = json.dumps({"here": here(), "hashes": hashes}, indent=1, ensure_ascii=False)
+        PATH.write_text(text + "\n", encoding="utf-8")
+        print(f"{len(found)} written, of which {list(found.values()).count(REFUSED)} are refused.")
+        return int(bool(broken))
+
+    names = {case.name for case in cases}
+    expected = {name: value for name, value in golden["hashes"].items() if name.split(" | ")[0] in names}
+    if not options.only:
+        expected = golden["hashes"]
+    differ = [name for name in (expected | found) if not same(expected.get(name), found.get(name))]
+    for name in differ:
+        print(f"differs: {name}: {expected.get(name, 'not there')} before, {found.get(name, 'not there')} now")
+    print(f"{len(expected | found) - len(differ)} equal, {len(differ)} differ.")
+    return int(bool(differ or broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""A few of the hashes; all of them are compared by ``python -m tests.goldens.hashes``."""
+
+import pytest
+
+from tests.goldens.hash_table import CASES
+from tests.goldens.hashes import broken_promises, run, same, saved
+from tests.goldens.make import here
+
+# Of each kind of chain one, by samplers whose kernels other tests compile anyhow.
+FEW = (
+    "BayesianLDA, None",
+    "BayesianLDA, scir, seeded topics, batch",
+    "BayesianLDA, gibbs, documents' prior",
+    "DMRTopicModel, coef sgnht, fresh",
+    "GammaProcessTopicModel, None, fresh",
+    "SphericalAdmixtureModel, gsgnht, batch",
+    "DPCategoricalMixture, None, categorical, survey, batch",
+    "BayesianLogisticRegression, sgld, three classes, batch",
+    "BayesianGaussian, sgnht",
+    "VonMisesFisherMixture, gmc, process",
+    "sample DirichletCategorical, scir, batch",
+)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_draws_are_those_of_the_hashes(name):
+    golden = saved()
+    if golden["here"] != here():
+        pytest.skip(f"hashes were saved on {golden['here']}")
+    case = next(case for case in CASES if case.name == name)
+    found, _ = run(case)
+    expected = {key: value for key, value in golden["hashes"].items() if key.split(" | ")[0] == name}
+    differ = [key for key in expected | found if not same(expected.get(key), found.get(key))]
+    assert not differ, (
+        f"Draws or answers have changed: {differ}. If that is meant, say so in CHANGELOG.md and run "
+        "python -m tests.goldens.hashes --write."
+    )
+
+
+def test_each_case_has_its_hashes():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    ways = {f"{case.name} | {way}" for case in CASES for way in case.ways}
+    assert ways <= saved()["hashes"].keys()
+    assert {key.split(" | ")[0] for key in saved()["hashes"]} == set(names)
+
+
+def test_resumed_fits_and_those_by_two_jobs_have_the_hash_of_the_plain_one():
+    assert not list(broken_promises(saved()["hashes"]))
