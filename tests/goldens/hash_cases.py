@@ -103,7 +103,7 @@ def made(value):
 
 def public(name):
     """A public class by its name alone, wherever it is exported."""
-    for module in ("sk_sgmcmc", "sk_sgmcmc.samplers", "sk_sgmcmc.targets", "sk_sgmcmc.manifold_targets"):
+    for module in ("sk_sgmcmc", "sk_sgmcmc.samplers", "sk_sgmcmc.targets", "sk_sgmcmc.targets"):
         try:
             found = getattr(import_module(module), name, None)
         except ModuleNotFoundError:
