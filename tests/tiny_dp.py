@@ -9,7 +9,7 @@ from sk_sgmcmc.mixture._dirichlet_process.answers import log_weights
 from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
 from sk_sgmcmc.mixture._dirichlet_process.rows import KIND_OF, Cells, RowData, encode_binary, encode_categories
 from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
-from sk_sgmcmc.samplers import SCIR, Gibbs
+from sk_sgmcmc.samplers import SCIR, SliceGibbs
 from tests.naive import dp_categorical as naive
 
 A = 0.6  # the entries' Dirichlet parameter
@@ -62,14 +62,14 @@ def exact_law(likelihood, prior):
 def make_chain(
     kind, likelihood, prior, seed, n_iter, n_batch=5, *, n_pairs=2, step_size=0.7, n_start=None, X=None, weights=None
 ):
-    """A chain that keeps nothing: "collapsed", "gibbs", "stored" or "fresh"."""
+    """A chain that keeps nothing: "collapsed", "slices", "stored" or "fresh"."""
     X, layout = encoded(ROWS[likelihood] if X is None else X, likelihood)
     data = RowData.make(X, weights, layout, n_batch)
     plan = DrawPlan(n_iter + 1, n_iter, 1)
     seed = np.random.SeedSequence(seed)
     if kind == "collapsed":
         return CollapsedChain(seed, plan, layout, prior, n_pairs=n_pairs, n_start=n_start).bind(data)
-    sampler = Gibbs()._resolved(1.0) if kind == "gibbs" else SCIR(step_size)._resolved(step_size)
+    sampler = SliceGibbs()._resolved(1.0) if kind == "slices" else SCIR(step_size)._resolved(step_size)
     return StickChain(seed, plan, layout, prior, sampler, stored=kind != "fresh", n_start=2).bind(data)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 from scipy import sparse
 
 from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
-from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.topic._gamma_process.model.atoms import ProcessPrior
 from sk_sgmcmc.topic._gamma_process.model.chain import GammaProcessChain, GammaProcessGibbsChain
@@ -55,11 +55,15 @@ def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n
     """A chain bound to the counts; not run yet."""
     data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
     sampler = make_sampler(sampler)
+    moves_flat = any(geometry == "euclidean" for geometry, _ in sampler._fits)
+    weights_sampler = sampler._resolved(ConstantStep(0.1 if moves_flat else np.inf))
+    topics_sampler = SCIR(np.inf)._resolved(None) if moves_flat else weights_sampler
     if make is None:
         make = GammaProcessGibbsChain if sampler._name == "gibbs" else GammaProcessChain
     return make(
-        np.random.SeedSequence(seed), DrawPlan(n_iter, burn_in, thin), sampler._resolved(ConstantStep(MAX_STEP)), BETA,
-        counts.shape[1], np.full(K, 0.1), process=PRIOR, n_inner=n_inner, stored=True, init="random", n_warm=n_warm,
+        np.random.SeedSequence(seed), DrawPlan(n_iter, burn_in, thin), topics_sampler, BETA,
+        counts.shape[1], np.full(K, 0.1), process=PRIOR, weights_sampler=weights_sampler,
+        moves_flat=moves_flat, n_inner=n_inner, stored=True, init="random", n_warm=n_warm,
     ).bind(data)  # fmt: skip
 
 

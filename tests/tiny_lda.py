@@ -6,7 +6,6 @@ from scipy import sparse
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
@@ -14,7 +13,7 @@ from tests.naive import lda as naive
 COUNTS = np.array([[3, 1, 0], [0, 1, 2], [1, 0, 2]])
 ALPHA, BETA = np.array([0.4, 0.7]), 0.4
 PAIRS = [(0, 0), (0, 2), (1, 2), (2, 2)]
-INFINITE = MAX_STEP
+INFINITE = np.inf
 
 
 def exact_law(counts=COUNTS, alpha=ALPHA, beta=BETA):

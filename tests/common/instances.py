@@ -83,7 +83,7 @@ class Case:
     @property
     def streams(self):
         """Whether it takes `partial_fit`: exact references over all data do not."""
-        without = ("lda-gibbs", "dmr-gibbs", "gamma-process-gibbs", "sam-gibbs", "dp-gibbs", "dp-step")
+        without = ("sam-gibbs", "dp-slices", "dp-step")
         return hasattr(self.estimator, "partial_fit") and self.id not in without
 
 
@@ -151,7 +151,7 @@ ESTIMATORS = [
     Case("lda-sgrld", BayesianLDA(**_SMALL, batch_size=20, assignments="fresh", n_sweeps=(1, 1), sampler="sgrld")),
     Case("lda-flat", BayesianLDA(**_SMALL, batch_size=20, sampler=SGHMC(0.2), topic_prior="normal"), sampler="sghmc"),
     Case("lda-particles", BayesianLDA(**_SMALL, sampler=PSGHMC(n_particles=2)), sampler="psghmc-det"),
-    Case("lda-gibbs", BayesianLDA(**_SMALL, sampler="gibbs")),
+    Case("lda-scir", BayesianLDA(**_SMALL, sampler="scir")),
     Case("dmr-plain", DMRTopicModel(**_SMALL)),
     Case("dmr", DMRTopicModel(**_SMALL, metadata_columns=2), "described"),
     Case(
@@ -162,9 +162,9 @@ ESTIMATORS = [
         "described",
     ),
     Case("dmr-minibatch", DMRTopicModel(**_SMALL, metadata_columns=2, batch_size=20), "described"),
-    Case("dmr-gibbs", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="gibbs"), "described"),
+    Case("dmr-scir", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="scir"), "described"),
     Case("gamma-process", GammaProcessTopicModel(**_SMALL)),
-    Case("gamma-process-gibbs", GammaProcessTopicModel(**_SMALL, sampler="gibbs")),
+    Case("gamma-process-scir", GammaProcessTopicModel(**_SMALL, sampler="scir")),
     Case("gamma-process-fresh", GammaProcessTopicModel(**_SMALL, batch_size=20, assignments="fresh")),
     Case(
         "gamma-process-flat", GammaProcessTopicModel(**_SMALL, batch_size=20, sampler="sghmc-em", n_inner=3),
@@ -202,7 +202,7 @@ ESTIMATORS = [
     ),
     Case("dp-fresh", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh")),
     Case("dp-sgrld", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh", sampler="sgrld")),
-    Case("dp-gibbs", DPCategoricalMixture(likelihood="categorical", sampler="gibbs", n_iter=16), "answers"),
+    Case("dp-slices", DPCategoricalMixture(likelihood="categorical", sampler="slice-gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
 DEFAULTS = [
@@ -221,5 +221,5 @@ CHECKED = [
     for case in ESTIMATORS
     if case.data == "counts"
     and not case.id.startswith("gamma-process-")
-    and case.id not in ("lda-gibbs", "lda-minibatch", "lda-flat", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
+    and case.id not in ("lda-minibatch", "lda-flat", "sam-minibatch", "sam-gibbs", "vmf-minibatch")
 ] + [clone(case.estimator).set_params(n_iter=400) for case in DEFAULTS if case.data not in ("counts", "described")]

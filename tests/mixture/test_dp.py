@@ -28,10 +28,10 @@ def fitted(X=None, likelihood="bernoulli", **params):
 
 
 @pytest.mark.parametrize("likelihood", ["bernoulli", "categorical"])
-@pytest.mark.parametrize("sampler", [None, "gibbs"])
+@pytest.mark.parametrize("sampler", [None, "slice-gibbs"])
 def test_clusters_are_found(likelihood, sampler):
     X, z = answers()
-    if sampler:  # full Gibbs may hold one group in two parts for thousands of sweeps: it neither splits nor merges
+    if sampler:  # slices may hold one group in two parts for thousands of sweeps: it neither splits nor merges
         model = fitted(X, likelihood, sampler=sampler, n_iter=600)
         assert (model.weights_ > 0.05).sum() in (3, 4) and partition_distance(model.labels_, z) < 0.6
         return
@@ -269,12 +269,12 @@ def test_bad_input_is_named_and_nothing_is_changed(params, data, message):
     assert pickle.dumps({key: value for key, value in model.__dict__.items() if key not in params}) == before
 
 
-def test_gibbs_cannot_stream():
+def test_slices_of_all_rows_cannot_stream():
     X, _ = answers(30)
     with pytest.raises(ValueError, match="cannot stream"):
-        fitted(X, n_iter=4, sampler="gibbs").partial_fit(X)
+        fitted(X, n_iter=4, sampler="slice-gibbs").partial_fit(X)
     with pytest.raises(ValueError, match="not made for a stream"):
-        fitted(X, n_iter=4, sampler="gibbs").set_params(sampler=None).partial_fit(X)
+        fitted(X, n_iter=4, sampler="slice-gibbs").set_params(sampler=None).partial_fit(X)
 
 
 def test_levels_whose_probability_underflows_are_not_listed_as_marked():

@@ -27,7 +27,7 @@ def z_of(kind, likelihood, prior, seed, n_steps=2000, **arguments):
 EXACT = {
     "labels, all rows": ("collapsed", GAMMA, {"n_pairs": 0}),
     "labels, splits and merges": ("collapsed", GAMMA, {"n_batch": 2, "n_pairs": 3}),
-    "slices of all rows": ("gibbs", GAMMA, {}),
+    "slices of all rows": ("slices", GAMMA, {}),
     # Its concentration moves so slowly that batches of a chain are no independent ones: it is held.
     "stored labels, a finite step, two rows": ("stored", 1.3, {"n_batch": 2, "n_steps": 4000}),
 }
@@ -58,7 +58,7 @@ def test_sticks_in_the_wrong_order_are_rejected(global_random_seed, monkeypatch)
         return np.stack([1.0 + sizes, self.concentration + np.cumsum(sizes) - sizes])
 
     monkeypatch.setattr(StickChain, "_stick_shapes", before_instead_of_after)
-    assert z_of("gibbs", "multinomial", 0.4, global_random_seed) > THRESHOLD
+    assert z_of("slices", "multinomial", 0.4, global_random_seed) > THRESHOLD
 
 
 def test_splits_accepted_too_often_are_rejected(global_random_seed, monkeypatch):
@@ -111,7 +111,7 @@ def numbers_of_clusters(chain, n_steps, burn_in=50):
     return np.array([np.unique(chain.run(chain.step + 1).z).size for _ in range(n_steps)])
 
 
-@pytest.mark.parametrize("kind", ["collapsed", "gibbs"])
+@pytest.mark.parametrize("kind", ["collapsed", "slices"])
 def test_rows_that_say_nothing_leave_the_prior_of_the_number_of_clusters(kind, global_random_seed):
     alpha = 1.5
     chain = make_chain(kind, "multinomial", alpha, global_random_seed, 4000, X=np.zeros((5, 3)))

@@ -119,7 +119,7 @@ def test_the_law_is_close_to_the_pseudo_posterior(n_pairs):
 
 def test_slices_of_weighted_rows_are_close_to_the_pseudo_posterior(global_random_seed):
     means, _ = pseudo()
-    found = run(weighted_chain("multinomial", global_random_seed, kind="gibbs"), 2000, "multinomial").mean(axis=0)
+    found = run(weighted_chain("multinomial", global_random_seed, kind="slices"), 2000, "multinomial").mean(axis=0)
     assert np.abs(found[:10] - means[:10]).max() < 0.12
     assert np.abs(found[-1] / means[-1] - 1.0) < 0.06
 
@@ -234,8 +234,8 @@ def test_unusual_weights_are_fitted(weights, likelihood):
 
 @pytest.mark.parametrize(
     "params",
-    [{"sampler": "gibbs"}, {"sampler": SCIR(0.5)}, {"sampler": SGRLD(0.1)}, {"assignments": "fresh"}],
-    ids=["gibbs", "scir", "sgrld", "fresh"],
+    [{"sampler": "slice-gibbs"}, {"sampler": SCIR(0.5)}, {"sampler": SGRLD(0.1)}, {"assignments": "fresh"}],
+    ids=["slice-gibbs", "scir", "sgrld", "fresh"],
 )
 @pytest.mark.parametrize("likelihood", ["multinomial", "bernoulli", "categorical"])
 def test_every_sampler_gives_clusters_shares_by_weight(params, likelihood):

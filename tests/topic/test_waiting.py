@@ -10,7 +10,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.topic._counts import lazy_topics as _waiting
 from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.lazy_topics import MAX_STEP, WaitingTopics
+from sk_sgmcmc.topic._counts.lazy_topics import LONGEST, WaitingTopics
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -42,7 +42,7 @@ def columns_of_shapes():
     return np.repeat(np.array([0.05, 0.3, 1.0, 2.0, 5.0, 20.0])[:, None], N_BATCHES, axis=1)
 
 
-@pytest.mark.parametrize("h, cells_per_block", [(0.1, 2**16), (0.7, 2**16), (MAX_STEP, 2**16), (0.7, 2 * N_BATCHES)])
+@pytest.mark.parametrize("h, cells_per_block", [(0.1, 2**16), (0.7, 2**16), (LONGEST, 2**16), (0.7, 2 * N_BATCHES)])
 def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, cells_per_block, global_random_seed, monkeypatch):
     monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", cells_per_block)
     rng = np.random.default_rng(global_random_seed)
@@ -67,13 +67,13 @@ def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, cells_per_block,
 def test_blocks_of_rows_are_drawn_alike_in_threads_and_from_streams_that_differ(monkeypatch):
     monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", 2 * N_BATCHES)
     shape = np.full((6, N_BATCHES), 3.0)
-    start, rows = waiting(MAX_STEP, shape, np.random.default_rng(0)), np.arange(6)
-    start.now += MAX_STEP
+    start, rows = waiting(LONGEST, shape, np.random.default_rng(0)), np.arange(6)
+    start.now += LONGEST
     drawn = []
     with ThreadPoolExecutor(3) as pool:
         for threads in (None, pool):
             topics, rng = start.copy(), np.random.default_rng(1)
-            topics.wake(rows, shape, np.array([MAX_STEP]), rng, pool=threads)
+            topics.wake(rows, shape, np.array([LONGEST]), rng, pool=threads)
             drawn.append(topics.theta)
     np.testing.assert_array_equal(*drawn)
     assert np.unique(drawn[0]).size == drawn[0].size and not np.any(drawn[0] == start.theta)

@@ -255,7 +255,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         sampler, pair = self._checked_sampler()
         concentration = self._checked_concentration()
         X, weight = self._checked_rows(X, sample_weight, reset=True)
-        n_batch = self._n_batch(pair, X.shape[0])
+        n_batch = self._n_batch(sampler, pair, X.shape[0])
         data = self._taken(X, weight, n_batch, None)
         n_iter = self.n_iter or self._n_steps(pair, data)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw())
@@ -303,7 +303,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         X, weight = self._checked_rows(X, sample_weight, reset=first)
         n = X.shape[0]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
-        n_batch = self._n_batch(pair, np.inf)
+        n_batch = self._n_batch(sampler, pair, np.inf)
         fresh = not collapses(pair)
         total = self.total_samples or (self.n_samples_seen_ if fresh else None)
         data = self._taken(X, weight, n_batch, total)
@@ -382,12 +382,12 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         self.sampler_ = self._resolved_sampler(sampler, stored=stored)
         return [StickChain(seed, plan, self._layout, concentration, self.sampler_, stored=stored) for seed in seeds]
 
-    def _n_batch(self, pair, n):
+    def _n_batch(self, sampler, pair, n):
         self._refuse_large_batch(n)
-        if pair[1] == "slices":
-            return MAX_ROWS
         if collapses(pair):  # the piece of a sweep between two looks around
             return _BATCH
+        if sampler._full_batch:
+            return MAX_ROWS
         return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
 
     def _n_steps(self, pair, data):
