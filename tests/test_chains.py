@@ -11,8 +11,7 @@ import joblib
 import numpy as np
 import pytest
 
-from sk_sgmcmc.chains import plans, run
-from sk_sgmcmc.chains import interrupts
+from sk_sgmcmc.chains import interrupts, plans, run
 from sk_sgmcmc.chains.chain import Chain
 from sk_sgmcmc.chains.interrupts import deaf_to_interrupts
 from sk_sgmcmc.chains.plans import DrawPlan, StreamPlan

@@ -8,8 +8,8 @@ from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
 from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.topic._gamma_process.model.atoms import ProcessPrior
-from sk_sgmcmc.topic._gamma_process.model.chain import GammaProcessChain, GammaProcessGibbsChain
+from sk_sgmcmc.topic._gamma_process.atoms import ProcessPrior
+from sk_sgmcmc.topic._gamma_process.chain import GammaProcessChain, GammaProcessGibbsChain
 from sk_sgmcmc.utils.corpus import Corpus
 
 K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7

@@ -17,7 +17,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from sk_sgmcmc.callbacks import DamagedFileError, load_checkpoint
+from sk_sgmcmc.callbacks import load_checkpoint
+from sk_sgmcmc.exceptions import DamagedFileError
 from sk_sgmcmc.utils import _sealed
 from tests.faults.child import MODELS, data_of, same_draws
 

@@ -148,7 +148,7 @@ def test_where_warnings_are_errors_the_second_call_works(cached):
 # --------------------------------------------------------------------------------------------- without a compiler
 
 _COMPARED = [
-    "lda", "lda-fresh", "lda-sgrld", "lda-flat", "lda-particles", "lda-gibbs", "dmr", "gamma-process-fresh", "vmf",
+    "lda", "lda-fresh", "lda-sgrld", "lda-flat", "lda-particles", "lda-scir", "dmr", "gamma-process-fresh", "vmf",
     "logistic", "logistic-hmc", "logistic-particles", "gaussian", "dp", "dp-categorical",
 ]  # fmt: skip
 

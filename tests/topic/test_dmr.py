@@ -18,7 +18,7 @@ from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_dmr
 from sk_sgmcmc.samplers import SGHMC, Blob
-from sk_sgmcmc.topic._dmr.model.metadata import MetadataEncoder
+from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.conftest import importorskip
 

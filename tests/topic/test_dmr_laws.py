@@ -12,9 +12,9 @@ from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
-from sk_sgmcmc.topic._dmr.model import coefficients as _coefficients
-from sk_sgmcmc.topic._dmr.model.coefficients import Coefficients, DiagonalWhitener, LeftBehind
-from sk_sgmcmc.topic._dmr.model.doc_prior import information, likelihood
+from sk_sgmcmc.topic._dmr import coefficients as _coefficients
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, LeftBehind
+from sk_sgmcmc.topic._dmr.doc_prior import information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
 from tests.kernels.test_dmr import pairs

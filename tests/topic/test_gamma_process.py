@@ -13,8 +13,8 @@ from sk_sgmcmc.kernels.models import gamma_process as kernels
 from sk_sgmcmc.samplers import SCIR, SGHMC, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
 from sk_sgmcmc.samplers.schedules import ConstantStep
 from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
-from sk_sgmcmc.topic._gamma_process.model.atoms import Atoms, MovingAtoms, ProcessPrior
-from sk_sgmcmc.topic._gamma_process.model.chain import SweepsInUse
+from sk_sgmcmc.topic._gamma_process.atoms import Atoms, MovingAtoms, ProcessPrior
+from sk_sgmcmc.topic._gamma_process.chain import SweepsInUse
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import gamma_process as naive

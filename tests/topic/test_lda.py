@@ -9,8 +9,8 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.chains import chain
-from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.metrics import align_draws, align_topics, document_completion, hellinger_distances, split_tokens
 from sk_sgmcmc.samplers import SCIR
 from tests.common.compare import assert_same_draws
@@ -41,8 +41,8 @@ def test_planted_topics_are_recovered_by_every_chain(planted, fitted):
     distances = hellinger_distances(truth, fitted.components_[order]).diagonal()
     assert distances.max() < 0.1, distances
     # One numbering for all chains and draws: the same order matches every one of them to the truth.
-    for chain in fitted.samples_["components"]:
-        for draw in (chain.mean(axis=0), chain[0], chain[-1]):
+    for draws in fitted.samples_["components"]:
+        for draw in (draws.mean(axis=0), draws[0], draws[-1]):
             np.testing.assert_array_equal(align_topics(truth, draw), order)
             assert hellinger_distances(truth, draw[order]).diagonal().max() < 0.15
 
@@ -65,10 +65,10 @@ def test_intervals_cover_the_planted_topics(planted):
 @each
 def test_perplexity_is_near_that_of_the_truth(case, planted):
     train, test, truth = planted
-    n_iter = {"lda": 60, "lda-gibbs": 60, "lda-minibatch": 400}.get(case.id, 300)
+    n_iter = {"lda": 60, "lda-scir": 60, "lda-minibatch": 400}.get(case.id, 300)
     step = {"sampler__step_size": 0.01} if case.id == "lda-sgrld" else {}
     model = case.new(n_components=5, topic_word_prior=0.1, n_iter=n_iter, **step)
-    model.set_params(batch_size="auto" if case.id in ("lda", "lda-gibbs") else 100).fit(train)
+    model.set_params(batch_size="auto" if case.id in ("lda", "lda-scir") else 100).fit(train)
     observed, hidden = split_tokens(test)
     best = document_completion(observed, hidden, truth, doc_topic_prior=0.2).perplexity
     excess = model.perplexity(test) / best - 1

@@ -1,4 +1,4 @@
-"""Metrics of the models for Riemannian samplers, see `sk_sgmcmc.kernels.samplers.riemannian`: Fisher information and prior."""
+"""Metrics of the models, Fisher information and prior, for `sk_sgmcmc.kernels.samplers.riemannian`."""
 
 import numpy as np
 

@@ -283,7 +283,7 @@ def run_dense(
 ):  # fmt: skip
     """Stochastic Nosé-Poincaré under a metric; returns (status, number of steps made).
 
-    As `samplers.nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, the momentum's law N(0, T G(theta)), and the
+    As `nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, the momentum's law N(0, T G(theta)), and the
     generalised leapfrog: implicit kick, implicit drift, explicit kick.
 
     Parameters
