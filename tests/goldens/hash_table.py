@@ -374,7 +374,7 @@ def of_targets():
             yield _sampled(target, f"{sampler}, batch", sampler=sampler, batch_size=10)
             yield _sampled(target, f"{sampler}, rows", sampler=sampler, batch_size=10, with_replacement=True)
     for name in ("expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"):
-        sampler = Made("SGRLD", step_size=0.01, parameterization=name)
+        sampler = Made("SGRLD", step_size=0.001, parameterization=name)
         yield _sampled("DirichletCategorical", f"sgrld {name}", sampler=sampler, batch_size=10)
     for sampler in PARTICLES:
         yield _sampled("GaussianMean", sampler, sampler=_particles(sampler))
