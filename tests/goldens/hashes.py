@@ -213,7 +213,7 @@ def main(argv=None):
         before = saved()["hashes"] if PATH.exists() and options.only else {}
         write({case.name: (before | found)[case.name] for case in CASES if case.name in before | found})
         n_refused = sum(list(each.values()).count(REFUSED) for each in found.values())
-        print(f"{n_found} of {len(found)} cases written, of which {n_refused} are refused.")
+        print(f"{n_found} entries of {len(found)} cases written, of which {n_refused} are refused.")
         return int(bool(broken))
 
     expected = golden["hashes"]
@@ -222,7 +222,7 @@ def main(argv=None):
     differ = list(differences(expected, found))
     for name, way, before, now in differ:
         print(f"differs: {name} | {way}: {before} before, {now} now")
-    print(f"{n_found - len(differ)} of {len(found)} cases are equal, {len(differ)} differ.")
+    print(f"{n_found - len(differ)} entries of {len(found)} cases are equal, {len(differ)} differ.")
     return int(bool(differ or broken))
 
 

@@ -14,7 +14,7 @@ FEW = (
     "DMRTopicModel, coef sgnht, fresh",
     "GammaProcessTopicModel, None, fresh",
     "SphericalAdmixtureModel, gsgnht, batch",
-    "DPCategoricalMixture, None, categorical, survey, batch",
+    "DPCategoricalMixture, scir, categorical, survey, batch",
     "BayesianLogisticRegression, sgld, three classes, batch",
     "BayesianGaussian, sgnht",
     "VonMisesFisherMixture, gmc, process",
