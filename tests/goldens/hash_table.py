@@ -347,7 +347,7 @@ def _sampled(target, name, **params):
 PRODUCTS = {
     "frame and sphere": [("stiefel", 2), ("sphere", 1)],
     "sphere and simplex": [("sphere", 1), ("simplex", 2)],
-    "all": [("simplex", 1), ("sphere", 1), ("euclidean", 1)],
+    "all": [("simplex", 1), ("sphere", 1), ("stiefel", 1)],
 }
 
 
