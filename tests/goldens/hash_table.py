@@ -26,6 +26,8 @@ NORMAL = {"topic_prior": "normal"}
 FEW = {"sampler__n_particles": 3}
 SEEDED = np.full((3, 12), 0.01) + 2.0 * (np.arange(12) % 3 == np.arange(3)[:, None])
 BY_WORD = 0.05 + np.arange(12) % 4 / 8.0
+# Enough for the default: the others are those of a sampler with a name.
+OF_NONE = ("step", "step, batch", "total_samples", "words' prior", "one chain")
 DECAY = Made("PolynomialDecay", initial=0.01, offset=10.0)
 CYCLE = Made("CyclicalStep", initial=0.01, cycle_length=3)
 MASS = Made("MonteCarloEM", n_momenta=3, every=2)
@@ -36,7 +38,8 @@ def _case(model, name, params, ways=MANY, data=None):
 
 
 def _named(sampler):
-    return {"sampler": sampler, **(FEW if sampler in PARTICLES else {})}
+    """Few particles, and steps enough for the mass to be adapted once, which it is every ten."""
+    return {"sampler": sampler, **(FEW if sampler in PARTICLES else {}), **({"n_iter": 24} if sampler in EM else {})}
 
 
 # ---------------------------------------------------------------------------------------------------------- every pair
@@ -83,9 +86,10 @@ def of_count_models():
                 "one chain": {"n_chains": 1, "n_iter": 12},
             }.items():
                 of = {"sampler": sampler} if sampler else {}
-                if not (sampler == "gibbs" and "sampler__step_size" in params):
-                    yield _case(model, f"{sampler}, {name}", {**of, **params})
-            for data in ("sparse counts", "fractional counts", "tables"):
+                if (sampler is None and name not in OF_NONE) or (sampler == "gibbs" and "sampler__step_size" in params):
+                    continue
+                yield _case(model, f"{sampler}, {name}", {**of, **params})
+            for data in ("sparse counts", "fractional counts", "tables") if sampler else ():
                 if by_metadata:
                     data = f"{data} and metadata"
                 extend = {"new_features": "extend"} if "tables" in data else {}
@@ -120,7 +124,7 @@ def _normal(model):
 
 def _of_documents(model):
     """Priors of documents, and one of each topic's words."""
-    for sampler in (None, "scir", "sgrld", "gibbs", "exact-dirichlet"):
+    for sampler in ("scir", "sgrld", "gibbs"):
         of = {"sampler": sampler} if sampler else {}
         for name, params in {
             "documents' prior": {"doc_topic_prior": 0.3},
@@ -138,7 +142,8 @@ def _of_documents(model):
 def of_dmr():
     """Coefficients by each sampler that fits them, and metadata given otherwise."""
     model = "DMRTopicModel"
-    for coef_sampler in (*LANGEVIN, "hmc", "scir", *EM):
+    for coef_sampler in ("sgld", "sghmc", "sgnht", "sg-nphmc", "sghmc-em", "hmc"):
+        of_steps = {"n_iter": 24} if coef_sampler in EM else {}
         for name, params in {
             "": {},
             ", batch": BY_BATCH,
@@ -148,7 +153,7 @@ def of_dmr():
             ", normal": NORMAL,
             ", step": {"coef_sampler__step_size": 0.05},
         }.items():
-            yield _case(model, f"coef {coef_sampler}{name}", {"coef_sampler": coef_sampler, **params})
+            yield _case(model, f"coef {coef_sampler}{name}", {"coef_sampler": coef_sampler, **params, **of_steps})
     for sampler in (None, "scir", "gibbs", "sgrld"):
         of = {"sampler": sampler} if sampler else {}
         yield _case(model, f"{sampler}, no metadata", of, data="counts")
@@ -162,22 +167,22 @@ def of_gamma_process():
     """Weights of topics by each flat sampler, and its own priors."""
     model = "GammaProcessTopicModel"
     for sampler in ("sgld", "sghmc", "sgnht", "sg-nphmc", "sgr-nphmc", *EM[1:]):
-        yield _case(model, f"{sampler}, step", {"sampler": sampler, "sampler__step_size": 0.01})
-        yield _case(model, f"{sampler}, step, batch", {"sampler": sampler, "sampler__step_size": 0.01, **BY_BATCH})
+        yield _case(model, f"{sampler}, step", {**_named(sampler), "sampler__step_size": 0.01})
+        yield _case(model, f"{sampler}, step, batch", {**_named(sampler), "sampler__step_size": 0.01, **BY_BATCH})
         for topics_sampler in ("scir", "sgrld", "gibbs"):
-            params = {"sampler": sampler, "topics_sampler": topics_sampler}
+            params = {**_named(sampler), "topics_sampler": topics_sampler}
             yield _case(model, f"{sampler}, topics by {topics_sampler}", params)
             yield _case(model, f"{sampler}, topics by {topics_sampler}, batch", {**params, **BY_BATCH})
     for topics_sampler in ("scir", "sgrld", "exact-dirichlet", "gibbs"):
         yield _case(model, f"topics by {topics_sampler}", {"topics_sampler": topics_sampler})
-    for sampler in (None, "scir", "gibbs", "sghmc", "sgr-nphmc"):
-        of = {"sampler": sampler} if sampler else {}
+    for sampler in ("scir", "gibbs", "sghmc", "sgr-nphmc"):
+        of = {"sampler": sampler}
         for name, params in {
             "concentration": {"concentration_prior": (5.0, 1.0)},
             "hyper-priors": {"concentration_prior": (2.0, 0.5), "rate_prior": (2.0, 1.0), "scale_prior": (1.0, 0.5)},
             "atoms": {"atoms_per_round": 2.0},
-            "inner": {"n_inner": 1},
-            "inner, fresh": {"n_inner": 1, **FRESH},
+            "inner": {"n_inner": 2},
+            "inner, fresh": {"n_inner": 2, **FRESH},
         }.items():
             yield _case(model, f"{sampler}, {name}", {**of, **params})
 
@@ -188,8 +193,8 @@ def of_gamma_process():
 def of_directions():
     """The spherical topic model and the von Mises-Fisher mixture."""
     model = "SphericalAdmixtureModel"
-    for sampler in (None, *FITTING[model]):
-        of = {"sampler": sampler} if sampler else {}
+    for sampler in FITTING[model]:
+        of = {"sampler": sampler}
         for name, params in {
             "batch": BY_BATCH,
             "fresh": {"proportions": "fresh"},
@@ -208,8 +213,8 @@ def of_directions():
             yield _case(model, f"{sampler}, {name}", {**of, **params})
         yield _case(model, f"{sampler}, sparse", of, data="sparse directions")
     model = "VonMisesFisherMixture"
-    for sampler in (None, *FITTING[model]):
-        of = {"sampler": sampler} if sampler else {}
+    for sampler in FITTING[model]:
+        of = {"sampler": sampler}
         for name, params in {
             "batch": BY_BATCH,
             "kappa": {"kappa": 5.0},
@@ -239,8 +244,8 @@ def of_directions():
 def of_dirichlet_process():
     """Likelihoods, weights and assignments."""
     model = "DPCategoricalMixture"
-    for sampler in (None, *FITTING[model]):
-        of = {"sampler": sampler} if sampler else {}
+    for sampler in FITTING[model]:
+        of = {"sampler": sampler}
         for likelihood, data in (("multinomial", "counts"), ("categorical", "codes"), ("bernoulli", "binary")):
             of_data = {"likelihood": likelihood, **of}
             for name, params in {
@@ -293,8 +298,8 @@ OPTIONS = (
 def of_dense_rows():
     """Logistic regression and the Gaussian."""
     for model in ("BayesianLogisticRegression", "BayesianGaussian"):
-        for sampler in (None, *FITTING[model]):
-            of = _named(sampler) if sampler else {}
+        for sampler in FITTING[model]:
+            of = _named(sampler)
             for name, params in {
                 "batch": BY_BATCH,
                 "batch with replacement": {"with_replacement": True, **BY_BATCH},
@@ -342,7 +347,7 @@ def _sampled(target, name, **params):
 PRODUCTS = {
     "frame and sphere": [("stiefel", 2), ("sphere", 1)],
     "sphere and simplex": [("sphere", 1), ("simplex", 2)],
-    "all": [("simplex", 1), ("sphere", 1), ("euclidean", 1)],
+    "all": [("simplex", 1), ("sphere", 1), ("stiefel", 1)],
 }
 
 
@@ -370,11 +375,12 @@ def of_targets():
         "MatrixCompletion": SPHERE,
     }.items():
         for sampler in (None, *samplers):
-            yield _sampled(target, f"{sampler}", sampler=sampler)
-            yield _sampled(target, f"{sampler}, batch", sampler=sampler, batch_size=10)
-            yield _sampled(target, f"{sampler}, rows", sampler=sampler, batch_size=10, with_replacement=True)
+            of = {"sampler": sampler, **({"n_iter": 24} if sampler in EM else {})}
+            yield _sampled(target, f"{sampler}", **of)
+            yield _sampled(target, f"{sampler}, batch", batch_size=10, **of)
+            yield _sampled(target, f"{sampler}, rows", batch_size=10, with_replacement=True, **of)
     for name in ("expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"):
-        sampler = Made("SGRLD", step_size=0.01, parameterization=name)
+        sampler = Made("SGRLD", step_size=0.001, parameterization=name)
         yield _sampled("DirichletCategorical", f"sgrld {name}", sampler=sampler, batch_size=10)
     for sampler in PARTICLES:
         yield _sampled("GaussianMean", sampler, sampler=_particles(sampler))

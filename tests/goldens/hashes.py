@@ -34,17 +34,17 @@ ANSWERS = {
     "log_perplexity": {"SphericalAdmixtureModel": {"n_proportions": 10}},
 }
 # The same draws as "fit".
-EQUAL_TO_FIT = ("jobs", "resume")
+EQUAL_TO_FIT, AS_FIT = ("jobs", "resume"), "as fit"
 
 
 def digest(samples):
-    """Hash of the draws: names, types, shapes and bytes."""
+    """Hash of the draws: names, types, shapes and bytes; 64 bits of it, since all are in one file."""
     total = hashlib.sha256()
     for name in sorted(samples):
         value = np.ascontiguousarray(samples[name])
         total.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
         total.update(value.tobytes())
-    return total.hexdigest()[:32]
+    return total.hexdigest()[:16]
 
 
 def new(case, **more):
@@ -66,15 +66,15 @@ class _StopAt:
         return step >= self.step
 
 
-def _fit(case, data):
+def _fit(case, data, _):
     return _call(new(case).fit, data.whole)
 
 
-def _jobs(case, data):
+def _jobs(case, data, _):
     return _call(new(case, n_jobs=2).fit, data.whole)
 
 
-def _resume(case, data):
+def _resume(case, data, _):
     """Stopped twice, in the burn-in and after it, and saved each time."""
     model = _call(new(case, callbacks=_StopAt(STOPS[0])).fit, data.whole)
     for stop in (STOPS[1], None):
@@ -83,18 +83,19 @@ def _resume(case, data):
     return model
 
 
-def _stream(case, data):
+def _stream(case, data, _):
     model = new(case)
     for block in data.blocks:
         _call(model.partial_fit, block)
     return model
 
 
-def _after(case, data):
-    return _call(_fit(case, data).partial_fit, data.blocks[0])
+def _after(case, data, fitted):
+    fitted = _fit(case, data, None) if fitted is None else fitted
+    return _call(fitted.partial_fit, data.blocks[0])
 
 
-def _sample(case, _):
+def _sample(case, data, _):
     params = {"n_iter": N_ITER, "n_chains": 2, "random_state": 0, **case.params}
     return sample(TARGETS[case.what]()(), **{name: made(value) for name, value in params.items()})
 
@@ -114,24 +115,26 @@ def _answer(model, name, more, data):
 
 
 def run(case):
-    """All hashes and answers of a case by their names, and why something was refused."""
-    found, why = {}, {}
+    """Hashes and answers of a case by what was done, and why something was refused."""
+    found, why, fitted = {}, {}, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = None if case.ways == ("sample",) else DATA[case.data]()
         for way in case.ways:
-            name = f"{case.name} | {way}"
             try:
-                model = WAYS[way](case, data)
+                model = WAYS[way](case, data, fitted)
             except ValueError as error:
-                found[name] = DIVERGED if isinstance(error, FloatingPointError) else REFUSED
-                why[name] = str(error)
+                found[way] = DIVERGED if isinstance(error, FloatingPointError) else REFUSED
+                why[way] = " ".join(str(error).split())
                 continue
-            found[name] = digest(model.samples_)
+            found[way] = digest(model.samples_)
+            if way in EQUAL_TO_FIT and found[way] == found.get("fit"):
+                found[way] = AS_FIT
             if way == "fit":
+                fitted = model
                 for answer, more in ANSWERS.items():
                     if hasattr(model, answer):
-                        found[f"{case.name} | {answer}"] = _answer(model, answer, more, data.whole)
+                        found[answer] = _answer(model, answer, more, data.whole)
     return found, why
 
 
@@ -143,15 +146,30 @@ def same(a, b):
 
 
 def broken_promises(found):
-    """Names of fits by two jobs, and resumed ones, whose draws are not those of the plain fit."""
-    for name, value in found.items():
-        case, way = name.rsplit(" | ", 1)
-        if way in EQUAL_TO_FIT and value != found.get(f"{case} | fit", value):
-            yield name
+    """Fits by two jobs, and resumed ones, whose draws are not those of the plain fit: (case, way)."""
+    for name, each in found.items():
+        for way in EQUAL_TO_FIT:
+            if way in each and each[way] not in (AS_FIT, each["fit"]):  # equal where both are refused
+                yield name, way
+
+
+def differences(expected, found):
+    """What differs between two tables of all hashes: (case, what was done, expected, found)."""
+    for name in expected | found:
+        before, now = expected.get(name, {}), found.get(name, {})
+        for way in before | now:
+            if not same(before.get(way), now.get(way)):
+                yield name, way, before.get(way, "not there"), now.get(way, "not there")
 
 
 def saved():
     return json.loads(PATH.read_text(encoding="utf-8"))
+
+
+def write(hashes):
+    """Write all hashes, a line for each case."""
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in hashes.items())
+    PATH.write_text(f'{{"here": {json.dumps(here())}, "hashes": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def _run_all(cases, n_jobs):
@@ -177,39 +195,34 @@ def main(argv=None):
             print(f"The hashes are of {golden['here']}, and this is {here()}: draws may differ in rounding.")
 
     found, seconds, start = {}, {}, time.perf_counter()
-    for case, (hashes, why) in zip(cases, _run_all(cases, options.jobs), strict=True):
+    for case, (found[case.name], why) in zip(cases, _run_all(cases, options.jobs), strict=True):
         now = time.perf_counter()
         seconds[case.name], start = now - start, now
-        found |= hashes
         if options.why:
-            for name, reason in why.items():
-                print(f"{found[name]}: {name}: {reason}")
+            for way, reason in why.items():
+                print(f"{found[case.name][way]}: {case.name} | {way}: {reason}")
     if options.times:
         for name in sorted(seconds, key=seconds.get)[-25:]:
             print(f"{seconds[name]:7.2f} s  {name}")
 
     broken = list(broken_promises(found))
-    for name in broken:
-        print(f"NOT THE DRAWS OF fit: {name}")
+    for name, way in broken:
+        print(f"not the draws of fit: {name} | {way}")
+    n_found = sum(map(len, found.values()))
     if options.write:
         before = saved()["hashes"] if PATH.exists() and options.only else {}
-        before = {name: value for name, value in before.items() if name.split(" | ")[0] not in {c.name for c in cases}}
-        order = {case.name: k for k, case in enumerate(CASES)}
-        known = [item for item in (before | found).items() if item[0].split(" | ")[0] in order]
-        hashes = dict(sorted(known, key=lambda item: order[item[0].split(" | ")[0]]))
-        text = json.dumps({"here": here(), "hashes": hashes}, indent=1, ensure_ascii=False)
-        PATH.write_text(text + "\n", encoding="utf-8")
-        print(f"{len(found)} written, of which {list(found.values()).count(REFUSED)} are refused.")
+        write({case.name: (before | found)[case.name] for case in CASES if case.name in before | found})
+        n_refused = sum(list(each.values()).count(REFUSED) for each in found.values())
+        print(f"{n_found} entries of {len(found)} cases written, of which {n_refused} are refused.")
         return int(bool(broken))
 
-    names = {case.name for case in cases}
-    expected = {name: value for name, value in golden["hashes"].items() if name.split(" | ")[0] in names}
-    if not options.only:
-        expected = golden["hashes"]
-    differ = [name for name in (expected | found) if not same(expected.get(name), found.get(name))]
-    for name in differ:
-        print(f"differs: {name}: {expected.get(name, 'not there')} before, {found.get(name, 'not there')} now")
-    print(f"{len(expected | found) - len(differ)} equal, {len(differ)} differ.")
+    expected = golden["hashes"]
+    if options.only:
+        expected = {name: value for name, value in expected.items() if name in found}
+    differ = list(differences(expected, found))
+    for name, way, before, now in differ:
+        print(f"differs: {name} | {way}: {before} before, {now} now")
+    print(f"{n_found - len(differ)} entries of {len(found)} cases are equal, {len(differ)} differ.")
     return int(bool(differ or broken))
 
 
