@@ -2,16 +2,16 @@
 How fast does the bias of a sampler vanish with its step size?
 ==============================================================
 
-Samplers without a Metropolis test have a bias. Halve the step size, and that of a first-order method is halved, that
-of a second-order method quartered: on a log-log plot the slope is 1 or 2. Here it is measured, on a density that is
-not Gaussian (on a Gaussian some integrators have no bias at all, or one of a better order).
+Samplers without a Metropolis test have a bias. Halve the step size, and the bias of a first-order method is halved,
+that of a second-order method quartered: on a log-log plot the slope is 1 or 2. Here it is measured, on a density that
+is not Gaussian (on a Gaussian some integrators have no bias at all, or one of a better order).
 """
 
 # %%
 # The density
 # -----------
-# :math:`\log p = -4 \log\cosh x - (x - y)^2 / 2 - y^2 / 2`, whose second moments a sum over a grid gives to ten
-# digits. The metric of the Riemannian sampler is a diagonal that follows the curvature in x.
+# :math:`\log p = -4 \log\cosh x - (x - y)^2 / 2 - y^2 / 2`, whose second moments are computed to ten digits by a sum
+# over a grid. The metric of the Riemannian sampler is a diagonal that follows the curvature in x.
 
 import numba
 import numpy as np
@@ -50,7 +50,7 @@ EXACT = np.array([np.sum(weight * square) for square in (x**2, x * y, y**2)]) / 
 # -------------------------------
 # The bias in the three moments, and the slope of the line through them, each moment weighted by its precision.
 
-RUNS = {  # sampler, larger and smaller step size, steps of a chain, order that is claimed
+RUNS = {  # sampler, larger and smaller step size, steps of a chain, claimed order
     "SGLD": (SGLD, (0.08, 0.04), 60_000, "1"),
     "SGHMC, Euler": (lambda h: SGHMC(h, scheme="euler"), (0.2, 0.14), 200_000, "1 or better"),
     "SGHMC, aboba": (lambda h: SGHMC(h, scheme="aboba"), (0.4, 0.28), 200_000, "2"),
@@ -116,4 +116,4 @@ plt.show()
 
 # %%
 # **As claimed: Langevin dynamics and Euler's thermostats have slope 1; the splittings of SGHMC and SGNHT, and both
-# Nosé-Poincaré samplers, have slope 2, and that of SGHMC called "baoab" has hardly a bias at all.**
+# Nosé-Poincaré samplers, have slope 2, and the "baoab" splitting of SGHMC has hardly any bias at all.**

@@ -3,11 +3,11 @@ Which coefficients of a logistic regression can be told from zero?
 ==================================================================
 
 A fitted logistic regression gives one number for each feature. How sure is it of them, and of its predictions?
-`BayesianLogisticRegression` answers with draws; nothing is tuned.
+`BayesianLogisticRegression` gives draws; nothing is tuned.
 
-The tables are Heart and Australian credit (Statlog) where a folder of data sets is at hand
-(see :doc:`/user_guide/data`), as they are; else the breast cancer set that comes with scikit-learn, in units of each
-column's standard deviation, and ten of its columns.
+The tables are Heart and Australian credit (Statlog), unscaled, if a folder of data sets is available (see
+:doc:`/user_guide/data`); otherwise the breast cancer set that comes with scikit-learn, in units of each column's
+standard deviation, and ten of its columns.
 """
 
 # %%
@@ -33,7 +33,7 @@ def tables():
         found = {name: fetch_table(name) for name in ("heart", "australian")}
     except OSError:
         data = load_breast_cancer()
-        # The prior's scale of 1 is that of the columns as given, and some of these have units of 0.01.
+        # The prior's scale of 1 refers to the columns as given, and some of these have units of 0.01.
         data.data = data.data / data.data.std(axis=0)
         ten = Bunch(data=data.data[:, :10], target=data.target, feature_names=data.feature_names[:10])
         found = {"breast cancer": data, "breast cancer, ten columns": ten}
@@ -62,7 +62,7 @@ for name, (X, y, columns) in tables().items():
 # %%
 # Coefficients with their intervals
 # ---------------------------------
-# For one standard deviation of each column, so that they can be drawn on one axis.
+# Per standard deviation of each column, so that they can be plotted on one axis.
 
 import matplotlib.pyplot as plt
 
@@ -84,4 +84,4 @@ plt.show()
 
 # %%
 # **A good part of the coefficients cannot be told from zero, while predictions are as good as scikit-learn's: the
-# intervals say what a single number for each column hides.**
+# intervals show what a single number for each column hides.**

@@ -1,10 +1,9 @@
 """
-Do credible ellipses of a Gaussian's mean hold what they say?
-=============================================================
+Do credible ellipses of a Gaussian's mean have the coverage they claim?
+=======================================================================
 
-`BayesianGaussian` draws the mean and the precision of Gaussian rows. Its posterior is known exactly, so that every
-number here can be checked: the draws against the exact law, and the 90 % ellipses against the true mean over many data
-sets.
+`BayesianGaussian` draws the mean and the precision of Gaussian rows. Its posterior is known exactly, so every number
+here can be checked: the draws against the exact law, and the 90 % ellipses against the true mean over many data sets.
 """
 
 # %%
@@ -74,4 +73,4 @@ ax.legend()
 plt.show()
 
 # %%
-# **The draws have the exact posterior's ellipse, and ellipses of nine in ten data sets hold the true mean.**
+# **The draws have the exact posterior's ellipse, and for nine in ten data sets the ellipse holds the true mean.**

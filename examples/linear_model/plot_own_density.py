@@ -1,8 +1,8 @@
 """
-How does one draw from a posterior of one's own?
-================================================
+How do you draw from a posterior of your own?
+=============================================
 
-Write its logarithm and its gradient in a function jitted by numba, and hand it to `sk_sgmcmc.sample`. Here: a straight
+Write its logarithm and its gradient in a function jitted by numba, and pass it to `sk_sgmcmc.sample`. Here: a straight
 line through points with gross errors, under Student's t noise, which no estimator of this package offers, with the
 scale of the noise unknown.
 """
@@ -56,7 +56,7 @@ target = Density(line, dim=3, data=rows)
 # Draws
 # -----
 # Exact trajectories on all rows, and minibatches of 200 with control variates, which `sample` chooses by itself. A
-# gradient that does not fit the density is refused, and a warning tells of draws that have not converged.
+# gradient that does not match the density is refused, and draws that have not converged raise a warning.
 
 options = {"n_chains": 4, "random_state": 1}
 runs = {

@@ -1,11 +1,11 @@
 """
-Does a posterior that is fed in blocks become that of all the rows?
+Does a posterior fitted block by block become that of all the rows?
 ===================================================================
 
 `BayesianLogisticRegression.partial_fit` takes rows block by block and keeps none: a Gaussian at the mode stands for
-those seen before, and the chain goes on from where it is. Here the blocks are of the forest covertype table (class 2
-against the rest), where a folder of data sets is at hand (see :doc:`/user_guide/data`), else of synthetic rows, and the
-end is compared with one fit to all of them.
+those seen before, and the chain continues. Here the blocks are from the forest covertype table (class 2 against the
+rest) if a folder of data sets is available (see :doc:`/user_guide/data`), otherwise of synthetic rows, and the result
+is compared with one fit to all of them.
 """
 
 # %%

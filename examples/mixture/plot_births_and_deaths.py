@@ -2,9 +2,9 @@
 Does a mixture on a stream notice when groups come and go?
 ==========================================================
 
-Rows of 0 and 1 arrive in blocks of 300. At first they come from two groups; a third appears, and later the first stays
-away. The mixture takes block after block by ``partial_fit``, is never told how many groups there are, and with
-``total_samples=900`` forgets what lies more than three blocks back.
+Rows of 0 and 1 arrive in blocks of 300. At first they come from two groups; a third appears, and later the first
+disappears. The mixture takes block after block by ``partial_fit``, is never given the number of groups, and with
+``total_samples=900`` forgets what is more than three blocks old.
 """
 
 # %%
@@ -30,7 +30,7 @@ for there in presence:
 # %%
 # Fitting
 # -------
-# Components are matched to the true groups only for the picture. A group counts as found while clusters nearest to its
+# Components are matched to the true groups only for the plot. A group counts as found while the clusters nearest to its
 # profile weigh more than 5 %.
 
 weights, n_clusters = np.zeros((len(blocks), 3)), []
@@ -68,5 +68,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **A new group is a cluster of its own within the block that brings it, and one that stays away fades within the window
-# that** ``total_samples`` **sets.**
+# **A new group becomes a cluster of its own within the block in which it appears, and one that disappears fades within
+# the window that** ``total_samples`` **sets.**

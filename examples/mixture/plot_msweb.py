@@ -2,17 +2,17 @@
 Which clusters of visitors does a web site have, and which sampler finds them?
 ==============================================================================
 
-32,711 visitors of a web site, and which of its 294 areas each of them saw. A Dirichlet-process mixture finds groups of
-visitors without being told how many there are. Some ways of fitting it are compared by the probability that they give
-to 5,000 other visitors:
+32,711 visitors of a web site, and which of its 294 areas each of them visited. A Dirichlet-process mixture finds groups
+of visitors without being given their number. Several ways of fitting it are compared by the probability that they
+assign to 5,000 other visitors:
 
 * the published minibatch slice sampler by `SCIR` and by `SGRLD` (minibatches of 1,000 visitors, counts scaled by N/n),
   each with the best of a few step sizes, and SGRLD with the published one;
 * the exact slice sampler over all visitors, `Gibbs`;
 * the default: labels of all visitors are stored, components integrated out, and groups split and merged.
 
-Run as a script where the data are at hand (see `sk_sgmcmc.datasets.fetch_corpus`), this page is a study over five seeds
-that takes some minutes. The gallery, and who lacks the data, sees a small synthetic site and two seeds.
+Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_corpus`), this page is a study over five seeds
+that takes some minutes. In the gallery, or without the data, it uses a small synthetic site and two seeds.
 """
 
 # %%
@@ -32,7 +32,7 @@ WHOLE = "sphinx_gallery" not in sys.modules
 
 
 def synthetic_site(n=4000, n_areas=60, n_groups=8, seed=0):
-    """Visitors of a site with groups that are known; each sees an area once at most."""
+    """Visitors of a site with known groups; each visits an area at most once."""
     rng = np.random.default_rng(seed)
     interest = rng.dirichlet(np.full(n_areas, 0.08), n_groups) + 1e-4
     group = rng.choice(n_groups, n, p=rng.dirichlet(np.full(n_groups, 3.0)))
@@ -58,8 +58,8 @@ else:
 # %%
 # Fitting
 # -------
-# Every fit keeps as many draws, from its second half. Kernels are compiled before clocks start, and the time for scores
-# is not counted.
+# Every fit keeps the same number of draws, from its second half. Kernels are compiled before timing starts, and the
+# time spent on scoring is not counted.
 
 N_KEPT = 50 if real is not None else 20
 minibatch = {"assignments": "fresh", "batch_size": BATCH, "n_iter": N_STEPS, "thin": N_STEPS // 2 // N_KEPT}
@@ -89,7 +89,7 @@ def plus_minus(values):
     return f"{np.mean(values):9.4f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.4f}"
 
 
-# Steady is what moves little from one look to the next once it has arrived.
+# The wobble is how much the score moves from one evaluation to the next in the second half: little is steady.
 print(f"{len(SEEDS)} seeds, {N_KEPT} draws each: mean log predictive of a test row (multinomial coefficient left out)")
 columns = [f"{'averaged over draws':>19s}", f"{'last draw alone':>19s}", " wobble", " passes", " seconds", "clusters"]
 print(" " * 22, *columns)
@@ -104,7 +104,7 @@ for name in METHODS:
     )
 
 # %%
-# What marks the largest clusters of the last fit, the default's:
+# What characterises the largest clusters of the last fit, that of the default:
 
 table = model.top_categories(3)
 for c in range(min(8, model.n_clusters_)):
@@ -135,5 +135,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **As published, SCIR finds better and steadier clusters than SGRLD, but less good ones than a full Gibbs sampler; with
-# labels stored and groups split and merged, a minibatch sampler reaches what full Gibbs reaches, in less time.**
+# **As published, SCIR finds better and steadier clusters than SGRLD, but worse ones than a full Gibbs sampler; with
+# labels stored and groups split and merged, a minibatch sampler does as well as full Gibbs, in less time.**

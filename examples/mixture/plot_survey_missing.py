@@ -2,11 +2,11 @@
 How much do missing answers blur the clusters of a survey?
 ==========================================================
 
-Sixteen yes-or-no questions on what old people can no longer do by themselves. A part of the answers is taken away at
-random, and a Dirichlet-process mixture is fitted to what is left: a missing answer says nothing, and no row is dropped
-or filled in. The answers that were taken away show how well it predicts them.
+Sixteen yes-or-no questions on what old people can no longer do by themselves. Some of the answers are removed at
+random, and a Dirichlet-process mixture is fitted to the rest: missing answers are left out of the likelihood, and no
+row is dropped or filled in. The removed answers show how well the mixture predicts them.
 
-Where the survey (nltcs, see `sk_sgmcmc.datasets.fetch_corpus`) is not at hand, answers are drawn from five synthetic
+If the survey (nltcs, see `sk_sgmcmc.datasets.fetch_corpus`) is not available, answers are drawn from five synthetic
 groups.
 """
 
@@ -32,7 +32,8 @@ shares = (0.0, 0.1, 0.3, 0.5)
 # %%
 # Fitting with holes
 # ------------------
-# The probability of a yes, given a row's other answers, is that of the row with a yes over that of the row as it is.
+# The probability of a yes, given a row's other answers, is the probability of the row with a yes divided by that of the
+# row as it is.
 
 
 def probability_of_yes(model, X, question):
@@ -84,5 +85,5 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# **With 30 % of the answers missing, those taken away are predicted about as well as with 10 % missing, and far better
-# than by how often each question is answered yes; but it is less sure which cluster a row is in.**
+# **With 30 % of the answers missing, the removed ones are predicted about as well as with 10 % missing, and far better
+# than by the frequency of yes for each question; but it is less certain which cluster a row is in.**

@@ -2,9 +2,10 @@
 What do particles do for topics?
 ================================
 
-Abstracts of a conference (ACL 2020, see `sk_sgmcmc.datasets.fetch_corpus`; the bundled docstrings where they are not at
-hand), latent Dirichlet allocation with 20 topics: what does a held-out token cost after how many passes, if topics move
-on the simplex (`SCIR`), on flat space (`SGHMC`), or as ten particles there (`Blob`, `PSGHMC`)?
+Latent Dirichlet allocation with 20 topics on the abstracts of a conference (ACL 2020, see
+`sk_sgmcmc.datasets.fetch_corpus`; the bundled docstrings if they are not available): how does held-out perplexity fall
+with the number of passes if topics move on the simplex (`SCIR`), on flat space (`SGHMC`), or as ten particles there
+(`Blob`, `PSGHMC`)?
 """
 
 # %%
@@ -30,9 +31,9 @@ train, test = counts[~held_out], counts[held_out]
 print(f"{train.shape[0]} documents to fit, {test.shape[0]} held out, {counts.shape[1]} words")
 
 # %%
-# Every particle keeps assignments of its own, so ten of them cost ten chains. All begin with collapsed sweeps, the
-# first third of the 60 steps, each of which passes over all documents; the draws of SCIR and SGHMC are those of the
-# second half, spread over time, and the particles are the draws of the others.
+# Every particle keeps its own assignments, so ten of them cost as much as ten chains. All methods begin with collapsed
+# sweeps, which make up the first third of the 60 steps, each a pass over all documents. SCIR and SGHMC give draws from
+# the second half, spread over time; the draws of the others are their particles.
 
 SAMPLERS = {
     "SCIR": SCIR(),
@@ -52,9 +53,9 @@ for name, sampler in SAMPLERS.items():
     print(f"{name:26s} averaged over draws: perplexity {model.perplexity(test):7.1f}; {spent:.1f} s with the trace")
 
 # %%
-# The trace is of the present state: one matrix of topics, or the average of the particles' ones. Averaging lowers the
-# perplexity, over time or over particles; particles have each found assignments of their own, and so differ more than
-# draws of one chain do, for ten times the work.
+# The trace scores the current state: one matrix of topics, or the average over particles. Averaging, over time or over
+# particles, lowers the perplexity; each particle has found its own assignments, so particles differ more than draws of
+# one chain do, for ten times the work.
 
 figure, axis = plt.subplots(figsize=(6, 3.8), constrained_layout=True)
 for name, values in curves.items():
@@ -64,16 +65,16 @@ axis.legend()
 plt.show()
 
 # %%
-# **Ten particles lower the held-out perplexity by a few per cent, because each has found assignments of its own, at ten
+# **Ten particles lower the held-out perplexity by a few per cent, because each has found its own assignments, at ten
 # times the cost of a chain; which flow moves them hardly matters.**
 
 # %%
 # How many particles?
 # -------------------
 #
-# ``examples/reproduce/lda_particles.py`` is the study at length, by the settings of Liu, Zhuo and Zhu (2019, figure 4):
-# 30 topics, a normal prior on flat space, assignments drawn afresh, every tenth token of the held-out documents hidden.
-# After 580 iterations, on the first split of the documents, perplexity by particles, or by chains of SGHMC:
+# ``examples/reproduce/lda_particles.py`` is the full study, with the settings of Liu, Zhuo and Zhu (2019, figure 4): 30
+# topics, a normal prior on flat space, assignments drawn afresh, every tenth token of the held-out documents hidden.
+# Perplexity after 580 iterations, on the first split of the documents, by the number of particles or of SGHMC chains:
 #
 # ========== ===== ===== ===== ===== ===== =====
 # particles      1     5    10    20    50   100
@@ -84,6 +85,6 @@ plt.show()
 # pSGHMC-fGH 771.3 745.9 739.7 731.0 731.1 732.3
 # ========== ===== ===== ===== ===== ===== =====
 #
-# One particle is worth less than ten, and a hundred no more than twenty. Over ten splits, with 20 of them, both pSGHMC
-# are ahead of SGHMC by 67 after 20 iterations and by 20 after 100, and level with it at the end (-0.2 and +0.1, each
-# +- 2); Blob, which has no momentum, ends 79 behind.
+# One particle does worse than ten, and a hundred do no better than twenty. Over ten splits, with 20 particles, both
+# pSGHMC are ahead of SGHMC by 67 after 20 iterations and by 20 after 100, and level with it at the end (-0.2 and +0.1,
+# each +- 2); Blob, which has no momentum, ends 79 behind.

@@ -2,16 +2,16 @@
 How fast do 50 particles take the shape of a banana?
 ====================================================
 
-The toy of Liu, Zhuo and Zhu (2019): fifty particles begin in a corner of a curved density, and follow Langevin dynamics
-(`Blob`) or Hamiltonian ones, with noise (`SGHMC`, fifty chains) or without (`PSGHMC`, "det" and "fgh").
+The toy example of Liu, Zhuo and Zhu (2019): fifty particles start in a corner of a curved density and follow Langevin
+dynamics (`Blob`) or Hamiltonian ones, with noise (`SGHMC`, fifty chains) or without (`PSGHMC`, "det" and "fgh").
 """
 
 # %%
 # The target
 # ----------
 # :math:`\log p = -0.01 \, [\tfrac12 |x|^2 + 0.4 (25 x_1 + x_2^2)^2]`, with step size 0.01, friction 0.5 and particles
-# from :math:`N((-2, -7), 0.25 I)`, as in the paper. In one point the settings differ from its code: the noise of SGHMC
-# is :math:`\sqrt{2 C h}`, and not :math:`C \sqrt{2 h}`.
+# from :math:`N((-2, -7), 0.25 I)`, as in the paper. In one respect the settings differ from its code: the noise of
+# SGHMC is :math:`\sqrt{2 C h}`, and not :math:`C \sqrt{2 h}`.
 
 import numba
 import numpy as np
@@ -52,7 +52,7 @@ print(f"target: mean {truth.mean(axis=0).round(2)}, standard deviations {truth.s
 # The distance
 # ------------
 # Maximum mean discrepancy (MMD) with a Gaussian kernel of width 3, to 4000 exact draws. Fifty exact draws are not at 0
-# either: their distance is printed beside.
+# either: their distance is printed for comparison.
 
 
 def kernel_mean(a, b):
@@ -75,15 +75,15 @@ def exact_distance(seed):
 # Fifty particles, six moments in time
 # ------------------------------------
 # A run with the same seed passes through the particles of a shorter one. The chains of SGHMC are run one by one,
-# because each begins at a place of its own. With the noise of the paper's code SGHMC has the temperature
-# :math:`C = 0.5`, and aims at another target.
+# because each has its own starting point. With the noise of the paper's code SGHMC has the temperature :math:`C = 0.5`,
+# and so a different target.
 
 SHARE = 1.0  # of the steps
 SNAPSHOTS = [int(n * SHARE) for n in (300, 600, 1200, 2400, 4800, 9600)]
 
 
 def snapshots(sampler, seed):
-    """Particles after each of the numbers of steps."""
+    """Particles after each number of steps in `SNAPSHOTS`."""
     start = np.array([-2.0, -7.0]) + 0.5 * np.random.default_rng(seed).standard_normal((N, 2))
     if not isinstance(sampler, SGHMC):
         args = {"init": start, "burn_in": 0, "random_state": seed}
@@ -115,7 +115,7 @@ print(f"{N} exact draws: {by_chance:.3f}")
 # %%
 # Clouds and distances
 # --------------------
-# Distances are those of one seed, and below the line of exact draws they say nothing more.
+# Distances are for one seed, and below the line of exact draws they are not informative.
 
 import matplotlib.pyplot as plt
 
@@ -139,4 +139,4 @@ plt.show()
 
 # %%
 # **Both pSGHMC are ahead of Blob until it is as close as exact draws are, and ahead of SGHMC for the first 600 steps
-# ("det": 1200). With its noise put right SGHMC then overtakes them; with that of the paper's code it stays behind.**
+# ("det": 1200). With its noise corrected SGHMC then overtakes them; with that of the paper's code it stays behind.**

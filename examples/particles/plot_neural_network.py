@@ -3,14 +3,15 @@ What does a Bayesian neural network gain over its best single one?
 ==================================================================
 
 Images of digits, 8 x 8 pixels, a hidden layer of 20 sigmoid units and a softmax over ten classes, with standard normal
-weights: a density of one's own for `sk_sgmcmc.sample`, drawn from by particles and by chains.
+weights: a user-defined density for `sk_sgmcmc.sample`, sampled by particles and by chains.
 """
 
 # %%
 # The density
 # -----------
-# A jitted function that returns the log density of the weights and writes its gradient, by hand: forward, and back.
-# ``rows`` is a minibatch, the last column of which is the label; sums over it are multiplied by ``scale``, N/n.
+# A jitted function returns the log density of the weights and writes its gradient, derived by hand: a forward and a
+# backward pass. ``rows`` is a minibatch, the last column of which is the label; sums over it are multiplied by
+# ``scale``, N/n.
 
 from itertools import pairwise
 
@@ -77,8 +78,8 @@ def predictive(weights):
 
 
 # %%
-# Minibatches of 100, from the same spread-out start for all: ten particles or ten chains, each at
-# its last state, as the paper compares them; the step sizes follow the methods' own scales.
+# Minibatches of 100, from the same dispersed start for all: ten particles or ten chains, each at its last state, as
+# compared in the paper; the step sizes follow the methods' own scales.
 
 N, EPOCHS = 10, (100, 300, 1000)
 start = 0.3 * np.random.default_rng(0).normal(size=(N, DIM))
@@ -114,8 +115,8 @@ for name, sampler in SAMPLERS.items():
     print(f"{name:12s}" + "".join(f"{error:9.3f} {loss:8.3f}" for error, loss in scores))
 
 # %%
-# Chains go on giving draws, and their average over time is the better answer; one network, and a model without a hidden
-# layer, for comparison.
+# A chain keeps producing draws, and their average over time predicts better; for comparison, a single network, and a
+# model without a hidden layer.
 
 one = sample(
     target,
@@ -151,6 +152,6 @@ plt.show()
 
 # %%
 # **Networks averaged over the posterior do much better than the one at its mode, whose log loss is more than twice as
-# large. Ten particles of pSGHMC are there after a hundred steps, since they carry no noise; ten chains of SGHMC come
+# large. Ten particles of pSGHMC get there after a hundred steps, since they carry no noise; ten chains of SGHMC come
 # close, and Blob, which has no momentum, needs ten times the steps. On so easy a problem a model without a hidden layer
 # does as well.**

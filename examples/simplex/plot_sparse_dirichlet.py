@@ -3,7 +3,7 @@ Why SCIR and not SGRLD on sparse simplices?
 ===========================================
 
 Ten categories, a thousand observations, and a posterior that is known exactly: a Dirichlet distribution. Both samplers
-see minibatches only. How far from the posterior are their draws, if each may choose its best step size?
+read only minibatches. How far from the posterior are their draws, each sampler at its best step size?
 
 This is the synthetic study of Baker, Fearnhead, Fox and Nemeth (2018), section 4.1. Its two data sets are a sparse one,
 with 800, 100 and 100 observations of three categories and none of the other seven, and a dense one with about a hundred
@@ -14,8 +14,8 @@ observations of each.
 # Distance from the posterior
 # ---------------------------
 # The Rosenblatt transform turns draws of the posterior into independent uniform numbers; the mean over coordinates of
-# the Kolmogorov–Smirnov distance from uniform is then a distance from the posterior. A thousand independent exact draws
-# are at about 0.03. Every chain makes 1000 steps of burn-in and 1000 draws.
+# the Kolmogorov–Smirnov distance from uniform is then a distance from the posterior. For a thousand independent exact
+# draws it is about 0.03. Every chain makes 1000 steps of burn-in and 1000 draws.
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -89,7 +89,7 @@ found = dict(zip(cells, Parallel(n_jobs=2, prefer="threads")(delayed(best)(*cell
 exact = {posterior: mean_distance(posterior, ExactDirichlet(), N_OBSERVATIONS) for posterior in ("sparse", "dense")}
 
 # %%
-# The table beside that of an independent NumPy implementation of the study, which this one is held against:
+# The results beside those of an independent NumPy implementation of the study, for comparison:
 
 REFERENCE = {
     ("sparse", "SCIR"): (0.137, 0.089, 0.059, 0.063, 0.038),
@@ -116,9 +116,9 @@ print(f"largest difference {largest:.3f}")
 # %%
 # A rare category
 # ---------------
-# What goes wrong is seen in a category without observations, :math:`\omega_5`. Its posterior is
+# The failure shows in a category without observations, :math:`\omega_5`. Its posterior is
 # :math:`\mathrm{Beta}(0.1, 1000.9)`: half of its mass lies below :math:`10^{-6}`, and a tenth below :math:`10^{-13}`.
-# SGRLD moves by normal steps that it mirrors at zero, and a mirrored step almost never lands that near to zero,
+# SGRLD moves by normal steps that it mirrors at zero, and a mirrored step almost never lands that close to zero,
 # whatever the size of the minibatch. SCIR draws from the exact transition of its diffusion, which has no such scale.
 # Boxes hold half of the draws, whiskers 98 %.
 
@@ -166,8 +166,7 @@ plt.show()
 # SGRLD, which never visits the small probabilities; on a dense posterior the two are alike but for the smallest
 # minibatches.**
 #
-# Two remarks for whoever repeats this. The largest step sizes and the smallest minibatches cost SCIR accuracy as well:
-# a noisy shape adds variance in proportion to the step. And the best SGRLD here owes something to a short run: its
+# Two remarks for anyone who repeats this. The largest step sizes and the smallest minibatches cost SCIR accuracy as
+# well: a noisy shape adds variance in proportion to the step. And the best SGRLD here benefits from the short run: its
 # parameters start with a sum of 1001, their stationary law has a sum near 1, and at the step size that scores best the
-# sum is still on its way down; started at a sum of 1, it comes as near only with steps 25 times smaller
-# or more.
+# sum is still on its way down; started at a sum of 1, it comes as near only with steps 25 times smaller or more.

@@ -2,9 +2,9 @@
 Can a sampler on the circle take a gradient that is mostly noise?
 =================================================================
 
-A density with two modes on the circle, and a gradient of it that carries normal noise of variance 1000, far larger
-than the force itself. This is figure 3 of Liu, Zhu and Song (2016). Stochastic-gradient geodesic Monte Carlo is told
-the variance and adds so much less noise of its own; the thermostat finds out by itself; without either, the chain is
+A density with two modes on the circle, and a gradient of it that carries normal noise of variance 1000, far larger than
+the force itself. This is figure 3 of Liu, Zhu and Song (2016). Given the variance, stochastic-gradient geodesic Monte
+Carlo adds correspondingly less noise of its own; the thermostat adapts to it by itself; without either, the chain is
 too warm.
 """
 
@@ -57,7 +57,7 @@ for label, (target, sampler, options) in runs.items():
 # %%
 # The histograms
 # --------------
-# The first three follow the density; the fourth is a warmer, flatter one.
+# The first three follow the density; the fourth is warmer and flatter.
 
 import matplotlib.pyplot as plt
 
@@ -74,5 +74,5 @@ for ax in axes[1]:
 plt.show()
 
 # %%
-# **With the noise's variance given, or left to a thermostat, the chain draws from the density; ignored, it is rejected
-# at more than ten standard errors.**
+# **With the variance of the noise given, or left to a thermostat, the chain draws from the density; with the noise
+# ignored, this is rejected at more than ten standard errors.**

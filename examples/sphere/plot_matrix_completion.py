@@ -1,8 +1,8 @@
 r"""
-How sure is a completed matrix of the entries that it never saw?
-================================================================
+How certain are the entries of a completed matrix that were never seen?
+=======================================================================
 
-A table with four fifths of its entries missing is taken for a matrix of low rank with noise,
+A table with four fifths of its entries missing is modelled as a low-rank matrix with noise,
 :math:`x_i = \sum_k c_{ik} u_k + e_i`. The directions :math:`u_k` are orthonormal: a point on a Stiefel manifold. Draws
 of them by geodesic samplers, from minibatches of rows, give every missing entry a mean and a standard deviation, which
 the truncated singular value decomposition of the filled-in table does not.
@@ -32,7 +32,7 @@ missing = np.isnan(table)
 # %%
 # Completed
 # ---------
-# By iterated truncated decompositions, which want to know how often to iterate (the best is shown), and by draws.
+# By iterated truncated decompositions, whose number of iterations must be chosen (the best is shown), and by draws.
 
 
 def hard_impute(table, rank, n_iter):
@@ -71,8 +71,8 @@ mean, deviation = target.complete(frame[None])
 print(f"{'the true directions':40s} error {error(mean):.3f}   (no method can do better)")
 
 # %%
-# Errors and what was promised
-# ----------------------------
+# Actual and predicted errors
+# ---------------------------
 
 import matplotlib.pyplot as plt
 
@@ -90,6 +90,6 @@ ax.legend(fontsize="small")
 plt.show()
 
 # %%
-# **As sure as it should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior mean
-# is nearer to them than the best truncated decomposition (0.49 to 0.50 against 0.53; 0.48 with the true directions
+# **As certain as they should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior
+# mean is nearer to them than the best truncated decomposition (0.49 to 0.50 against 0.53; 0.48 with the true directions
 # known).**

@@ -1,11 +1,11 @@
 r"""
-How sure are a table's principal axes, and which of its holes can they fill?
-============================================================================
+How certain are the principal axes of a table, and which of its holes can they fill?
+====================================================================================
 
 A table :math:`X \approx \sum_k s_k u_k v_k'` has two sets of orthonormal directions, one over its rows and one over its
 columns, strengths :math:`s_k`, and noise of unknown size. Its posterior lies on a product of two Stiefel manifolds and
-a flat space. `ManifoldDensity` takes a log density of one's own on such a product, and geodesic samplers draw all parts
-together: here for 178 wines by thirteen measurements, of which three in ten are hidden.
+a flat space. `ManifoldDensity` takes a user-defined log density on such a product, and geodesic samplers draw all parts
+together: here for 178 wines by thirteen measurements, three in ten of which are hidden.
 """
 
 # %%
@@ -39,13 +39,13 @@ print(f"{N} wines, {WIDTH} measurements, {hidden.sum()} of {hidden.size} entries
 # The log density and its gradient
 # --------------------------------
 # :math:`x_{ij} \sim N(\sum_k s_k u_{ki} v_{kj}, \sigma^2)`, :math:`s_k \sim N(0, 30^2)`,
-# :math:`\log \sigma \sim N(0, 1)`, directions uniform. The four parts lie one behind the other in ``theta``, strengths
+# :math:`\log \sigma \sim N(0, 1)`, directions uniform. The four parts follow one another in ``theta``, with strengths
 # in units of 30: the mass of geodesic samplers is the identity, so parts should vary by the same order of magnitude.
 
 
 @numba.njit
 def factors(theta, rows, scale, gradient):
-    """Entries of the table are the data, so that minibatches are of entries."""
+    """The data are the entries of the table, so minibatches consist of entries."""
     at_columns, at_strengths = RANK * N, RANK * (N + WIDTH)
     u, v = theta[:at_columns].reshape((RANK, N)), theta[at_columns:at_strengths].reshape((RANK, WIDTH))
     du, dv = gradient[:at_columns].reshape((RANK, N)), gradient[at_columns:at_strengths].reshape((RANK, WIDTH))
@@ -86,8 +86,8 @@ target = ManifoldDensity(
 print(f"{target.dimension:.0f} dimensions")
 
 # %%
-# Draws, and what they say of the hidden entries
-# ----------------------------------------------
+# Draws, and their predictions of the hidden entries
+# --------------------------------------------------
 
 
 def completed(draws, thin):
@@ -125,8 +125,8 @@ for label, (sampler, options) in runs.items():
     print(f"{label:34s} error {error(mean):.3f}   90 % intervals hold {inside.mean():.3f}   least ESS {ess:.0f}{heat}")
 
 # %%
-# The axes, with what is not known of them
-# ----------------------------------------
+# The axes and their uncertainty
+# ------------------------------
 # Strengths and noise by three samplers, and the loadings of each axis with 95 % intervals.
 
 for label, draws in answers.items():
@@ -149,6 +149,6 @@ plt.show()
 
 # %%
 # **Three samplers give the same axes, strengths and noise, and 90 % intervals hold 91 % of the entries that were
-# hidden. The first axis is known well; of the third, only the loadings of ash and its alcalinity are far from 0. Ten
-# nearest wines fill the holes as well (0.78 against 0.79) without a word on how surely, a truncated decomposition does
-# not (0.82).**
+# hidden. The first axis is known well; of the third, only the loadings of ash and its alcalinity are far from 0. The
+# ten nearest wines fill the holes as well (0.78 against 0.79), but give no uncertainty; a truncated decomposition fills
+# them less well (0.82).**

@@ -1,10 +1,10 @@
 """
-What do three newsgroups speak of, and what against?
-====================================================
+Which words do the topics of three newsgroups stand for, and against?
+=====================================================================
 
-Twenty directions of words for the postings on baseball, on space and on atheism (the "different" subset of 20
-Newsgroups, 1666 to fit and 1107 held out; the bundled docstrings where it is not at hand), by `SGGMC` on minibatches of
-50, and by variational inference.
+Twenty topics, each a direction in the space of words, for the postings on baseball, on space and on atheism (the
+"different" subset of 20 Newsgroups, 1666 to fit and 1107 held out; the bundled docstrings if it is not available), by
+`SGGMC` on minibatches of 50, and by variational inference.
 """
 
 # %%
@@ -31,11 +31,11 @@ except OSError:
 print(f"{X.shape[0]} rows of {X.shape[1]} words to fit, {X_test.shape[0]} to score")
 
 # %%
-# How soon is it good?
-# --------------------
-# Log-perplexity of the present topics alone, by annealed importance sampling over the proportions of each held-out row:
-# minus the log density of a direction. The constants are the published ones, but for the step size, which is found from
-# the curvature.
+# How soon is the fit good?
+# -------------------------
+# Log-perplexity of the current topics alone, by annealed importance sampling over the proportions of each held-out row:
+# minus the log density of a direction. The constants are the published ones, except for the step size, which is derived
+# from the curvature.
 
 constants = {"kappa0": 1e4, "kappa1": 3e4, "sigma": 1e4, "doc_topic_prior": 10.0, "random_state": 0}
 methods = {
@@ -57,7 +57,7 @@ plt.show()
 # %%
 # Words for and against
 # ---------------------
-# The entries of a direction with their 90 % intervals, for the topics of which documents have most.
+# The entries of a direction with their 90 % intervals, for the topics with the largest shares of the documents.
 
 sam = models["SGGMC, minibatches of 50"]
 table = sam.top_words(5, interval=0.9, feature_names=words)
@@ -69,5 +69,5 @@ sure = np.where(kind == "present", low > 0, high < 0)
 print(f"{sure.mean():.0%} of the words shown have an interval that does not hold 0")
 
 # %%
-# **Topics settle within seconds, far below those of variational inference, and each says which words it is without, and
-# how surely.**
+# **Topics settle within seconds, at a log-perplexity far below that of variational inference, and each shows which
+# words it stands against, and how certainly.**

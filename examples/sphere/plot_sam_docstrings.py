@@ -2,10 +2,9 @@
 Which words does a topic of docstrings stand against?
 =====================================================
 
-A topic of LDA is a distribution over words, so the least that it can say of a word is that it hardly occurs. A topic of
-the spherical admixture model is a direction, whose entry for a word may be negative: where the topic is present, the
-word is *absent*, more than documents at large would have it. Here each entry has an interval that holds it with a
-probability of 90 %.
+A topic of LDA is a distribution over words, so at the least it makes a word very rare. A topic of the spherical
+admixture model is a direction, whose entry for a word may be negative: where the topic is present, the word is
+*absent*, more so than in documents at large. Here each entry has a 90 % credible interval.
 """
 
 # %%
@@ -31,10 +30,10 @@ X, X_test = train_test_split(X[:: round(2 / SHARE)], test_size=0.1, random_state
 print(f"{X.shape[0]} docstrings of {X.shape[1]} words; {X_test.shape[0]} kept aside")
 
 # %%
-# Topics, and what they are worth
-# -------------------------------
-# Minibatches of 200; how concentrated documents are around their mean direction, and how many topics a document has, is
-# learnt.
+# Topics, and what they gain
+# --------------------------
+# Minibatches of 200; how concentrated documents are around their mean direction, and how many topics a document has,
+# are learnt.
 
 sam = SphericalAdmixtureModel(
     N_TOPICS, kappa1="auto", doc_topic_prior="auto", batch_size=200, n_iter=int(400 * SHARE), random_state=0

@@ -1,11 +1,11 @@
 r"""
-How does one draw from a Gaussian that is cut off by constraints?
+How do you draw from a Gaussian that is truncated by constraints?
 =================================================================
 
 Proportions :math:`x` of four ingredients, :math:`x_i \ge 0` and :math:`\sum_i x_i = 1`, are measured with Gaussian
-noise, several times. Under a flat prior their posterior is a Gaussian cut off by the faces of a simplex, and here most
-of the untruncated one lies outside. Geodesic samplers move along straight lines and are reflected at the faces, so
-every draw satisfies the constraints, from all the measurements or from minibatches of them.
+noise, several times. Under a flat prior their posterior is a Gaussian truncated by the faces of a simplex, and here
+most of the untruncated one lies outside the simplex. Geodesic samplers move along straight lines and are reflected at
+the faces, so every draw satisfies the constraints, from all the measurements or from minibatches of them.
 """
 
 # %%
@@ -30,7 +30,7 @@ truth = np.array([0.6, 0.35, 0.05, 0.0])
 y = truth + SIGMA * rng.standard_normal((N, 4))
 target = RestrictedGaussian(np.zeros((1, 4)), N / SIGMA**2 * np.eye(4), linear_terms=y / SIGMA**2)
 
-# Independent draws: of the Gaussian inside the plane, those that fall into the simplex.
+# Independent draws: of those from the Gaussian in the plane, the ones that fall into the simplex.
 z = y.mean(axis=0) + SIGMA / np.sqrt(N) * rng.standard_normal((2_000_000, 4))
 z += (1.0 - z.sum(axis=1, keepdims=True)) / 4.0
 inside = z[(z >= 0).all(axis=1)]
@@ -82,5 +82,5 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", 
 plt.show()
 
 # %%
-# **By geodesic samplers reflected at the faces: every draw satisfies the constraints, where 94 of 100 draws of the
+# **By geodesic samplers reflected at the faces: every draw satisfies the constraints, whereas 94 of 100 draws of the
 # untruncated posterior do not, and minibatches of 50 rows give the same means within three standard errors.**

@@ -2,9 +2,9 @@
 Does a mixture of directions find the handwritten digits better than KMeans?
 ============================================================================
 
-An image of a digit that is drawn lighter is the same digit: what counts is its direction as a vector of pixels. So is
-a document's, whatever its length. `VonMisesFisherMixture` puts a von Mises-Fisher law on each cluster, with a
-concentration of its own; `KMeans` on the same unit rows asks for clusters that are equally wide.
+An image of a digit drawn more lightly is the same digit: what counts is its direction as a vector of pixels. The same
+holds for a document, whatever its length. `VonMisesFisherMixture` puts a von Mises-Fisher law on each cluster, with a
+concentration of its own; `KMeans` on the same unit rows looks for clusters of equal width.
 """
 
 # %%
@@ -44,9 +44,9 @@ for label, fit in methods.items():
     print(f"{label:28s}" + "".join(f"{np.mean(s):15.3f} ± {np.std(s):.3f}" for s in scores))
 
 # %%
-# What a mixture says beside
-# --------------------------
-# Each cluster's concentration with an interval, and how sure each row's cluster is.
+# What else a mixture provides
+# ----------------------------
+# Each cluster's concentration with an interval, and how certain each row's cluster is.
 
 mixture = fitted["von Mises-Fisher"]
 low, high = np.quantile(mixture.samples_["kappas"][0], [0.05, 0.95], axis=0)
@@ -72,6 +72,6 @@ for k, ax in enumerate(axes.flat):
 plt.show()
 
 # %%
-# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture knows
-# which of its answers to doubt: rows whose cluster is not certain are of its majority's digit half as often as the
+# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture shows
+# which of its labels to doubt: rows whose cluster is uncertain have the digit of its majority half as often as the
 # others.**

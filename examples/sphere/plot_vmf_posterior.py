@@ -39,7 +39,7 @@ posterior /= posterior.sum()
 # %%
 # Two samplers
 # ------------
-# SGGMC reads 10 rows a step and estimates from them how noisy their gradient is.
+# SGGMC reads 10 rows per step and estimates from them how noisy their gradient is.
 
 EDGES = np.linspace(-0.8, 0.8, 21)
 n_draws = int(40_000 * SHARE)

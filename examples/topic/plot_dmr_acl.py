@@ -1,19 +1,19 @@
 """
-What has computational linguistics turned to, and what do its venues want?
-==========================================================================
+What has computational linguistics turned to, and what do its venues prefer?
+============================================================================
 
-17,018 abstracts of the ACL Anthology since 2004, each with its year and the venue it appeared at. `DMRTopicModel`
-gives every year and every venue a coefficient for each topic, so that the two can be told apart: a topic that grew
-because a venue grew that likes it is not a topic that grew everywhere.
+17,018 abstracts of the ACL Anthology since 2004, each with its year and the venue it appeared at. `DMRTopicModel` gives
+every year and every venue a coefficient for each topic, so that the two effects can be separated: a topic that grew
+because a venue that favours it grew is not a topic that grew everywhere.
 
-Run as a script where the data are at hand (see `sk_sgmcmc.datasets.fetch_corpus`), this page fits the abstracts in
-about half a minute. The gallery, and who lacks the data, sees invented ones.
+Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_corpus`), this page fits the abstracts in about
+half a minute. In the gallery, or without the data, it fits invented ones.
 """
 
 # %%
 # Abstracts with year and venue
 # -----------------------------
-# Both are levels. Venues with few abstracts share one level.
+# Both are categorical. Venues with few abstracts share one level.
 
 import sys
 
@@ -70,8 +70,8 @@ print(f"{counts.shape[0]} abstracts, {len(np.unique(year))} years, {len(np.uniqu
 # %%
 # Two venues in the same year
 # ---------------------------
-# The expected share of a topic in an abstract of one venue less that of another, in the last year that both had, with a
-# 90 % interval:
+# The expected share of a topic in an abstract of one venue minus that of another, in the last year in which both met,
+# with a 90 % interval:
 
 ONE, OTHER = "acl", "lrec"
 last = max(set(year[venue == ONE]) & set(year[venue == OTHER]))
@@ -86,8 +86,8 @@ for k in sure[np.argsort(-np.abs(difference["difference"][sure]))][:8]:
 # %%
 # One venue over the years
 # ------------------------
-# The three topics that lost most and the three that won most, at one venue. A year in which it did not meet is told by
-# the other venues of that year.
+# The three topics that lost most and the three that gained most, at one venue. For a year in which it did not meet, the
+# estimate comes from the other venues of that year.
 
 years = np.unique(year)
 rows = {"year": years.astype(str), "venue": np.full(len(years), ONE)}
@@ -108,5 +108,5 @@ figure.supylabel(f"expected share of an abstract at {ONE}, with 90 % band")
 plt.show()
 
 # %%
-# **Year and venue each have a say of their own: the same model tells which topics rose at one venue whatever the others
-# did, and which two venues share unequally in the same year, both with their uncertainty.**
+# **Year and venue have separate effects: the same model shows which topics rose at one venue, whatever the others did,
+# and which topics two venues share unequally in the same year, both with their uncertainty.**

@@ -1,16 +1,16 @@
 """
-In what do the docstrings of NumPy, SciPy and scikit-learn differ?
-==================================================================
+How do the docstrings of NumPy, SciPy and scikit-learn differ?
+==============================================================
 
 `DMRTopicModel` fits one set of topics to the docstrings of five packages and lets their prevalence follow the package
 and the kind of a document (a function, a class, a method, a module), with intervals for every difference: a structural
-topic model of documents that are on every machine that has this package.
+topic model of documents that come with this package's dependencies.
 """
 
 # %%
 # The corpus
 # ----------
-# Metadata come as a table: columns of levels.
+# Metadata are a table of categorical columns.
 
 from time import perf_counter
 
@@ -33,8 +33,8 @@ def rows(some):
 # %%
 # Fitting
 # -------
-# The model takes metadata beside X; documents kept aside are scored with theirs. Of short texts little is known but
-# where they come from, so they gain most.
+# The model takes metadata along with X; held-out documents are scored with theirs. Little is known of short texts
+# except where they come from, so they gain most.
 
 N_TOPICS, N_ITER = 20, 150
 start = perf_counter()
@@ -52,7 +52,7 @@ for label, some in (("all", test), ("under 20 words", test[lengths < 20]), ("20 
 # %%
 # The differences
 # ---------------
-# How much more of a topic one package has than another, kinds of documents as they are in both.
+# How much more of a topic one package has than another, with the kinds of documents left as they are.
 
 words = docstrings.feature_names[np.argsort(-dmr.components_, axis=1)[:, :4]]
 packages = np.array(["numpy", "scipy", "sklearn"])

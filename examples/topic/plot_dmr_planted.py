@@ -2,17 +2,18 @@
 Are the intervals of a topic model's coefficients honest?
 =========================================================
 
-`DMRTopicModel` says how the prevalence of topics follows metadata of the documents, with intervals. Here the truth is
-known: many small corpora are drawn from the model itself, each with coefficients drawn from their prior, a number and a
-yes-or-no question as metadata of each document. If the intervals are honest, 90 % of those of 90 % hold the truth.
+`DMRTopicModel` estimates, with intervals, how the prevalence of topics follows metadata of the documents. Here the
+truth is known: many small corpora are drawn from the model itself, each with coefficients drawn from their prior; the
+metadata of each document are a number and a yes-or-no answer. If the intervals are honest, 90 % of the 90 % intervals
+hold the truth.
 
-Run as a script, this page looks at a hundred corpora; the gallery looks at fewer.
+Run as a script, this page fits a hundred corpora; in the gallery, fewer.
 """
 
 # %%
 # Fitting
 # -------
-# Topics have no numbers of their own, so those found are matched with the true ones first.
+# Topics have no numbers of their own, so those found are first matched with the true ones.
 
 import sys
 from time import perf_counter

@@ -1,21 +1,22 @@
 """
-What did presidents speak of in 230 years, and what does knowing the year tell of a paragraph?
-==============================================================================================
+What did presidents speak about in 230 years, and how much does the year reveal about a paragraph?
+==================================================================================================
 
 20,486 paragraphs of the State of the Union addresses from 1790 to 2020, each with its year, president and party.
-`DMRTopicModel` lets the prevalence of topics follow these, and so knows something of a paragraph before a word of it is
-read. How much that is worth is measured against `BayesianLDA` with the same settings, and against the plainest model
-that knows the era: the frequencies of words in it.
+`DMRTopicModel` lets the prevalence of topics follow these, and so knows something about a paragraph before a word of it
+is read. How much that is worth is measured against `BayesianLDA` with the same settings, and against the simplest model
+that uses the era: the frequencies of words in it.
 
-Run as a script where the data are at hand (see `sk_sgmcmc.datasets.fetch_sotu_paragraphs`), this page fits the
-addresses in about a minute. The gallery, and who lacks the data, sees a small synthetic chronicle.
+Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_sotu_paragraphs`), this page fits the addresses
+in about a minute. In the gallery, or without the data, it fits a small synthetic chronicle.
 """
 
 # %%
 # The addresses
 # -------------
-# Era, year, president, party and whether the address was spoken or written are levels; each level has a coefficient for
-# every topic, and the prior lets a year differ from its era and its president as little as the words demand.
+# Era, year, president, party and whether the address was spoken or written are categorical; each level has a
+# coefficient for every topic, and the prior lets a year differ from its era and its president only as much as the words
+# demand.
 
 import sys
 from time import perf_counter
@@ -85,15 +86,15 @@ for name, model, given in (
     print(f"{name:18s} fitted in {perf_counter() - start:.0f} s", flush=True)
 
 # %%
-# How much metadata tell
-# ----------------------
-# Of each paragraph kept aside some tokens are shown and the others predicted. Nothing shown, a topic model knows what
-# its prior says; the frequencies of words in an era are smoothed towards those of all eras, as much as suits the
-# paragraphs kept aside best.
+# How much the metadata are worth
+# -------------------------------
+# Some tokens of each held-out paragraph are shown and the others predicted. With nothing shown, a topic model has only
+# its prior; the frequencies of words in an era are smoothed towards those of all eras, by as much as suits the held-out
+# paragraphs best.
 
 
 def prior_of(name, draws):
-    """Dirichlet parameters of the paragraphs kept aside under each draw."""
+    """Dirichlet parameters of the held-out paragraphs under each draw."""
     model = models[name]
     if name == "LDA":
         return model.samples_["doc_topic_prior"][0][draws][:, None]
@@ -118,7 +119,7 @@ def shown(n):
 
 
 def unigrams(smoothing):
-    """Frequencies of words in each era, smoothed; one row an era, and the era of each paragraph kept aside."""
+    """Frequencies of words in each era, smoothed; one row per era, and the era of each held-out paragraph."""
     eras, of_test = np.unique(era, return_inverse=True)
     everywhere = np.asarray(counts[train].sum(axis=0)).ravel() + 0.01
     everywhere = everywhere / everywhere.sum()
@@ -154,7 +155,7 @@ for name in ("DMR, era", "DMR, all metadata"):
 # %%
 # Topics over time
 # ----------------
-# Prevalence in each year, with the president, party and kind of address that it had. The topics that changed most:
+# Prevalence in each year, given its president, party and kind of address. The topics that changed most:
 
 import matplotlib.pyplot as plt
 
@@ -175,7 +176,7 @@ figure.supylabel("expected share of a paragraph, with 90 % band")
 plt.show()
 
 # %%
-# Which topics the two parties of the last half century differ in, all else as it was in each year:
+# Topics in which the two parties of the last half century differ, all else as it was in each year:
 
 recent = first[(years >= 1970) if real is not None else (years >= 0)]
 of_party = [recent[metadata["party"][recent] == party] for party in np.unique(metadata["party"][recent])[:2]]
@@ -188,5 +189,6 @@ for k in sure[np.argsort(-np.abs(np.array(difference["difference"])[sure]))][:8]
     print(f"  {values[0]:+.3f} ({values[1]:+.3f} to {values[2]:+.3f})  {', '.join(words[top[k]])}")
 
 # %%
-# **Knowing year and president is worth most where little of a paragraph is seen: nothing shown, it takes the perplexity
-# below that of the frequencies of words in each era, and the gain over LDA fades as more of the paragraph is read.**
+# **Knowing year and president is worth most where little of a paragraph is seen: with nothing shown, it brings the
+# perplexity below that of the frequencies of words in each era, and the gain over LDA fades as more of the paragraph is
+# read.**

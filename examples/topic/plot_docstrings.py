@@ -1,18 +1,18 @@
 """
-Which topics are in the docstrings of scientific Python, and how sure are they?
-===============================================================================
+Which topics are in the docstrings of scientific Python, and how certain are they?
+==================================================================================
 
-A topic model usually gives one number for each word in each topic. Here every number is a posterior mean, with an
-interval that holds it with a probability of 90 %: thirty topics of the docstrings of NumPy, SciPy, scikit-learn, numba
-and joblib, about 5,000 documents that are on every machine that has this package.
+A topic model usually gives one number for each word in each topic. Here every number is a posterior mean with a 90 %
+credible interval: thirty topics of the docstrings of NumPy, SciPy, scikit-learn, numba and joblib, about 5,000
+documents that come with this package's dependencies.
 
-Run as a script, this page leaves a picture and a table of the topics in the folder ``output``.
+Run as a script, this page writes a picture and a table of the topics to the folder ``output``.
 """
 
 # %%
 # The corpus
 # ----------
-# One document in ten is kept aside, to see how well the topics predict words that they were not fitted to.
+# One document in ten is held out, to measure how well the topics predict words to which they were not fitted.
 
 from sklearn.model_selection import train_test_split
 
@@ -25,7 +25,7 @@ print(docstrings.DESCR)
 # %%
 # Topics
 # ------
-# The defaults do: SCIR, with the topic of every token stored, which makes the draws exact whatever the minibatch.
+# The defaults suffice: SCIR, with the topic of every token stored, which makes the draws exact whatever the minibatch.
 
 from time import perf_counter
 
@@ -36,9 +36,9 @@ lda = BayesianLDA(n_components=30, random_state=0).fit(X_train)
 print(f"fitted in {perf_counter() - start:.0f} s, {lda.samples_['components'].shape[1]} draws kept")
 
 # %%
-# How good are they? Half of the tokens of each document kept aside are shown, the other half are predicted, with the
-# probability averaged over the draws. A model that knew nothing but the frequencies of the words would be at the second
-# number.
+# How good are they? Half of the tokens of each held-out document are shown, and the other half predicted, with the
+# probability averaged over the draws. The second number is that of a model that knows only the frequencies of the
+# words.
 
 import numpy as np
 
@@ -66,7 +66,7 @@ print(table.head(10).to_string(index=False, float_format=lambda value: f"{value:
 # %%
 # The picture
 # -----------
-# Topics in the order of their share of the corpus, which stands in brackets.
+# Topics in the order of their share of the corpus, which is given in brackets.
 
 import matplotlib.pyplot as plt
 
@@ -78,7 +78,7 @@ display = TopicWordsDisplay.from_estimator(
     lda, n_words=7, topics=order, feature_names=docstrings.feature_names, n_columns=6
 )
 for i, (ax, k) in enumerate(zip(display.axes_, order, strict=True)):
-    ax.set_xlim(0, 1.05 * display.high[i].max())  # a scale of its own, so that the intervals are seen
+    ax.set_xlim(0, 1.05 * display.high[i].max())  # a scale of its own, so that the intervals are visible
     ax.set_title(f"topic {k} ({100 * share[k]:.1f} %)", loc="left", fontsize=10, fontweight="bold")
 
 # %%
@@ -87,7 +87,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# While the gallery is built, the files go where they are in nobody's way.
+# While the gallery is built, the files go to a temporary folder.
 folder = Path(tempfile.mkdtemp() if "sphinx_gallery" in sys.modules else "output")
 folder.mkdir(parents=True, exist_ok=True)
 display.figure_.savefig(folder / "topics.png", dpi=120)
@@ -101,4 +101,4 @@ print(f"{100 * sure:.0f} % of the words shown are among the top ten of their top
 
 # %%
 # **The topics more than halve the perplexity of unseen docstrings, and three in four of their words are beyond doubt;
-# about the last ones of each list, whose intervals overlap, the corpus cannot decide.**
+# for the last ones of each list, whose intervals overlap, the corpus is inconclusive.**

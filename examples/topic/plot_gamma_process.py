@@ -2,14 +2,14 @@
 Does it matter how the weights of a gamma process move?
 =======================================================
 
-A gamma process finds out how many topics a corpus needs. Its weights can be drawn from their conditionals, or moved by
+A gamma process infers how many topics a corpus needs. Its weights can be drawn from their conditionals, or moved by
 Hamiltonian samplers with a mass that is given or learnt. Here six samplers fit the same docstrings: how soon do they
-predict words that they have not seen, and do they agree on the number of topics?
+predict unseen words well, and do they agree on the number of topics?
 """
 
 # %%
-# A corpus that is always there: docstrings of scientific Python, of which the 800 most frequent words and every third
-# document are taken; one document in ten is kept aside.
+# A corpus that is always available: docstrings of scientific Python, of which the 800 most frequent words and every
+# third document are used; one document in ten is held out.
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -23,7 +23,7 @@ X_train, X_test = train_test_split(counts[:, often], test_size=0.1, random_state
 print(f"{X_train.shape[0]} documents, {X_train.sum():.0f} tokens")
 
 # %%
-# Each sampler runs as many passes over the documents, and its present state is scored every second pass.
+# Each sampler makes the same number of passes over the documents, and its current state is scored every second pass.
 
 from sk_sgmcmc import GammaProcessTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
@@ -32,7 +32,7 @@ SAMPLERS = ["scir", "gibbs", "sghmc", "sgnht-em", "sg-nphmc-em", "sgr-nphmc"]
 models = {}
 for name in SAMPLERS:
     model = GammaProcessTopicModel(n_components=60, sampler=name, random_state=0)
-    model.set_params(n_iter=2).fit(X_train[:50])  # loads kernels, so that they do not count
+    model.set_params(n_iter=2).fit(X_train[:50])  # loads the kernels, so that this is not timed
     model.set_params(n_iter=N_ITER, callbacks=HeldOutScore(X_test, every=2))
     models[name] = model.fit(X_train)
     print(
@@ -41,7 +41,7 @@ for name in SAMPLERS:
     )
 
 # %%
-# Over passes the curves are one, since topics move alike and the weights follow the assignments; over time the
+# Plotted over passes the curves coincide, since topics move alike and the weights follow the assignments; over time the
 # Riemannian sampler is behind, because its steps are implicit.
 
 import matplotlib.pyplot as plt
@@ -56,7 +56,7 @@ axes[1].set(xlabel="seconds")
 axes[0].legend()
 
 # %%
-# What the posterior says of the weights: means and intervals that hold them with a probability of 90 %.
+# The posterior of the weights: means and 90 % credible intervals.
 
 table = models["scir"].topic_weights(interval=0.9)
 n_shown = models["scir"].n_topics_

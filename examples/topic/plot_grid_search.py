@@ -3,9 +3,9 @@ Which sampler, and which step size?
 ===================================
 
 Samplers are parameters like any other: `GridSearchCV` tries them, with their step sizes, on a `Pipeline` that counts
-words and fits topics. The question here is that of the papers: minibatches whose assignments are drawn afresh, as for
-a stream or a corpus that does not fit in memory. (With stored assignments, which `fit` uses where it can, there is
-nothing to tune.)
+words and fits topics. The setting here is that of the papers: minibatches whose assignments are drawn afresh, as for a
+stream or a corpus that does not fit in memory. (With stored assignments, which `fit` uses if it can, there is nothing
+to tune.)
 """
 
 # %%
@@ -24,8 +24,8 @@ print(f"{len(texts)} documents")
 # %%
 # The grid
 # --------
-# ``sampler__step_size`` can be set also where ``sampler`` is only a name. SGRLD needs smaller steps, so each
-# sampler has a grid of its own. The score is the mean log predictive probability of a hidden word.
+# ``sampler__step_size`` can be set even if ``sampler`` is only a name. SGRLD needs smaller steps, so each sampler has
+# its own grid. The score is the mean log predictive probability of a hidden word.
 
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -73,9 +73,9 @@ error = difference.std(ddof=1) / np.sqrt(n_folds)
 print(f"SCIR - SGRLD, each at its best, paired by folds: {difference.mean():+.3f} ± {error:.3f} (standard error)")
 
 # %%
-# Thin lines are folds, thick ones their means. The folds go up and down together, which is why the paired difference
-# on the right is known so much better than either score. Training sets of folds overlap, so its error is a guide and no
-# more.
+# Thin lines are folds, thick ones their means. The folds go up and down together, which is why the paired difference on
+# the right is known so much more precisely than either score. Training sets of folds overlap, so its error is only a
+# guide.
 
 import matplotlib.pyplot as plt
 
@@ -105,5 +105,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **At their best the two samplers differ by between one and two hundredths a word, SCIR ahead on every fold: a
-# difference that is far below the spread of the folds and seen only because it is paired.**
+# **At their best the two samplers differ by between one and two hundredths a word, with SCIR ahead on every fold: a
+# difference that is far below the spread of the folds and visible only because it is paired.**

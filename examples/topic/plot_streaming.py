@@ -2,16 +2,16 @@
 What happens to topics when documents bring new words?
 ======================================================
 
-A stream has no end, and no vocabulary that is known beforehand. Here docstrings arrive in blocks: those of NumPy,
-SciPy, numba and joblib all the time, those of scikit-learn from the middle on. The model takes one
-block after the other by ``partial_fit`` and adds the words that it has not met.
+A stream has no end, and no vocabulary known in advance. Here docstrings arrive in blocks: those of NumPy, SciPy, numba
+and joblib throughout, those of scikit-learn from the middle on. The model takes one block after another by
+``partial_fit`` and adds the words that are new to it.
 """
 
 # %%
 # The stream
 # ----------
-# Each block is a data frame of its own, with the words of its documents as its columns. One document in eight is kept
-# aside.
+# Each block is a data frame of its own, with the words of its documents as its columns. One document in eight is held
+# out.
 
 import numpy as np
 import pandas as pd
@@ -39,8 +39,8 @@ new_blocks = [[]] * change + np.array_split(new, n_blocks - change)
 blocks = [np.concatenate(pair).astype(int) for pair in zip(old_blocks, new_blocks, strict=True)]
 
 # %%
-# Held-out documents of both kinds are scored by the words of the first block: on a vocabulary that grows, perplexities
-# of different days could not be compared.
+# Held-out documents of both kinds are scored on the words of the first block: with a growing vocabulary, perplexities
+# at different times could not be compared.
 
 known_first = np.unique(docstrings.counts[blocks[0]].indices)
 held_out = {
@@ -51,9 +51,9 @@ held_out = {
 # %%
 # Fitting
 # -------
-# Counts of a minibatch are scaled to the documents seen so far. While the stream is young, chains now and then begin
-# anew from all documents seen; each topic keeps the number of the one it is most like. The last quarter of the draws
-# counts, as the earlier ones knew less.
+# Counts of a minibatch are scaled to the documents seen so far. While the stream is young, chains occasionally restart
+# from all documents seen; each topic keeps the number of the one it resembles most. Only the last quarter of the draws
+# is used, as earlier ones are based on fewer documents.
 
 from sk_sgmcmc import BayesianLDA
 
@@ -114,5 +114,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **Within two blocks of the newcomer the perplexity of its docstrings is nearly halved, in the end one topic holds two
-# fifths of them, and nothing is lost of what is known of the other packages.**
+# **Within two blocks of the newcomer's arrival the perplexity of its docstrings is nearly halved, in the end one topic
+# holds two fifths of them, and nothing learnt about the other packages is lost.**
