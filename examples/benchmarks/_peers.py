@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks: corpora split for scoring, the judge, peers that report topics over time."""
+"""Shared parts of the benchmarks: corpora split for scoring, the judge, peers whose topics are recorded over time."""
 
 import time
 
@@ -22,9 +22,9 @@ class Judge:
 
 
 class Curve:
-    """Perplexity over fitting time; the time spent in scoring does not count.
+    """Perplexity over fitting time; the time spent on scoring does not count.
 
-    ``now`` is the clock: the wall's, or `time.process_time` where a busy machine must not count.
+    ``now`` is the clock: wall time, or `time.process_time` if other load on the machine must not count.
     """
 
     def __init__(self, name, judge, quiet=False, now=time.perf_counter):
@@ -53,7 +53,7 @@ class Curve:
         return self.seconds[reached[0]] if reached.size else np.inf
 
     def at(self, seconds):
-        """Perplexity at a moment: the last one recorded before it; inf before the first."""
+        """Perplexity at a given time: the last one recorded before it; inf before the first."""
         before = np.flatnonzero(np.array(self.seconds) <= seconds)
         return self.perplexity[before[-1]] if before.size else np.inf
 
@@ -85,7 +85,7 @@ def moments(last, first=1, per_decade=12):
 
 
 def run_tomotopy(train, n_topics, curve, n_sweeps, seed, n_snapshots=0):
-    """tomotopy's LDAModel, one worker; returns averaged snapshots of the second half, and tokens a second."""
+    """tomotopy's LDAModel, one worker; returns snapshots of the second half, for averaging, and tokens per second."""
     import tomotopy
 
     model = tomotopy.LDAModel(k=n_topics, alpha=DOC_PRIOR, eta=WORD_PRIOR, seed=seed + 1)

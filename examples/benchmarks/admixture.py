@@ -1,13 +1,14 @@
-"""Seconds of an outer iteration of the spherical admixture model, and how they grow with the vocabulary and the topics.
+"""Seconds per outer iteration of the spherical admixture model, and their growth with the vocabulary and the topics.
 
     python examples/benchmarks/admixture.py
 
 At the sizes of Liu, Zhu and Song (2016), on 20 Newsgroups: a batch of 50 documents, 40 + 20 draws of each document's
-proportions of 10 leapfrog steps each, then 10 steps of the topics; K = 20, V = 5,000. Random sparse rows of about as
-many words a document stand in for other sizes. Their C++ took 1.56 s (SGGMC) and 1.60 s (gSGNHT) on one core.
+proportions of 10 leapfrog steps each, then 10 steps of the topics; K = 20, V = 5,000. For other sizes, random sparse
+rows with about as many words per document take the place of 20 Newsgroups. Their C++ took 1.56 s (SGGMC) and 1.60 s
+(gSGNHT) on one core.
 
-Seconds of the processor and of the wall are printed, the smallest and the median: on a machine that others share, the
-first is the cost and the second the wait.
+Processor time and wall time are printed in seconds, the smallest and the median: on a shared machine, the first is the
+cost and the second the wait.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class StepTimer(Callback):
         self.clocks = time.perf_counter(), time.process_time()
 
     def __call__(self, estimator, step):
-        """Note the time of the step that has ended."""
+        """Record the time of the step that has ended."""
         now = time.perf_counter(), time.process_time()
         self.wall.append(now[0] - self.clocks[0])
         self.cpu.append(now[1] - self.clocks[1])
@@ -63,7 +64,7 @@ def time_iterations(X, sampler, n_components, n_iter):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="seconds: small sizes, random rows")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: small sizes, random rows")
     args = parser.parse_args()
     n_iter = 3 if args.smoke else 20
     if args.smoke:

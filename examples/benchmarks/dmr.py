@@ -1,13 +1,13 @@
-"""DMR against tomotopy's DMRModel, and against our own LDA: time, cost a token, many columns of metadata.
+"""DMR against tomotopy's DMRModel, and against our own LDA: time, cost per token, many columns of metadata.
 
     python examples/benchmarks/dmr.py
     python examples/benchmarks/dmr.py --part peer --corpus sotu_paragraphs
 
-Against tomotopy, one thread each, side by side in one run: topics and documents' priors of both are scored by one judge
-(document completion, the same tokens), with half of each held-out document shown and with nothing shown. The metadata
-are one level a document (tomotopy's kind): the span of 20 years of an address, the venue of an abstract. Curves are of
-single states; the marks are tomotopy's perplexities at its end. Times are the processor's, so that others on the
-machine do not count; compilation is warmed up before.
+Against tomotopy, one thread each, side by side in one run: the topics and document priors of both are scored by one
+judge (document completion, the same tokens), with half of each held-out document shown and with nothing shown. The
+metadata are one level per document (tomotopy's kind): the 20-year span of an address, the venue of an abstract. Curves
+are of single states; the marks are tomotopy's final perplexities. Times are processor times, so that other programs on
+the machine do not count; kernels are compiled beforehand.
 """
 
 import argparse
@@ -26,7 +26,7 @@ N_TOPICS = {"sotu_paragraphs": 40, "acl_abstracts": 40, "synthetic": 4}
 
 
 def load(corpus):
-    """Counts and one level a document; and all rows of metadata."""
+    """Counts and one level per document; and all rows of metadata."""
     if corpus == "synthetic":
         data = datasets.make_dmr(600, 100, 4, 2, 40, random_state=0)
         return data.counts.tocsr(), np.where(data.metadata[:, 1] > 0, "yes", "no"), None
@@ -42,7 +42,7 @@ def load(corpus):
 
 
 def parts(n, n_held_out):
-    """Numbers of training and held-out documents."""
+    """Indices of training and held-out documents."""
     order = np.random.default_rng(0).permutation(n)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
@@ -66,7 +66,7 @@ class DocJudge:
 
 
 class PriorRecorder(Recorder):
-    """Record present topics and priors of held-out documents at a list of steps."""
+    """Record the current topics and the priors of held-out documents at a list of steps."""
 
     def __init__(self, curve, steps, metadata):
         super().__init__(curve, steps)
@@ -84,7 +84,7 @@ class PriorRecorder(Recorder):
 
 
 def run_tomotopy(train, levels, held_out_levels, n_topics, curve, n_sweeps, seed):
-    """tomotopy's DMRModel, one worker; returns averaged states of the second half and tokens a second."""
+    """tomotopy's DMRModel, one worker; returns states of the second half, for averaging, and tokens per second."""
     import tomotopy
 
     model = tomotopy.DMRModel(k=n_topics, alpha=0.1, eta=WORD_PRIOR, sigma=1.0, seed=seed + 1)
@@ -163,7 +163,7 @@ def against_tomotopy(corpus, n_sweeps, seed, smoke):
 
 
 def cost_of_a_token(corpus, n_repeats, n_iter):
-    """Time of equal fits of DMR and LDA, in turns; the median of the ratios."""
+    """Time of equal fits of DMR and LDA, alternating; the median of the ratios."""
     counts, levels, table = load(corpus)
     n_topics = N_TOPICS[corpus]
     given = {"one level": levels}
@@ -212,7 +212,7 @@ def many_columns(n_columns, n_iter):
 
 
 def main():
-    """Run the parts asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=["all", "peer", "cost", "columns"], default="all")
     parser.add_argument("--corpus", choices=["sotu_paragraphs", "acl_abstracts"], nargs="*")

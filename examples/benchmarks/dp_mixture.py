@@ -1,11 +1,11 @@
-"""Seconds a step of the Dirichlet-process mixture, beside a plain NumPy version of the published algorithm and peers.
+"""Seconds per step of the Dirichlet-process mixture, beside a plain NumPy version of the published algorithm and peers.
 
     python examples/benchmarks/dp_mixture.py
 
 * one step over a minibatch of 1,000 rows: the default, the published sampler (counts times N/n) in this package, and
-  the same in plain NumPy, all in this process, on the msweb data (synthetic rows where they are not at hand);
+  the same in plain NumPy, all in this process, on the msweb data (synthetic rows if they are not available);
 * a pass of the default, of full Gibbs, and a fit of scikit-learn's truncated variational mixture (Gaussian: it has none
-  for categories) and, where it is installed, StepMix's expectation-maximisation for as many classes;
+  for categories) and, if it is installed, StepMix's expectation-maximisation for as many classes;
 * growth: a step at 10,000, 100,000 and 1,000,000 rows of the same kind, and the memory of a fit.
 """
 
@@ -36,7 +36,7 @@ class StepTimer(Callback):
         self.clock = time.perf_counter()
 
     def __call__(self, estimator, step):
-        """Note the time of the step that has ended."""
+        """Record the time of the step that has ended."""
         self.seconds.append(time.perf_counter() - self.clock)
         self.clock = time.perf_counter()
 
@@ -58,7 +58,7 @@ def rows(n, n_columns=294, seed=0):
 
 
 class NumpySlice:
-    """The published sampler, row by row in NumPy, with its mistakes mended: logs, fresh draws for new components."""
+    """The published sampler, row by row in NumPy, with its mistakes corrected: logs, fresh draws for new components."""
 
     def __init__(self, X, n_batch, h=0.1, a=0.5, n_start=20, seed=0):
         self.X, self.n_batch, self.h, self.a = X, n_batch, h, a
@@ -116,7 +116,7 @@ def step_seconds(X, n_iter, skip, **params):
 
 
 def memory(X):
-    """MiB at the peak of a fit, beyond the rows that it is given."""
+    """Peak memory of a fit in MiB, beyond the rows themselves."""
     tracemalloc.start()
     DPCategoricalMixture(n_iter=4, thin=1, random_state=0).fit(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -125,7 +125,7 @@ def memory(X):
 
 
 def peers(X, seconds_of_fit, n_classes):
-    """Print the seconds of other programs' fits, where they are installed."""
+    """Print the seconds of other programs' fits, if they are installed."""
     from sklearn.mixture import BayesianGaussianMixture
 
     dense = X.toarray()
@@ -184,7 +184,7 @@ def main():
     sizes = (1000, 4000) if options.smoke else (10_000, 100_000, 1_000_000)
     for n in sizes:
         big = rows(n)
-        # In the first pass, when all have as many clusters.
+        # In the first pass, when all have the same number of clusters.
         spent = step_seconds(big, 9, 2, batch_size=min(n // 10, n_batch))
         raw = (big.data.nbytes + big.indices.nbytes + big.indptr.nbytes) / 2**20
         print(f"{n:8d} rows: a step over {min(n // 10, n_batch)} rows {1e3 * spent:.2f} ms; "

@@ -1,13 +1,13 @@
-"""What survey weights cost a Dirichlet-process mixture, and what becomes of its clusters.
+"""What survey weights cost a Dirichlet-process mixture, and what happens to its clusters.
 
     python examples/benchmarks/dp_weights.py
 
 Respondents of four segments answer questions with two levels; some answers are missing. Their weights are log-normal of
-mean 1. Those of the smallest segment are three times as likely to be asked as the others, and weigh a third: shares of
-the sample are not those of the population.
+mean 1. Those of the smallest segment are three times as likely to be asked as the others, and weigh a third, so shares
+of the sample are not those of the population.
 
-Printed for each kind of weights: processor seconds of a fit (and their ratio to the fit without weights), clusters,
-clusters that no row is in, components that rows stand in (mean over draws), the adjusted Rand index of the segments,
+Printed for each kind of weights: processor seconds of a fit (and their ratio to the fit without weights), number of
+clusters, of clusters without rows, of components with rows (mean over draws), the adjusted Rand index of the segments,
 and the largest error of the four largest clusters' shares of the population.
 """
 

@@ -4,14 +4,14 @@
     python examples/benchmarks/gamma_process.py --part cost
 
 ``--part cost``
-    Seconds of a sweep over all documents, and nanoseconds a token, as words, documents and the largest number of topics
-    grow while the number of topics in use stays: documents of 80 tokens from 20 topics.
+    Seconds per sweep over all documents, and nanoseconds per token, as words, documents and the maximum number of
+    topics grow while the number of topics in use stays the same: documents of 80 tokens from 20 topics.
 ``--part peers``
-    20 Newsgroups (or the docstrings), one thread each, one judge for topics alone (document completion, the same
-    hidden tokens): this model and `BayesianLDA` with their defaults and at most 100 topics, and tomotopy's HDPModel,
-    which also finds the number of topics. Curves are of single states, scores not counted in the time; then the mean
-    of ten draws and of as many snapshots of the peer. Every program is scored twice: with the judge's prior on the
-    topics that it uses, and with the documents' prior that it has learnt.
+    20 Newsgroups (or the docstrings), one thread each, one judge for topics alone (document completion, the same hidden
+    tokens): this model and `BayesianLDA` with their defaults and at most 100 topics, and tomotopy's HDPModel, which
+    also finds the number of topics. Curves are of single states, without the time for scoring; then the mean of ten
+    draws and of as many snapshots of the peer. Every program is scored twice: with the judge's prior on the topics in
+    use, and with the document prior that it has learnt.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import document_completion
 
-USED = 1e-4  # share of the weight from which on a topic counts as used
+USED = 1e-4  # share of the weight from which a topic counts as used
 
 
 def seconds_of_sweep(n_docs, n_words, bound, n_sweeps):
@@ -36,7 +36,7 @@ def seconds_of_sweep(n_docs, n_words, bound, n_sweeps):
     def look(model, step):
         times.append(time.process_time())
 
-    # One draw is kept, which is not in the median: to draw all cells of all topics is not part of a sweep.
+    # One draw is kept, and not in the median: drawing all cells of all topics is not part of a sweep.
     GammaProcessTopicModel(
         bound, sampler="gibbs", n_iter=n_sweeps, thin=n_sweeps // 2, callbacks=look, random_state=0
     ).fit(counts)  # fmt: skip
@@ -59,7 +59,7 @@ def cost(options):
 
 
 class ProcessorCurve(Curve):
-    """Over the processor's time, so that other programs on the machine change little."""
+    """Perplexity over processor time, so that other programs on the machine have little effect."""
 
     def start(self):
         """Start the clock."""
@@ -71,7 +71,7 @@ class ProcessorCurve(Curve):
 
 
 class Used(Recorder):
-    """Record the topics in use, with the documents' prior."""
+    """Record the topics in use, with the document prior."""
 
     def __call__(self, estimator, step):
         """Stop the clock and score."""
@@ -85,7 +85,7 @@ class Used(Recorder):
 
 
 class OwnPrior(Judge):
-    """The judge with the documents' prior of the program."""
+    """The judge with the document prior of the program."""
 
     def __call__(self, states):
         """Perplexity of a list of (topics, prior), averaged in probability."""
@@ -95,7 +95,7 @@ class OwnPrior(Judge):
         ).perplexity  # fmt: skip
 
     def common(self, states):
-        """The same with the judge's prior."""
+        """The same perplexity with the judge's prior."""
         return super().__call__([state[0] for state in states])
 
 
@@ -116,7 +116,7 @@ def run_hdp(train, curve, seconds, seed, n_snapshots):
         phi = np.full((len(live), train.shape[1]), 1e-12)
         phi[:, columns] = [model.get_topic_word_dist(k) for k in live]
         share = np.array([model.get_count_by_topics()[k] for k in live], dtype=float) + 1e-3
-        # The documents' prior: the concentration times the shares of the topics.
+        # The document prior: the concentration times the shares of the topics.
         return phi / phi.sum(axis=1, keepdims=True), model.alpha * share / share.sum()
 
     snapshots, sweep, looks = [], 0, moments(10_000, per_decade=4)

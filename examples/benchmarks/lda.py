@@ -3,10 +3,11 @@
     python examples/benchmarks/lda.py --corpus 20newsgroups
     python examples/benchmarks/lda.py --corpus wikipedia
 
-Every program gives topics, and one judge (document completion, the same hidden tokens) scores them. The curves are
-of single matrices: the conditional mean of the topics given the present assignments for ours and for tomotopy, the
-variational mean for scikit-learn. Then as many averaged snapshots of tomotopy as draws of ours. Compilation is
-warmed up before and reported apart. The last line is the ratio of times to tomotopy's perplexity after 100 sweeps.
+Every program returns topics, and one judge (document completion, the same hidden tokens) scores them. The curves are of
+single matrices: the conditional mean of the topics given the current assignments for ours and for tomotopy, the
+variational mean for scikit-learn. Then the same number of draws of ours and snapshots of tomotopy are averaged. Kernels
+are compiled beforehand, which is reported separately. The last line is the ratio of times to tomotopy's perplexity
+after 100 sweeps.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from sk_sgmcmc.callbacks import Callback
 
 
 class Recorder(Callback):
-    """Record the present topics at a list of steps."""
+    """Record the current topics at a list of steps."""
 
     def __init__(self, curve, steps):
         super().__init__(1)

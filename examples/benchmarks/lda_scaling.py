@@ -2,14 +2,15 @@
 
     python examples/benchmarks/lda_scaling.py
 
-Nanoseconds a token of one sweep (assignments and the topic update), after the chain has left its start:
+Nanoseconds per token of one sweep (assignments and the topic update), after the chain has left its start:
 
-* V from 8,000 to 100,000 words, the same documents a minibatch, documents of the same lengths (Zipf, planted topics);
-* K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus where it is not to be had), tomotopy beside it;
+* V from 8,000 to 100,000 words, the same number of documents per minibatch, documents of the same lengths (Zipf,
+  planted topics);
+* K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus if it is not available), tomotopy beside it;
 * two threads over the documents of one chain against two processes of one thread each, run together;
 * peak memory of a fit: the highest resident memory of a process that maps the corpus from a file, beyond what it had
-  reached after a fit of two documents (interpreter, libraries, kernels). What is read of the file counts, what the
-  loading of the corpus took does not.
+  reached after a fit of two documents (interpreter, libraries, kernels). What is read from the file counts, the memory
+  used to load the corpus does not.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from sk_sgmcmc.callbacks import Callback
 
 
 class SweepTimer(Callback):
-    """Seconds of each step, noted under the name of what the chain does in it."""
+    """Seconds of each step, recorded under the name of what the chain does in it."""
 
     def __init__(self):
         super().__init__(1)
@@ -40,7 +41,7 @@ class SweepTimer(Callback):
         self.clock = time.perf_counter()
 
     def __call__(self, estimator, step):
-        """Note the time of the step that has ended."""
+        """Record the time of the step that has ended."""
         chain = estimator._chains[0]
         spent = time.perf_counter() - self.clock
         (self.sampled if chain.topics is not None and step > chain.n_warm + 1 else self.collapsed).append(spent)
@@ -48,7 +49,7 @@ class SweepTimer(Callback):
 
 
 def planted(n_docs, n_words, length, seed=0, n_topics=50):
-    """Documents of two topics each and a common part; words of a topic follow Zipf's law in an order of its own."""
+    """Documents of two topics each and a common part; each topic's words follow Zipf's law in an order of its own."""
     rng = np.random.default_rng(seed)
     cdf = np.cumsum(1.0 / (np.arange(n_words) + 10.0))
     orders = np.array([rng.permutation(n_words) for _ in range(n_topics)])
@@ -62,7 +63,7 @@ def planted(n_docs, n_words, length, seed=0, n_topics=50):
 
 
 def time_sweeps(X, n_topics, *, n_iter=20, n_jobs=1, **params):
-    """Nanoseconds a token: (collapsed sweep of burn-in, step of the sampler), medians over full-batch steps."""
+    """Nanoseconds per token: (collapsed sweep of burn-in, step of the sampler), medians over full-batch steps."""
     timer = SweepTimer()
     model = BayesianLDA(
         n_topics, doc_topic_prior=0.1, n_iter=n_iter, thin=n_iter // 2, batch_size=X.shape[0],
@@ -74,7 +75,7 @@ def time_sweeps(X, n_topics, *, n_iter=20, n_jobs=1, **params):
 
 
 def time_tomotopy(X, n_topics, sweeps=6):
-    """Nanoseconds a token of tomotopy, one worker, after some sweeps."""
+    """Nanoseconds per token of tomotopy, one worker, after some sweeps."""
     import tomotopy
 
     model = tomotopy.LDAModel(k=n_topics, alpha=0.1, eta=0.01, seed=1)
@@ -89,7 +90,7 @@ def time_tomotopy(X, n_topics, sweeps=6):
 
 
 def throughput(corpus, n_topics, n_jobs, n_iter):
-    """Tokens a second of the sampler's steps alone, in this process."""
+    """Tokens per second in the sampler's steps alone, in this process."""
     X = load(corpus)[0]
     _, sampled, _ = time_sweeps(X, n_topics, n_iter=n_iter, n_jobs=n_jobs)
     return 1e9 / sampled
@@ -98,7 +99,7 @@ def throughput(corpus, n_topics, n_jobs, n_iter):
 def peak_memory():
     """Highest resident memory of this process so far, in MiB."""
     status = Path("/proc/self/status")
-    if status.exists():  # Linux hands the parent's peak on through getrusage, but not through this
+    if status.exists():  # on Linux getrusage includes the parent's peak; this does not
         return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
 
@@ -120,7 +121,7 @@ def save_parts(X, folder):
 
 
 def in_processes(arguments, n):
-    """Run this script ``n`` times at once with arguments; what each printed last."""
+    """Run this script ``n`` times in parallel with arguments; returns what each printed last."""
     command = [sys.executable, __file__, *arguments]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(n)]
     return [process.communicate()[0].strip().splitlines()[-1] for process in running]
@@ -163,7 +164,7 @@ def main():
     for n_words in sizes:
         corpus_v = planted(n_docs, n_words, 80)
         a, b, _ = time_sweeps(corpus_v, small, n_iter=n_iter)
-        # The streaming sampler at the same documents a minibatch: only the minibatch's words are touched.
+        # The streaming sampler with the same documents per minibatch: only the minibatch's words are touched.
         fresh = SweepTimer()
         BayesianLDA(
             small, doc_topic_prior=0.1, assignments="fresh", batch_size=min(256, n_docs), n_iter=60, thin=30,

@@ -1,9 +1,9 @@
-"""One pass over a stream in blocks: how near `partial_fit` comes to `fit`, scikit-learn's online method beside it.
+"""One pass over a stream in blocks: how close `partial_fit` comes to `fit`, beside scikit-learn's online method.
 
     python examples/benchmarks/lda_stream.py
 
-Perplexity of held-out documents by document completion from the topics. Nobody sees a document in more than one block;
-`fit` has all of them and makes its usual sweeps.
+Perplexity of held-out documents by document completion from the topics. Neither streaming method sees a document in
+more than one block; `fit` has all of them and makes its usual sweeps.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def topics_of(model):
 
 
 def stream(model, X, block):
-    """Seconds that ``model`` needs for X, block after block."""
+    """Seconds that ``model`` needs for X, block by block."""
     began = time.perf_counter()
     for start in range(0, X.shape[0], block):
         model.partial_fit(X[start : start + block])

@@ -1,20 +1,21 @@
-"""Logistic regression against blackjax: microseconds a step, and seconds to a posterior mean of a given error.
+"""Logistic regression against blackjax: microseconds per step, and seconds to a posterior mean of a given error.
 
     python examples/benchmarks/logistic.py
     python examples/benchmarks/logistic.py --data a9a covertype     # the second part as well
 
 First part, synthetic rows at (N = 2,000, d = 2, B = 100) and (N = 500,000, d = 54, B = 500). A step reads one
-minibatch. Ours counts the drawing of the order of minibatches and everything that Python does between two pieces of a
+minibatch. Our time includes drawing the order of minibatches and everything that Python does between two pieces of a
 run. blackjax runs inside one ``jax.lax.scan``, compiled before it is timed; its minibatches are B rows drawn with
 replacement (as its own examples do), or, as "blocks", one block of neighbouring rows, which reads memory as ours does
-but draws from a fixed order of the rows. Its SGHMC makes 10 integration steps on one minibatch; ours reads a minibatch
-at each. It computes in float32, ours in float64. Times are the smallest of several runs, of the wall and of the
-processor (all threads): on a machine that others share, the second is the cost and the first has their share in it.
+but keeps a fixed order of the rows. Its SGHMC makes 10 integration steps on one minibatch; ours reads a minibatch at
+each. blackjax computes in float32, ours in float64. Times are the smallest of several runs, in wall time and in
+processor time (all threads): on a shared machine, the second is the cost, and the first includes the load of others.
 
-Second part, real data, numeric columns standardised for both (blackjax has no whitening): seconds until the mean of
-the draws so far is within 0.1 posterior standard deviations (root mean square over coefficients) of a long exact run,
-for our default arguments (but kept from the first tenth of the steps on, to see the mean grow), and for blackjax's SGLD
-at the best of several step sizes. scikit-learn's LogisticRegression, which gives the mode alone, is timed beside.
+Second part, real data, numeric columns standardised for both (blackjax has no whitening): seconds until the mean of the
+draws so far is within 0.1 posterior standard deviations (root mean square over coefficients) of a long exact run, for
+our default arguments (but with draws kept from the first tenth of the steps on, to see the mean converge), and for
+blackjax's SGLD at the best of several step sizes. scikit-learn's LogisticRegression, which gives only the mode, is
+timed for comparison.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def best(function, repeats):
 
 
 def our_steps(X, y, sampler, n_batch, n_steps, repeats):
-    """Seconds a step of a chain that is compiled, started and bound to its data."""
+    """Seconds per step of a chain that is compiled, started and bound to its data."""
     model = BayesianLogisticRegression(
         sampler=sampler, batch_size=n_batch, n_iter=2000, fit_intercept=False, random_state=0
     ).fit(X, y)
@@ -118,7 +119,7 @@ def blackjax_chain(X, y, name, n_batch, step_size, blocks=False, n_integration=1
 
 
 def blackjax_steps(X, y, name, n_batch, n_steps, repeats, blocks):
-    """Seconds a step, and seconds of the first call, which compiles."""
+    """Seconds per step, and seconds of the first call, which compiles."""
     go, start = blackjax_chain(X, y, name, n_batch, 1e-6, blocks)
     first = best(lambda: go(start, 0, 1, n_steps), 1)
     return best(lambda: go(start, 1, 1, n_steps), repeats) / n_steps, first[0]
@@ -159,7 +160,8 @@ def real(name, n_rows=None):
         X = X.toarray() if hasattr(X, "toarray") else X
         y = (y == 2).astype(int) if name == "covertype" else (y > 0).astype(int)
     X = X[:n_rows]
-    # Columns of 0 and 1 stay as they are: on a rare one's standardised coefficient the prior would be hardly any.
+    # Columns of 0 and 1 stay as they are: on the standardised coefficient of a rare one the prior would have hardly any
+    # effect.
     spread, numeric = X.std(axis=0), np.abs(X).max(axis=0) > 1
     X[:, numeric] = ((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))[:, numeric]
     X = X[:, spread > 0]
@@ -167,7 +169,7 @@ def real(name, n_rows=None):
 
 
 def seconds_to_error(moments, exact_mean, exact_sd, error):
-    """First moment at which the mean over the later half of the draws so far has the error."""
+    """First time at which the mean over the later half of the draws so far is within the error."""
     for seconds, draws in moments:
         half = np.asarray(draws)[len(draws) // 2 :]
         if np.sqrt(np.mean(((half.mean(axis=0) - exact_mean) / exact_sd) ** 2)) < error:
@@ -176,14 +178,14 @@ def seconds_to_error(moments, exact_mean, exact_sd, error):
 
 
 class Clock(Callback):
-    """The time and the draws so far, at every few steps."""
+    """The time and the draws so far, every few steps."""
 
     def start(self, estimator):
         """Begin."""
         self.moments = []
 
     def __call__(self, estimator, step):
-        """Note the draws kept so far; before there are any, the present state."""
+        """Record the draws kept so far; before there are any, the current state."""
         chain = estimator._chains[0]
         theta = chain.kept["theta"][: chain.n_kept, :, 0] if chain.n_kept else chain.theta[None, :, 0]
         self.moments.append((time.perf_counter(), estimator._design.coefficients(theta)[0][:, 0]))
@@ -191,7 +193,7 @@ class Clock(Callback):
 
 
 def our_time(X, y, exact_mean, exact_sd, error):
-    """Seconds to the error of a default fit, the mode and all tuning counted, and seconds of the whole fit."""
+    """Seconds until a default fit is within the error, with the mode and all tuning, and seconds of the whole fit."""
     clock = Clock(500)
     began = time.perf_counter()
     BayesianLogisticRegression(fit_intercept=False, random_state=0, burn_in=0.1, callbacks=clock).fit(X, y)
@@ -200,7 +202,7 @@ def our_time(X, y, exact_mean, exact_sd, error):
 
 
 def blackjax_time(X, y, exact_mean, exact_sd, error, seconds, n_batch=500):
-    """The same for blackjax's SGLD from the origin, the best of several step sizes; compilation left out."""
+    """The same for blackjax's SGLD from the origin, at the best of several step sizes, without compilation."""
     out = {}
     for step_size in 10.0 ** np.arange(-1.0, -3.1, -0.5) / (0.25 * len(X)):
         go, state = blackjax_chain(X, y, "SGLD", n_batch, float(step_size))
@@ -239,7 +241,7 @@ def compare_times(name, seconds, n_exact, error=0.1):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="seconds: small data and few steps")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: small data and few steps")
     parser.add_argument("--data", nargs="*", default=[], help="a9a, covertype: time to a fixed error")
     parser.add_argument("--seconds", type=float, default=60.0, help="of blackjax at each step size")
     parser.add_argument("--skip-steps", action="store_true", help="leave out the first part")

@@ -1,10 +1,10 @@
-"""Seconds of a step of particle samplers over the number of particles, beside a plain NumPy loop over their pairs.
+"""Seconds per step of particle samplers over the number of particles, beside a plain NumPy loop over their pairs.
 
     python examples/benchmarks/particles.py
 
 * logistic regression on rows like those of covertype (54 columns, minibatches of 500): a step of Blob and of both
   PSGHMC, the gradients alone, the rest (the interaction), and the pairwise loop in NumPy;
-* topics of a corpus (latent Dirichlet allocation, K = 20): the same, where the interaction sees K x V coordinates;
+* topics of a corpus (latent Dirichlet allocation, K = 20): the same, where the interaction has K x V coordinates;
 * peak memory beyond the data.
 
 Medians over the steps of one process; the target is that gradients take more than half of a step up to 100 particles.
@@ -26,7 +26,7 @@ SAMPLERS = {"blob": Blob, "psghmc-det": PSGHMC, "psghmc-fgh": lambda **params: P
 
 
 class StepTimer(Callback):
-    """Seconds between two looks at a fit."""
+    """Seconds between two checks of a fit."""
 
     def __init__(self, every):
         super().__init__(every)
@@ -37,7 +37,7 @@ class StepTimer(Callback):
         self.clock = time.perf_counter()
 
     def __call__(self, estimator, step):
-        """Note the time that has passed."""
+        """Record the time that has passed."""
         self.seconds.append(time.perf_counter() - self.clock)
         self.clock = time.perf_counter()
 
@@ -58,7 +58,7 @@ def pairs_in_numpy(X):
 
 
 def interaction_seconds(name, M, D):
-    """Median seconds of a transition that is told its gradients."""
+    """Median seconds of a transition with given gradients."""
     sampler = SAMPLERS[name](n_particles=M, step_size=1e-6)._resolved(None)
     theta = np.random.default_rng(0).normal(size=(M, D))
     aux, scalars = sampler._state(theta[:, :, None], "euclidean", 0)
@@ -72,7 +72,7 @@ def interaction_seconds(name, M, D):
 
 
 def step_seconds(make, data, n_steps, every):
-    """Median seconds of a step, and MiB at the peak of a second fit beyond the data."""
+    """Median seconds per step, and the peak memory of a second fit beyond the data, in MiB."""
     timer = StepTimer(every)
     make(n_steps, timer).fit(*data)
     tracemalloc.start()

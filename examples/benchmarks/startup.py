@@ -1,9 +1,9 @@
-"""What a user waits for before the first sweep: the import, the first fit ever, the first fit of a process.
+"""How long a user waits before the first sweep: the import, the first fit ever, the first fit of a process.
 
     python examples/benchmarks/startup.py
 
-Each figure is from new processes: the import of sk_sgmcmc beyond that of scikit-learn (median of several), a first
-fit with an empty kernel cache, a first fit with kernels on disk, and the fits after it in the same process.
+Each figure is measured in new processes: the import of sk_sgmcmc beyond that of scikit-learn (median of several), a
+first fit with an empty kernel cache, a first fit with kernels on disk, and the fits after it in the same process.
 """
 
 import argparse
@@ -33,7 +33,7 @@ for _ in range(4):
 
 
 def seconds(code, cache):
-    """What a program prints, as numbers, run in a new process with its own kernel cache."""
+    """The numbers printed by a program run in a new process with its own kernel cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     return [float(line) for line in out.stdout.split()]

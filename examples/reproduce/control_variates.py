@@ -1,16 +1,15 @@
-"""What do control variates, preconditioning and cyclical steps buy on covertype?
+"""What do control variates, preconditioning and cyclical steps gain on covertype?
 
     python examples/reproduce/control_variates.py
 
 Logistic regression of class 2 against the rest. Coordinates are the coefficients of standardised columns, all on one
-scale, or whitened by the Hessian at the mode; minibatch gradients estimate the whole
-likelihood, what it has beyond its first order at the mode (the usual control variate, where nothing is whitened), or
-beyond its second.
+scale, or whitened by the Hessian at the mode; minibatch gradients estimate the whole likelihood, its remainder beyond
+first order at the mode (the usual control variate, if nothing is whitened), or beyond second order.
 
-For each: the variance of a gradient of 500 rows at draws of the posterior, all in whitened coordinates, mean and
-largest over coordinates (there, a step h adds about h V / 2 to a variance of 1). Then chains with the step size that
-"auto" takes, a time limit for all alike: effective draws (smallest over coordinates) in all and a second of processor
-time, and the spread in whitened coordinates, which is 1 for the exact posterior.
+Printed for each: the variance of a gradient of 500 rows at draws of the posterior, always in whitened coordinates, mean
+and largest over coordinates (there, a step h adds about h V / 2 to a variance of 1). Then chains with the step size
+chosen by "auto", all with the same time limit: effective draws (smallest over coordinates) in total and per second of
+processor time, and the spread in whitened coordinates, which is 1 for the exact posterior.
 """
 
 import argparse
@@ -59,11 +58,11 @@ def load(smoke):
     return data.data[:, data.data.std(axis=0) > 0], (data.target == 2).astype(int)
 
 
-DESIGNS = {}  # of the one data set, so that each mode is found once
+DESIGNS = {}  # of the single data set, so that each mode is found once
 
 
 def fit(X, y, whitened, control, sampler, n_batch, n_iter, seed=0):
-    """A fitted model in the coordinates asked for."""
+    """A fitted model in the requested coordinates."""
 
     def design(*args):
         if (whitened, control) not in DESIGNS:
@@ -83,7 +82,7 @@ def fit(X, y, whitened, control, sampler, n_batch, n_iter, seed=0):
 
 
 class Whitened:
-    """Gradients in whitened coordinates of a model that may move in others."""
+    """Gradients in whitened coordinates of a model that may use others."""
 
     def __init__(self, model):
         chain = model._chains[0]
@@ -116,7 +115,7 @@ def chain_figures(X, y, whitened, control, sampler, n_batch, seconds):
     warm = fit(X, y, whitened, control, sampler, n_batch, short)
     chain = warm._chains[0]
     began = time.process_time()
-    while time.process_time() - began < 0.3:  # how long a step takes
+    while time.process_time() - began < 0.3:  # the time of a step
         chain.plan.n_draws, chain.step = 10**9, 0
         chain.kept, chain.kept_steps, chain.n_kept = {"theta": np.empty((short, *chain.theta.shape))}, [], 0
         chain.run(short)
@@ -136,7 +135,7 @@ def chain_figures(X, y, whitened, control, sampler, n_batch, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="seconds: small synthetic rows")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: small synthetic rows")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each chain")
     parser.add_argument("--batch", type=int, default=500)
     args = parser.parse_args()

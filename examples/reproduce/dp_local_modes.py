@@ -1,15 +1,16 @@
-"""What leads a Dirichlet-process mixture out of local modes? (left open by Baker et al. 2018, section 5)
+"""What gets a Dirichlet-process mixture out of local modes? (left open by Baker et al. 2018, section 5)
 
-Visitors of a web site (msweb). Chains start from one cluster, or from rows dealt at random to 20, 50 or 100; and move
+Visitors of a web site (msweb). Chains start from one cluster, or from rows dealt at random to 20, 50 or 100 clusters;
+and move
 
-* one label at a time given all others (components integrated out), without or with proposals of splits and merges;
-* by slices of all rows, with sticks and components in the state (full Gibbs).
+* one label at a time given all others (components integrated out), without or with split and merge proposals;
+* by slice sampling of all rows, with sticks and components in the state (full Gibbs).
 
-Printed, as means over seeds: mean log predictive of the test rows, averaged over draws of the second half; clusters;
-seconds. (The probability of rows and labels together does not tell good modes: where labels are unsure, partitions into
-few clusters are fewer, and each of them more probable.)
+Printed, as means over seeds: mean log predictive probability of the test rows, averaged over draws of the second half;
+number of clusters; seconds. (The joint probability of rows and labels does not identify good modes: if labels are
+uncertain, there are fewer partitions into few clusters, and each of them is more probable.)
 
-Needs the data that `sk_sgmcmc.datasets.fetch_corpus` describes, but for ``--smoke``.
+Needs the data described by `sk_sgmcmc.datasets.fetch_corpus`, except with ``--smoke``.
 """
 
 import argparse
@@ -31,7 +32,7 @@ PRIOR, A = (1.0, 1.0), 0.5
 
 
 def run(chain, test, n_passes):
-    """Predictive averaged over draws, clusters and seconds of a chain."""
+    """Log predictive probability averaged over draws, number of clusters and seconds of a chain."""
     base = chain.layout.base_log_density(test)
     spent, predictive = 0.0, []
     for t in range(n_passes):

@@ -4,14 +4,14 @@
     python examples/reproduce/gamma_process.py --corpus reuters21578 --part table
 
 ``--part table``
-    Corpora of the 2,000 words that are in most documents; 60 % of the documents for training, the earlier ones; 100
-    topics at most; minibatches of 500 documents, 200 of burn-in and 15 draws, one in 13 of the next 200, since chains
-    start by passes that do much of the work (the paper's numbers: ``--n-iter 3000 --thin 100``). Of each test
-    document, 80 % of the tokens are observed and the rest predicted, with the probability averaged over the draws;
-    one in four test documents is scored. Batch sizes and step sizes of the paper are in a supplement that is lost;
-    its Reuters corpus (RCV1, 804,414 documents, 10,000 words) is not public: ours is Reuters-21578, so its column
-    says how samplers differ and not what the level is. An iteration is a minibatch of assignments, topics, and 20
-    steps of the weights; the last figure is what those 20 steps take. Seconds are those of the processor.
+    Corpora of the 2,000 words with the highest document frequency; the earlier 60 % of the documents for training; at
+    most 100 topics; minibatches of 500 documents, 200 of burn-in and 15 draws, one in 13 of the next 200, since chains
+    start by passes that do much of the work (the paper's numbers: ``--n-iter 3000 --thin 100``). Of each test document,
+    80 % of the tokens are observed and the rest predicted, with the probability averaged over the draws; one in four
+    test documents is scored. Batch sizes and step sizes of the paper are in a supplement that is lost; its Reuters
+    corpus (RCV1, 804,414 documents, 10,000 words) is not public: ours is Reuters-21578, so its column shows how
+    samplers differ and not what the level is. An iteration is a minibatch of assignments, topics, and 20 steps of the
+    weights; the last figure is the time of those 20 steps. Seconds are of processor time.
 ``--part planted``
     Twenty data sets with a known number of topics, 3 to 12 of unequal weights: how often is the posterior mode of the
     number of topics with at least 1 % of the weight within one of the truth?
@@ -27,7 +27,7 @@ from sk_sgmcmc.metrics import document_completion, split_tokens
 from sk_sgmcmc.samplers import SGHMC, SGNHT, SGNPHMC, SGRNPHMC, MonteCarloEM
 
 N_WORDS, N_INNER = 2000, 20
-# Perplexity on 20 Newsgroups and Reuters and seconds an iteration, as printed.
+# Perplexity on 20 Newsgroups and Reuters, and seconds per iteration, as printed in the paper.
 PAPER = {
     "sghmc": (759, 996, 0.047),
     "sghmc-em": (738, 972, 0.047),
@@ -51,7 +51,7 @@ SAMPLERS = {
 
 
 def load(corpus):
-    """Training and test counts of the words that are in most training documents, the earlier 60 % and the rest."""
+    """Training and test counts (the earlier 60 % and the rest) of the words that are in most training documents."""
     if corpus == "synthetic":
         counts = datasets.make_lda(300, 200, 6, random_state=0).counts
         first = np.arange(300) < 180
@@ -70,7 +70,7 @@ def load(corpus):
 
 
 def seconds_of_weights(model, n=50):
-    """Seconds of one update of the weights, at the state where the chain stopped."""
+    """Seconds of one update of the weights, from the state in which the chain stopped."""
     chain = model._chains[0]
     seen = chain.seen.values(chain.data.total_samples)
     began = time.process_time()
@@ -80,9 +80,9 @@ def seconds_of_weights(model, n=50):
 
 
 def run(name, train, halves, seed, options):
-    """Perplexity, seconds an iteration and of the weights in it, and the number of topics."""
+    """Perplexity, seconds per iteration, seconds of the weights in it, and the number of topics."""
     settings = {"n_iter": options.n_iter, "thin": options.thin, "batch_size": min(options.batch, train.shape[0])}
-    if name == "gibbs":  # an iteration is a sweep: as many as the others make passes, for each draw as for burn-in
+    if name == "gibbs":  # an iteration is a sweep: as many as the passes of the others, both per draw and in burn-in
         n = max(30, options.n_iter * settings["batch_size"] // train.shape[0])
         settings = {"n_iter": n, "thin": max(1, n // 30)}
     if options.assignments == "fresh" and name != "gibbs":
@@ -128,7 +128,7 @@ def table(options):
         ("sg-nphmc-em", "sgr-nphmc"), *(("scir", name) for name in PAPER), ("scir", "gibbs"),
     ]:  # fmt: skip
         if one in found and other in found and options.seeds > 1:
-            gap = found[one][:, 0] - found[other][:, 0]  # a seed gives both the same start
+            gap = found[one][:, 0] - found[other][:, 0]  # with the same seed both start alike
             error = gap.std(ddof=1) / np.sqrt(gap.size)
             print(f"{one} minus {other}: {gap.mean():+.2f} ± {error:.2f}")
     if "sgr-nphmc" in found and "sg-nphmc-em" in found:

@@ -4,17 +4,17 @@
 
 Latent Dirichlet allocation with 30 topics and a normal prior on flat space, minibatches of 100 documents, 20 particles
 of Blob and of both PSGHMC, and 20 chains of SGHMC, each at its last state; abstracts of ACL 2020 stand in for the
-paper's 765 of ICML. For each of ten splits of the documents, 80 to 20, the perplexity of every tenth token of the held-
-out ones, averaged over the particles as they are, at the iterations of the paper's figure 4a; then, on the first split,
-1 to 100 particles after the last of them (figure 4b).
+paper's 765 of ICML. For each of ten 80/20 splits of the documents, the perplexity of every tenth token of the held-out
+ones, averaged over the current particles, at the iterations of the paper's figure 4a; then, on the first split, 1 to
+100 particles after the last of these iterations (figure 4b).
 
 ``--noise published`` gives SGHMC the noise of the published program, :math:`C \\sqrt{2 h} Z` for
 :math:`\\sqrt{2 C h} Z`: at its friction of 0.1 a temperature of 0.1.
 
-Other than the paper: 5 + 5 Gibbs sweeps and not 25 + 25, for all methods (``--sweeps``); bandwidths by the median,
-which is what the published search stays at. All of it takes about an hour and a half on one core.
+Differences from the paper: 5 + 5 Gibbs sweeps instead of 25 + 25, for all methods (``--sweeps``); bandwidths by the
+median, where the published search stays anyway. The whole study takes about an hour and a half on one core.
 
-Needs the data that `sk_sgmcmc.datasets.fetch_corpus` describes, but for ``--smoke``.
+Needs the data described by `sk_sgmcmc.datasets.fetch_corpus`, except with ``--smoke``.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from sk_sgmcmc.samplers import PSGHMC, SGHMC, Blob
 
 STEP, FRICTION, INVERSE_MASS, ALPHA = 1e-3, 0.1, 300.0, 0.1
 MOMENTS = (20, 100, 220, 420, 580)
-PAPERS = {  # the figure's readings, whose unit its authors' program leaves open
+PAPERS = {  # read off the figure, whose unit the authors' program leaves open
     "blob": (1125, 1085, 1061, 1049, 1044.7),
     "sghmc": (1113, 1046, 1041, 1037, 1036.1),
     "psghmc-det": (1112, 1042, 1035.5, 1031.9, 1031.3),
@@ -39,14 +39,14 @@ PAPERS = {  # the figure's readings, whose unit its authors' program leaves open
 
 
 class Curve(Callback):
-    """Perplexity of the states as they are, at chosen steps."""
+    """Perplexity of the current states at chosen steps."""
 
     def __init__(self, steps, observed, hidden):
         super().__init__(1)
         self.steps, self.halves, self.perplexity = list(steps), (observed, hidden), {}
 
     def next_step(self, step):
-        """The next step to look at."""
+        """The next step to score."""
         return min([s for s in self.steps if s > step], default=max(self.steps) + 10**9)
 
     def __call__(self, estimator, step):
@@ -74,7 +74,7 @@ def methods(n, size, options):
 
 
 def curve(sampler, n_chains, train, halves, steps, seed, options):
-    """Perplexities at the steps, and seconds of an iteration."""
+    """Perplexities at the steps, and seconds per iteration."""
     scores = Curve(steps, *halves)
     began = time.perf_counter()
     BayesianLDA(

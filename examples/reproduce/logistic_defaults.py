@@ -1,19 +1,20 @@
-"""What does BayesianLogisticRegression().fit(X, y) give with no argument at all?
+"""What does BayesianLogisticRegression().fit(X, y) give with no arguments at all?
 
     python examples/reproduce/logistic_defaults.py                      # heart, australian, a9a, covertype
     python examples/reproduce/logistic_defaults.py --data covertype --hmc-rows 50000
 
 On unscaled tables: posterior means against long HMC, in posterior standard deviations; the ratio of the spreads; the
-largest difference of a correlation; the effective number of draws; all over the draws that means and predictions are
-taken from. Then log loss and accuracy on rows held out, beside scikit-learn's LogisticRegression on standardised
+largest difference of a correlation; the effective number of draws; all from the draws on which means and predictions
+are based. Then log loss and accuracy on rows held out, beside scikit-learn's LogisticRegression on standardised
 columns, over 10 x 5 folds (heart, australian), on the published split (a9a), or on the last fifth of the rows, which
 are in random order (covertype, class 2 against the rest); "se" is the standard error of the difference, over the
-repetitions or over the rows. Last, how often rows are of the second class whose predicted probability lies in a tenth.
+repetitions or over the rows. Last, for each tenth of the predicted probability, how often its rows are of the second
+class.
 
-HMC is run on the same rows, with trajectories of a quarter of a period in whitened coordinates: longer ones turn round,
-which makes means exact and leaves spreads and correlations where they were for hundreds of trajectories. Its own errors
-are printed: the largest standard error of a mean, in posterior standard deviations, its effective draws of squares, and
-the largest difference of a correlation between its two halves. Without data folder it all runs on scikit-learn's
+HMC is run on the same rows, with trajectories of a quarter of a period in whitened coordinates: longer ones turn back,
+which makes means exact but leaves spreads and correlations unchanged for hundreds of trajectories. Its own errors are
+printed: the largest standard error of a mean, in posterior standard deviations, the effective draws of its squares, and
+the largest difference of a correlation between its two halves. Without a data folder everything runs on scikit-learn's
 bundled breast cancer set.
 """
 
@@ -52,13 +53,13 @@ def load(name):
 
 
 def all_draws(model):
-    """Coefficients and intercept of every draw that predictions use, (n_draws, d + 1)."""
+    """Coefficients and intercept of every draw used for predictions, (n_draws, d + 1)."""
     samples = model._all_samples
     return np.column_stack([samples["coef"][0, :, 0], samples["intercept"][0, :, 0]])
 
 
 def compare_laws(X, y, n_trajectories):
-    """Fit by default and by HMC, print the comparison; returns the default fit."""
+    """Fit with defaults and by HMC, print the comparison; returns the default fit."""
     began = time.perf_counter()
     model = BayesianLogisticRegression(random_state=0).fit(X, y)
     seconds = time.perf_counter() - began
@@ -114,7 +115,7 @@ def compare_predictions(X, y, held_out, model, n_repeats):
             pairs.append([a[0].mean(), b[0].mean(), a[1].mean(), b[1].mean()])
             p.append(a[2])
             label.append(a[3])
-        # Folds of one repetition share rows; repetitions are averages over all of them.
+        # Folds of one repetition share training rows, but each repetition averages over all rows.
         pairs = np.array(pairs).reshape(n_repeats, 5, 4).mean(axis=1)
         spread = pairs[:, 2].std(ddof=1) if n_repeats > 1 else np.nan
         binomial = np.sqrt(pairs[:, 2].mean() * (1 - pairs[:, 2].mean()) / len(y))
@@ -145,7 +146,7 @@ def print_calibration(p, label):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="seconds: the bundled set, one repetition, short HMC")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: bundled set, one repetition, short HMC")
     parser.add_argument("--data", nargs="*", default=["heart", "australian", "a9a", "covertype"])
     parser.add_argument("--trajectories", type=int, default=None, help="of HMC; 0 leaves it out")
     parser.add_argument("--hmc-rows", type=int, default=None, help="compare the laws on the first rows only")

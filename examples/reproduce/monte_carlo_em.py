@@ -2,35 +2,35 @@
 
 Tables 1 to 3 of Roychowdhury and Parthasarathy (2017), Adaptive Bayesian sampling with Monte Carlo EM, NeurIPS.
 
-Ten samplers on the paper's two synthetic posteriors, with the paper's numbers beside:
+Ten samplers on the paper's two synthetic posteriors, beside the paper's numbers:
 
 Table 1
     Mean and precision of 5,000 draws of N(0, 1), with p(mu, tau | x) proportional to N(x | mu, tau) W(tau | 1, 1).
 Table 2
     Logistic regression without intercept on 2,000 rows of an equal mixture of N([1, -1], I) and N([-1, 1], I), prior
-    N(0, 10 I). Labels are drawn with probability sigmoid(x_0 - x_1): of the ways to read the paper's "classify with a
-    linear classifier with weights [1, -1]" it is the only one whose posterior lies at (1, -1). (If the label is the
-    sign of x_0 - x_1 the mode is at (12, -12); if it is the component of the mixture, at (2, -2).)
+    N(0, 10 I). Labels are drawn with probability sigmoid(x_0 - x_1): of the possible readings of the paper's "classify
+    with a linear classifier with weights [1, -1]" this is the only one whose posterior lies at (1, -1). (If the label
+    is the sign of x_0 - x_1 the mode is at (12, -12); if it is the component of the mixture, at (2, -2).)
 Table 3
-    Milliseconds an iteration in table 2, and on the Australian credit and Heart data where they are there.
+    Milliseconds per iteration in table 2, and on the Australian credit and Heart data if they are available.
 
 An iteration is ten steps: ten leapfrog steps of HMC, ten minibatches of 100 rows of the stochastic samplers. Half of
-the iterations is burn-in, in which the masses are learnt, from one momentum an iteration; S_count starts at 300, at 200
-for SG-NPHMC. Both of a pair have the same settings: step size 0.01 everywhere, the one that the paper names in the
-first experiment and the largest of its grid in the second (with it the plain samplers' errors of draws in table 1 come
-out near the printed ones); A = 10 of SGHMC and 1 of SGNHT, friction 1 of SG-NPHMC. Riemannian samplers have
-diag(N tau, N / 2 tau^2), and the Fisher information plus the prior's precision, as metrics, a step size of their own,
-since a metric makes time scales about 1, and one fixed-point iteration in table 1 and three in table 2. RHMC makes a
-tenth of the iterations, which are nearly independent draws.
+the iterations are burn-in, in which the masses are learnt from one momentum per iteration; S_count starts at 300, or at
+200 for SG-NPHMC. The two samplers of a pair have the same settings: step size 0.01 everywhere, the one given by the
+paper in the first experiment and the largest of its grid in the second (with it the plain samplers' errors of draws in
+table 1 come out near the printed ones); A = 10 for SGHMC and 1 for SGNHT, friction 1 for SG-NPHMC. Riemannian samplers
+have the metrics diag(N tau, N / 2 tau^2), and the Fisher information plus the prior's precision; a step size of their
+own, since a metric makes time scales about 1; and one fixed-point iteration in table 1 and three in table 2. RHMC makes
+a tenth of the iterations, which are nearly independent draws.
 
-Minibatches are drawn with replacement. Blocks that are read in turn, the package's default, bring noise that is not
-white: over an epoch it cancels, which a thermostat does not know, so that it cools too much.
+Minibatches are drawn with replacement. Reading blocks in turn, the package's default, gives noise that is not white: it
+cancels over an epoch, which a thermostat cannot detect, so it cools too much.
 
-The root mean square error is taken about the truth, which is (0, 1) or (1, -1), in two ways, since the paper does not
-say which: of the draws after burn-in, and of their running mean. (Draws of the posterior itself have about 0.018 and
-0.025 in table 1, so that the paper's 0.0115 of HMC-EM cannot be that of draws.) The error of draws rewards a chain
-whose spread is too small; hence the spread beside it, as a share of HMC's. Every seed has data of its own; the two of a
-pair share data and seed, so that the difference EM - plain has an error of its own, over seeds.
+The root mean square error about the truth, which is (0, 1) or (1, -1), is computed in two ways, since the paper does
+not specify which: for the draws after burn-in, and for their running mean. (Draws of the posterior itself have about
+0.018 and 0.025 in table 1, so the paper's 0.0115 for HMC-EM cannot be that of draws.) The error of draws rewards a
+chain whose spread is too small; hence the spread beside it, relative to HMC's. Every seed has its own data; the two
+samplers of a pair share data and seed, so the difference EM - plain has its own error, over seeds.
 
 Takes about a quarter of an hour on one core.
 """
@@ -47,7 +47,7 @@ from sk_sgmcmc.targets import Density
 
 PAIRS = ("HMC", "SGHMC", "SG-NPHMC", "SGNHT")
 NAMES = ("HMC", "HMC-EM", "RHMC", "SGHMC", "SGHMC-EM", "SG-NPHMC", "SG-NPHMC-EM", "SGR-NPHMC", "SGNHT", "SGNHT-EM")
-# Root mean square errors and milliseconds an iteration, as printed.
+# Root mean square errors and milliseconds per iteration, as printed in the paper.
 PAPER = {
     "gaussian": {
         "HMC": (0.0196, 0.0197, 0.417), "HMC-EM": (0.0115, 0.0104, 0.423), "RHMC": (0.0111, 0.0089, 5.748),
@@ -164,7 +164,7 @@ TRUTH = {"gaussian": np.array([0.0, 1.0]), "logistic": np.array([1.0, -1.0])}
 
 
 def table_target(name):
-    """Table 3: a target on real data, standardised; None where the data are not there."""
+    """Table 3: a target on real data, standardised; None if the data are not available."""
     from sk_sgmcmc.datasets import fetch_table
 
     try:
@@ -181,7 +181,7 @@ def table_target(name):
 
 
 def make(name, table):
-    """The sampler called by a name of the tables."""
+    """The sampler with a name from the tables."""
     plain = name.removesuffix("-EM")
     mass = MonteCarloEM(n_momenta=200 if plain == "SG-NPHMC" else 300) if name.endswith("-EM") else None
     n_fixed_point = 1 if table == "gaussian" else 3
@@ -199,7 +199,7 @@ def make(name, table):
 
 
 def draw(name, target, sampler, n_iter, seed):
-    """Draws of one chain after burn-in, one an iteration, and the fitted sampler."""
+    """Draws of one chain after burn-in, one per iteration, and the fitted sampler."""
     steps = 1 if name.removesuffix("-EM") in ("HMC", "RHMC") else 10
     n_iter = max(4, n_iter // 10) if name == "RHMC" else n_iter
     result = sample(
@@ -209,13 +209,13 @@ def draw(name, target, sampler, n_iter, seed):
 
 
 def errors(draws, truth):
-    """Root mean square error of draws and of their running mean, about the truth: (2, n_parameters)."""
+    """Root mean square error about the truth, of draws and of their running mean: (2, n_parameters)."""
     running = np.cumsum(draws, axis=0) / np.arange(1, len(draws) + 1)[:, None]
     return np.sqrt([((each - truth) ** 2).mean(axis=0) for each in (draws, running)])
 
 
 def milliseconds(table, target, options):
-    """Milliseconds an iteration, all of it burn-in, so that masses learn; samplers take turns, the fastest counts."""
+    """Milliseconds per iteration, all in burn-in, where masses are learnt; samplers take turns, the fastest counts."""
     best, n_iter = {}, dict.fromkeys(NAMES, 4)
     for turn in range(options.rounds + 2):
         for name in NAMES if turn % 2 else NAMES[::-1]:
@@ -226,7 +226,7 @@ def milliseconds(table, target, options):
             spent = 1e3 * (time.thread_time() - began) / n_iter[name]
             if turn == 0:  # compiles
                 n_iter[name] = 10 * n_iter[name]
-            elif turn == 1:  # from here on so many that what a call costs beside them does not count
+            elif turn == 1:  # from here on so many that the overhead of a call is negligible
                 n_iter[name] = int(np.clip(1e3 * options.timed / spent, 4, 1_000_000))
             else:
                 best[name] = min(best.get(name, np.inf), spent)
@@ -264,7 +264,7 @@ def study(table, options):
 
 
 def differences(results):
-    """Print the difference EM - plain of each cell with its standard error over seeds; the largest in errors."""
+    """Print the difference EM - plain of each cell with its error over seeds; returns the largest in these errors."""
     worst = {}
     for k, label in enumerate(("of draws", "of running means")):
         print(f"\nError {label}, EM - plain, +- standard error over seeds (cells that are worse by more than two: *)")
@@ -283,7 +283,7 @@ def differences(results):
 
 
 def times(options):
-    """Print table 3 and the ratios that matter."""
+    """Print table 3 and the relevant ratios."""
     targets = {"gaussian": gaussian_target(0), "logistic": logistic_target(0)}
     if not options.smoke:
         targets |= {name: table_target(name) for name in ("australian", "heart")}
@@ -318,7 +318,7 @@ def main(argv=None):
     parser.add_argument("--rounds", type=int, default=15, help="of timing")
     parser.add_argument("--timed", type=float, default=0.5, help="seconds of a timing")
     parser.add_argument("--tables", nargs="+", default=["gaussian", "logistic"], choices=list(TABLES))
-    parser.add_argument("--smoke", action="store_true", help="seconds")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds")
     options = parser.parse_args(argv)
     if options.smoke:
         options.seeds, options.iterations, options.rounds, options.timed = 2, 100, 1, 0.01

@@ -1,28 +1,29 @@
 """Does SCIR beat SGRLD for topics of Wikipedia? (Baker et al. 2018, figure 3a)
 
 Latent Dirichlet allocation with 100 topics by SCIR and by SGRLD, minibatches of 50 documents, 1000 steps, five seeds;
-collapsed Gibbs on some of the documents as a reference. Two perplexities of documents that no sampler saw:
+collapsed Gibbs on some of the documents as a reference. Two perplexities of documents that no sampler was fitted to:
 
 ``running``
     The paper's: nine tokens in ten are observed, and the probability of a hidden token is averaged over all topics
     drawn since the first step, burn-in included.
 ``own``
-    The package's: each token is observed by a fair coin, and averaged over ten draws of the second half.
+    The package's: a fair coin decides whether a token is observed, and the probability is averaged over ten draws of
+    the second half.
 
 The prior of words and then the step size are tuned for each sampler by the paper's perplexity of a third set of
-documents, by chains of the full length. (Shorter ones choose larger steps: 200 steps choose 0.01 for SGRLD, which
-after 1000 steps is 15 units worse than 0.003 in the paper's perplexity and 70 in the package's, and would make the
-comparison unfair.) One chain does not tell candidates apart that are about as good: those within three units of the
-best run twice more with other seeds, and their means decide.
+documents, by chains of the full length. (Shorter ones choose larger steps: 200 steps choose 0.01 for SGRLD, which after
+1000 steps is 15 units worse than 0.003 in the paper's perplexity and 70 in the package's, and would make the comparison
+unfair.) One chain cannot separate candidates that are about equally good: those within three units of the best run
+twice more with other seeds, and their means decide.
 
-Other than the paper: assignments are drawn by 5 + 5 Gibbs sweeps and not 100 + 100, for both samplers; proportions of
-held-out documents are those of the package's fixed point; and Wikipedia is a sample of 22,194 long articles with the
-paper's vocabulary of 7,702 words. All of it takes about 40 minutes on one core.
+Differences from the paper: assignments are drawn by 5 + 5 Gibbs sweeps instead of 100 + 100, for both samplers;
+proportions of held-out documents are those of the package's fixed point; and Wikipedia is a sample of 22,194 long
+articles with the paper's vocabulary of 7,702 words. The whole study takes about 40 minutes on one core.
 
-``--corpus joined`` is the study at a larger vocabulary: Wikipedia, 20 Newsgroups, abstracts and news of four further
-corpora side by side, columns joined by word.
+``--corpus joined`` is the study with a larger vocabulary: Wikipedia, 20 Newsgroups, and abstracts and news from four
+further corpora, with columns joined by word.
 
-Needs the data that `sk_sgmcmc.datasets.fetch_corpus` describes, but for ``--smoke``.
+Needs the data described by `sk_sgmcmc.datasets.fetch_corpus`, except with ``--smoke``.
 """
 
 import argparse
@@ -38,8 +39,8 @@ from sk_sgmcmc.metrics import document_completion, split_tokens
 from sk_sgmcmc.samplers import SCIR, SGRLD, Gibbs, PolynomialDecay
 
 JOINED = ("wikipedia", "20newsgroups", "acl_abstracts", "sotu_paragraphs", "reuters21578", "ap")
-TUNING_SEED = 1000  # of no chain that is scored
-CLOSE = 3.0  # units of perplexity within which one tuning chain does not decide
+TUNING_SEED = 1000  # not used by any chain that is scored
+CLOSE = 3.0  # units of perplexity within which one tuning chain is not decisive
 
 
 def scir(initial):
@@ -52,7 +53,7 @@ def sgrld(initial):
     return SGRLD(PolynomialDecay(initial, 1000, 0.6))
 
 
-# The paper's (sampler, first step size, doc_topic_prior, topic_word_prior), and the first step sizes to try beside it.
+# The paper's (sampler, first step size, doc_topic_prior, topic_word_prior), and the other first step sizes to try.
 PAPERS = {
     "SCIR": (scir, 0.5, 0.005, 1.0),
     "SGRLD": (sgrld, 0.01, 0.01, 1e-4),
@@ -66,7 +67,7 @@ WORD_PRIORS = (0.01, 0.05, 0.1)
 
 
 def join(names):
-    """Corpora one below the other, columns joined by word; documents in random order."""
+    """Corpora stacked, with columns joined by word; documents in random order."""
     corpora = [fetch_corpus(name) for name in names]
     words = {word: i for i, word in enumerate(sorted(set().union(*(c.feature_names.tolist() for c in corpora))))}
     blocks = []
@@ -136,9 +137,10 @@ def describe(candidate):
 
 
 def tune(name, counts, held_out, options):
-    """The candidate of the lowest running perplexity on documents that are not scored later.
+    """The candidate with the lowest running perplexity on documents that are not scored later.
 
-    The paper's, each prior of words with the first step size, then the other step sizes with the best of these priors.
+    Tried are the paper's candidate, each prior of words with the first step size, then the other step sizes with the
+    best of these priors.
     """
     tried = {}
 
@@ -212,7 +214,7 @@ def study(options):
 
 
 def plot(results, options, path):
-    """Running perplexity against documents read, one line a seed, as the paper's figure 3a."""
+    """Running perplexity against documents read, one line per seed, as in the paper's figure 3a."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
@@ -248,7 +250,7 @@ def main(argv=None):
     parser.add_argument("--components", type=int, default=100)
     parser.add_argument("--evaluations", type=int, default=20, help="draws of each chain that are scored")
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder of the figure")
-    parser.add_argument("--smoke", action="store_true", help="seconds, on documents drawn from the model")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds, on documents drawn from the model")
     options = parser.parse_args(argv)
     if options.smoke:
         options.corpus, options.components, options.seeds = "smoke", 5, min(options.seeds, 2)

@@ -5,7 +5,7 @@
 
 Each data set has 10 planted topics over 500 words. Four of the topics that are fitted, numbers 0 to 3, are given a few
 words of four planted topics chosen at random: distinctive words, as a user would pick, with a number of pseudo-counts
-each beside a prior of 0.01. A seeded topic has landed where of all fitted topics it is the nearest to the planted one
+each beside a prior of 0.01. A seeded topic has landed if it is, of all fitted topics, the nearest to the planted one
 (Hellinger) and all its seeds are among its 20 most probable words. Printed: how many of the seeded topics landed.
 """
 
@@ -18,7 +18,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 
 PRIOR, N_SEEDED, N_TOP = 0.01, 4, 20
-# How to fit, by the name of a sampler or of a way.
+# How to fit, by the name of a sampler or of a method.
 WAYS = {
     "scir": {},
     "gibbs": {"sampler": "gibbs"},
@@ -34,7 +34,7 @@ WAYS = {
 
 
 def seeds_of(topics, n_topics, rng):
-    """Planted topics that are seeded, and 3 to 5 distinctive words of each: likely in it, and in it before others."""
+    """Planted topics that are seeded, and 3 to 5 distinctive words of each: likely in it, and more than in others."""
     share = topics / topics.sum(axis=0)
     chosen = rng.permutation(len(topics))[:n_topics]
     words = []
@@ -45,7 +45,7 @@ def seeds_of(topics, n_topics, rng):
 
 
 def landed(fitted, topics, chosen, words):
-    """Which seeded topics ended where their seeds are."""
+    """Which seeded topics ended up where their seeds are."""
     distances = hellinger_distances(topics[chosen], fitted)
     top = np.argsort(-fitted, axis=1)[:, :N_TOP]
     return [
@@ -54,7 +54,7 @@ def landed(fitted, topics, chosen, words):
 
 
 def fit(way, X, prior, init, seed, n_iter):
-    """Topics fitted in one of the ways."""
+    """Topics fitted by one of the methods."""
     params = {"topic_word_prior": prior, "init": init, "random_state": seed, "n_iter": n_iter, **WAYS[way]}
     if way == "dmr":
         return DMRTopicModel(len(prior), **params).fit(X, metadata=np.arange(X.shape[0]) % 2).components_

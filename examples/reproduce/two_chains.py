@@ -1,12 +1,12 @@
-"""What do two chains of topics that found different modes answer? State of the Union addresses since 1900, 30 topics.
+"""What do two chains of topics in different modes give? State of the Union addresses since 1900, 30 topics.
 
     python examples/reproduce/two_chains.py
 
 Printed for each topic, those furthest apart first: the Hellinger distance between the two chains' mean topics, the
 distance of ``components_`` to the nearer of them (0 where it is one chain's topic, large where it is a mixture that
-neither chain has), and the top words of ``components_`` and of both chains. Then what was warned.
+neither chain has), and the top words of ``components_`` and of both chains. Then the warning.
 
-Needs the data that `sk_sgmcmc.datasets.fetch_corpus` describes, but for ``--smoke``.
+Needs the data described by `sk_sgmcmc.datasets.fetch_corpus`, except with ``--smoke``.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FIRST_YEAR, MIN_PARAGRAPHS = 1900, 10
 
 
 def addresses():
-    """Counts of the paragraphs since 1900, and the words that are in enough of them."""
+    """Counts of the paragraphs since 1900, and the words that occur in enough of them."""
     data = fetch_sotu_paragraphs()
     counts = data.counts.tocsr()[np.asarray(data.metadata["year"]).astype(int) >= FIRST_YEAR]
     common = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_PARAGRAPHS
