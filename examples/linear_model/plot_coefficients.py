@@ -1,6 +1,6 @@
 """
-Which coefficients of a logistic regression can be told from zero?
-==================================================================
+Which coefficients of a logistic regression can be distinguished from zero?
+===========================================================================
 
 A fitted logistic regression gives one number for each feature. How sure is it of them, and of its predictions?
 `BayesianLogisticRegression` gives draws; nothing is tuned.
@@ -83,5 +83,5 @@ for ax, (name, (model, columns, scale)) in zip(axes, models.items(), strict=True
 plt.show()
 
 # %%
-# **A good part of the coefficients cannot be told from zero, while predictions are as good as scikit-learn's: the
-# intervals show what a single number for each column hides.**
+# **A good part of the coefficients cannot be distinguished from zero, while predictions are as good as scikit-learn's:
+# the intervals show what a single number for each column hides.**

@@ -146,7 +146,7 @@ def print_calibration(p, label):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="seconds: the bundled set, one repetition, short HMC")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: bundled set, one repetition, short HMC")
     parser.add_argument("--data", nargs="*", default=["heart", "australian", "a9a", "covertype"])
     parser.add_argument("--trajectories", type=int, default=None, help="of HMC; 0 leaves it out")
     parser.add_argument("--hmc-rows", type=int, default=None, help="compare the laws on the first rows only")

@@ -264,7 +264,7 @@ def study(table, options):
 
 
 def differences(results):
-    """Print the difference EM - plain of each cell with its error over seeds; returns the worst, in standard errors."""
+    """Print the difference EM - plain of each cell with its error over seeds; returns the largest in these errors."""
     worst = {}
     for k, label in enumerate(("of draws", "of running means")):
         print(f"\nError {label}, EM - plain, +- standard error over seeds (cells that are worse by more than two: *)")

@@ -3,18 +3,18 @@
     python examples/reproduce/sam_20news.py                        # 20 Newsgroups, three groups: figure 5a
     python examples/reproduce/sam_20news.py --corpus wikipedia     # 50 topics: figure 5b, other articles
 
-Two parts, each with the same seconds of the processor for every method:
+Two parts, each with the same processor time for every method:
 
 ``--part published``
     The published constants: step sizes, frictions, batches, inner steps, draws of the proportions and concentrations;
     fresh proportions; scored by the published recipe, which pools all topics drawn so far and 200 draws of the
-    proportions from the prior. It is a best-of-many, see the user guide: the published steps lie beyond stability, and
-    single draws score worse than topics that are all alike. The order of the methods is what is reproduced.
+    proportions from the prior. This is a best-of-many score, see the user guide: the published step sizes are unstable,
+    and single draws score worse than topics that are all alike. What is reproduced is the order of the methods.
 ``--part stable``
-    This package's defaults, scored by annealed importance sampling on the present topics alone, twice, with the
-    temperature of the chain beside it; then the topics of the default sampler.
+    This package's defaults, scored by annealed importance sampling on the current topics alone, twice, along with the
+    temperature of the chain; then the topics of the default sampler.
 
-Time is that of the process, scores not counted, so that other programs on the machine change little.
+Time is that of the process, without scoring, so that other programs on the machine have little effect.
 """
 
 import argparse
@@ -31,13 +31,13 @@ from sk_sgmcmc.samplers import GSGNHT, SGGMC, GMCApprMH, GMCBGibbs, StochasticVI
 from sk_sgmcmc.topic._spherical.answers import log_normaliser
 
 N_PRIOR = 200  # proportions drawn from the prior
-WINDOW = 8000  # topics pooled at most
+WINDOW = 8000  # maximum number of topics pooled
 
 
 def published(corpus, n_docs):
     """The published settings of the eight methods, (sampler, parameters), in the order of figure 5a, best first.
 
-    The authors take gamma and rho: step sqrt(gamma / D), friction rho / step.
+    The authors use gamma and rho: step sqrt(gamma / D), friction rho / step.
     """
     news = corpus == "20news"
     gamma, rho, batch = (1e-2, 1e-2, 50) if news else (1e-1, 5e-1, 100)
@@ -58,7 +58,7 @@ def published(corpus, n_docs):
 
 
 def stable(corpus, n_docs):
-    """This package's defaults of the same methods, and the published minibatch gradient with a step that is stable."""
+    """This package's defaults for the same methods, and the published minibatch gradient with a stable step size."""
     batch = 50 if corpus == "20news" else 500
     return {
         "SGGMC full": ("sggmc", {"batch_size": n_docs}),
@@ -74,7 +74,7 @@ def stable(corpus, n_docs):
 
 
 class Watch(Callback):
-    """Scores at given seconds of the processor; ends the run at the last.
+    """Scores at given processor times; ends the run at the last.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Watch(Callback):
         self.clock = time.process_time()
 
     def __call__(self, estimator, step):
-        """Look at the chain; the time this takes does not count."""
+        """Score the chain; the time this takes is not counted."""
         self.spent += time.process_time() - self.clock
         chain = estimator._chains[0]
         if self.after_step is not None:
@@ -125,7 +125,7 @@ class Pool:
         del self.parts[:-WINDOW]
 
     def __call__(self, chain):
-        """Pooled log-perplexity, that of the present topics alone, and the temperature."""
+        """Pooled log-perplexity, that of the current topics alone, and the temperature."""
         if not self.parts:
             self.add(chain)
         parts = np.array(self.parts)
@@ -143,13 +143,13 @@ def temperature(chain):
 
 
 class Annealed:
-    """Log-perplexity of the present topics by annealed importance sampling, on two halves of temperatures' streams."""
+    """Log-perplexity of the current topics by annealed importance sampling."""
 
     def __init__(self, rows, n_temperatures):
         self.rows, self.n_temperatures = rows, n_temperatures
 
     def __call__(self, chain):
-        """Two runs, with other numbers of temperatures, and the temperature of the chain."""
+        """Two runs, with different numbers of temperatures, and the temperature of the chain."""
         from sk_sgmcmc.topic._spherical.answers import annealed_scores
 
         runs = [
@@ -160,14 +160,14 @@ class Annealed:
 
 
 def run(train, test, settings, K, constants, seconds, make_score, keep_all, seed):
-    """Run every method for the same seconds, print a table, and return the fitted models."""
+    """Run every method for the same time, print a table, and return the fitted models."""
     models, last = {}, {}
     for label, (sampler, parameters) in settings.items():
         model = SphericalAdmixtureModel(
             K, sampler=sampler, **constants, **parameters, n_iter=10**7, burn_in=10**6, thin=10**6, random_state=seed
         )
         score = make_score(model)
-        # A first fit of two steps compiles what is needed, so that the clock does not see it.
+        # A first fit of two steps compiles what is needed, so that compilation is not timed.
         few = {"batch_size": 100} if "batch_size" in parameters else {}
         clone(model).set_params(n_iter=2, burn_in=0, thin=1, **few).fit(train[:100])
         watch = Watch(score, seconds, score.add if keep_all else None)
@@ -185,7 +185,7 @@ def run(train, test, settings, K, constants, seconds, make_score, keep_all, seed
 
 
 def corpora(name, smoke):
-    """Train and test rows, names of words, number of topics, and the published concentrations."""
+    """Training and test rows, names of words, number of topics, and the published concentrations."""
     if smoke:
         from sk_sgmcmc.datasets import load_docstrings
 
@@ -220,7 +220,7 @@ def main():
     parser.add_argument("--checkpoints", type=int, default=6, help="scores of each run, each at twice the seconds")
     parser.add_argument("--scored", type=int, default=300, help="test rows of the annealed scores")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--smoke", action="store_true", help="seconds: a small corpus that is always there")
+    parser.add_argument("--smoke", action="store_true", help="a few seconds: a small corpus that is always available")
     args = parser.parse_args()
     train, test, words, K, given = corpora(args.corpus, args.smoke)
     seconds = np.array([0.05]) if args.smoke else args.seconds / 2.0 ** np.arange(args.checkpoints)[::-1]
