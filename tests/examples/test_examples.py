@@ -31,7 +31,8 @@ SMALLER = {
     "plot_banana.py": [("SHARE = 1.0", "SHARE = 0.01")],
     "plot_abstracts.py": [("n_iter=60", "n_iter=6"), ("every=5", "every=2")],
     "plot_neural_network.py": [
-        ("(100, 300, 1000)", "(2, 4)"),
+        ("10, (100, 300, 1000)", "3, (2, 4)"),
+        ("max_iter=3000", "max_iter=20"),
         ("n_iter=6000", "n_iter=200"),
         ("burn_in=1000", "burn_in=10"),
     ],
