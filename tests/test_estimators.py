@@ -67,7 +67,7 @@ def test_same_seed_gives_same_arrays(case):
 @each
 def test_n_jobs_changes_no_draw(case):
     alone = case.fitted(n_chains=3, n_jobs=1)
-    for n_jobs in (2, 3, -1):
+    for n_jobs in (2, -1):
         assert_same_draws(alone, case.fitted(n_chains=3, n_jobs=n_jobs))
     # More threads than chains: they share the documents of a minibatch.
     assert_same_draws(case.fitted(), case.fitted(n_jobs=4))
@@ -96,13 +96,13 @@ def test_a_chain_does_not_depend_on_the_number_of_chains(case):
     np.testing.assert_array_equal(np.sort(one[0], axis=axis), np.sort(two[0], axis=axis))
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e9])
 @each
-def test_chunk_length_changes_no_draw(case, seconds, monkeypatch):
-    usual = case.fitted(n_chains=2)
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", seconds)
-    assert_same_draws(usual, case.fitted(n_chains=2))
-    assert_same_draws(usual, case.fitted(n_chains=2, n_jobs=2))
+def test_chunk_length_changes_no_draw(case, monkeypatch):
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 1e9)  # a single piece
+    whole = case.fitted(n_chains=2)
+    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    assert_same_draws(whole, case.fitted(n_chains=2))
+    assert_same_draws(whole, case.fitted(n_chains=2, n_jobs=2))
 
 
 @each_class
@@ -209,7 +209,7 @@ def test_grid_search_in_a_pipeline(case):
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], scores)
 
 
-@each
+@each_class
 def test_narrow_integers_of_numpy_are_integers(case):
     """They overflow in products, such as that of numbers of chains, topics and words."""
     given = {"n_iter": 16, "n_chains": 2, "thin": 2, "burn_in": 4, "random_state": 3, "verbose": 0, "n_jobs": 2}
@@ -260,17 +260,17 @@ BAD_PARAMETERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
 @each_class
-def test_a_bad_parameter_is_named_and_nothing_is_changed(case, name, value):
+def test_a_bad_parameter_is_named_and_nothing_is_changed(case):
     X, *y = case.data_of()
     model = case.fitted()
-    before = pickle.dumps(model.__getstate__())
-    model.set_params(**{name: value})
-    with pytest.raises((ValueError, TypeError), match=name):
-        model.fit(X[:, :-1], *y)
-    model.set_params(**{name: case.new().get_params()[name]})
-    assert pickle.dumps(model.__getstate__()) == before
+    before, given = pickle.dumps(model.__getstate__()), case.new().get_params()
+    for name, value in BAD_PARAMETERS:
+        model.set_params(**{name: value})
+        with pytest.raises((ValueError, TypeError), match=name):
+            model.fit(X[:, :-1], *y)
+        model.set_params(**{name: given[name]})
+        assert pickle.dumps(model.__getstate__()) == before, (name, value)
 
 
 @pytest.mark.parametrize("bad", ["wrong", "unknown"])
