@@ -106,7 +106,7 @@ class UnitRowsMixin:
     """What estimators of directions share: rows scaled to unit length, known again by their content.
 
     For classes with a parameter ``normalize``, whose `fit` leaves the size of a minibatch in ``_n_batch_`` and the
-    rows' fingerprint in ``_fingerprint``, and whose chains have `_is_too_stiff`, and velocities in ``aux[0]``.
+    rows' fingerprint in ``_fingerprint``, and whose chains have `_is_too_stiff`, and velocities in ``state.aux[0]``.
     """
 
     def __sklearn_tags__(self):
@@ -143,10 +143,10 @@ class UnitRowsMixin:
 
         Chains that still fall towards the posterior, by short steps, are hot too; the curvature tells them apart.
         """
-        if self._chains[0].sampler._name not in ("sggmc", "gsgnht") or self._chains[0].step < _SETTLED:
+        if not self._chains[0].sampler._keeps_velocity or self._chains[0].step < _SETTLED:
             return
-        chain = max(self._chains, key=lambda chain: excess_heat(chain.aux[0]))
-        heat = excess_heat(chain.aux[0])
+        chain = max(self._chains, key=lambda chain: excess_heat(chain.state.aux[0]))
+        heat = excess_heat(chain.state.aux[0])
         if heat == 0.0 or not chain._is_too_stiff():
             return
         start = (chain.step - 1) * chain.n_inner

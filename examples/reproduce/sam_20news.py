@@ -137,9 +137,9 @@ class Pool:
 
 def temperature(chain):
     """Squared velocity over the dimension of the manifold; 1 is right, nan where there is none."""
-    if chain.sampler._n_aux == 0 or not np.any(chain.aux[0]):
+    if chain.sampler._n_aux == 0 or not np.any(chain.state.aux[0]):
         return np.nan
-    return float(np.sum(chain.aux[0] ** 2) / (chain.beta.shape[0] * (chain.beta.shape[1] - 1.0)))
+    return float(np.sum(chain.state.aux[0] ** 2) / (chain.beta.shape[0] * (chain.beta.shape[1] - 1.0)))
 
 
 class Annealed:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chains.chain import Chain
-from ..exceptions import ChainDivergedError
 from ..kernels import runners
-from ..kernels.samplers import mass as at
-from ..kernels.samplers import particles, riemannian
+from ..kernels.samplers import riemannian
+from ..samplers.state import SamplerState
 
 # Steps of the first piece of a run; later pieces are sized by the time the last one took.
 _FIRST_PIECE = 64
@@ -114,17 +113,24 @@ class DenseChain(Chain):
 
     def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
         super().__init__(seed, plan)
-        self.sampler = sampler
-        self.geometry = geometry
-        self.theta = self._begin(theta)
-        self.aux, self.scalars = sampler._state(self.theta, geometry, plan.n_burn)
-        self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.aux.shape[0] > 0
+        self.state = SamplerState(sampler, self._begin(theta), geometry, plan.n_burn)
+        self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.state.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
         self._piece = _FIRST_PIECE
+
+    @property
+    def sampler(self):
+        """The sampler in use."""
+        return self.state.sampler
+
+    @property
+    def theta(self):
+        """The state of the model."""
+        return self.state.theta
 
     def _begin(self, theta):
         """The first state."""
@@ -171,15 +177,9 @@ class DenseChain(Chain):
         n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
-        hypers = self.sampler._hyper(self.step, self.step + n)
-        status, made = self._make_steps(slots, hypers)
-        if status != 0:
-            tried = self.sampler._hyper(self.step + made, self.step + made + 1)[0, 0]
-            raise ChainDivergedError(
-                f"The chain left the finite numbers at step {self.step + made + 1}: {self.sampler!r} with a step size "
-                f"of {tried:.3g} is too large for this target; try step_size={tried / 10:.2g}."
-            )
+        self.state.check(*self._make_steps(slots, self.state.hypers(n)))
         self.step += n
+        self.state.n_steps = self.step
         self.kept_steps += (self.step - n + 1 + np.flatnonzero(slots >= 0)).tolist()
         self.n_kept = len(self.kept_steps)
         spent = time.monotonic() - began
@@ -215,10 +215,10 @@ class DenseChain(Chain):
         """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
         dense = self.data[0]
         kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
-        state = self.theta, self.aux, self.scalars, *self._rows, dense.params
+        state = *self.state.arrays, *self._rows, dense.params
         if self.sampler._uses_metric:
             return self._call_riemannian(state, slots, hypers, kept)
-        first, second = (kernel.compiled for kernel in self.sampler._kernels(self.geometry))
+        first, second = self.state.kernels()
         signal = dense.signal.compiled
         if self.sampler._runner == "metropolis":
             return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
@@ -243,29 +243,4 @@ class DenseChain(Chain):
     def current(self):
         """The present state."""
         state = {"theta": self.theta.copy()}
-        return {**state, "aux": self.aux[0].copy()} if self._keeps_aux else state
-
-
-def report_state(sampler, chains):
-    """Write onto the fitted sampler what its chains have learnt: masses, bandwidths, adapted step sizes."""
-    D = chains[0].theta.size
-    scalars = [chain.scalars for chain in chains]
-    if sampler._runner == "particles":
-        sampler.bandwidth_ = np.stack(scalars)[:, particles.POSITIONS : particles.N_SCALARS]
-        return
-    kind = int(scalars[0][at.KIND]) if hasattr(sampler, "mass") else at.IDENTITY
-    if kind:
-        m = D if kind == at.DIAGONAL else D * D
-        shape = (len(chains), D) if kind == at.DIAGONAL else (len(chains), D, D)
-        sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
-        if hasattr(sampler.mass, "get_params"):
-            sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
-            sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
-    if sampler._runner == "metropolis":
-        report_acceptance(sampler, scalars, chains[0].step)
-
-
-def report_acceptance(sampler, scalars, n_trajectories):
-    """Write onto the fitted sampler the adapted step sizes and the rates of acceptance in the scalars of its chains."""
-    sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
-    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, n_trajectories)
+        return {**state, "aux": self.state.aux[0].copy()} if self._keeps_aux else state

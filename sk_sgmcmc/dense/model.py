@@ -12,7 +12,6 @@ from ..metrics import split_r_hat
 from ..samplers.schedules import ConstantStep
 from ..utils._fingerprint import fingerprint
 from ..utils._warnings import warn_user
-from .chain import report_state
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
@@ -68,8 +67,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             largest = 100.0
         while True:
             noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
-            h = self._step_for(sampler, largest, noise)
-            full = self._step_for(sampler, largest, 0.0)
+            h, full = (self._step_for(sampler, largest, variance) for variance in (noise, 0.0))
             if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
                 break
             n_batch = min(n_rows, 2 * n_batch)
@@ -78,12 +76,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
         return dense, fitted, self._n_steps(fitted, n_entries)
 
-    def _step_for(self, sampler, largest, noise):
-        if sampler._overdamped:
-            return 2.0 * _NOISE / (largest + noise)
-        h = 0.4 / np.sqrt(largest)
-        friction = getattr(sampler, "friction", None)
-        return min(h, 2.0 * _NOISE * friction / noise) if friction and noise > 0 else h
+    @staticmethod
+    def _step_for(sampler, largest, noise):
+        try:
+            return sampler._stable_step(largest, noise, share=_NOISE)
+        except ValueError:
+            if sampler._picks_step:
+                raise
+            return 1.0  # its own is given; no batch size is better than another for one without a rule
 
     def _n_draws(self, n_entries):
         """Draws that ``thin="auto"`` keeps: fewer of wide models, within the memory for draws."""
@@ -133,7 +133,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
         Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
         """
-        report_state(self.sampler_, chains)
+        self.sampler_._report([chain.state for chain in chains])
         theta = stacked_draws(chains)["theta"][..., 0]
         n = theta.shape[1]
         if theta.shape[0] > 1 and n >= 20 and self.sampler_._runner != "particles":

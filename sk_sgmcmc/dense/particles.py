@@ -21,10 +21,10 @@ class ParticleChain(DenseChain):
 
     def _make_steps(self, slots, hypers):
         dense = self.data[0]
-        (step,) = self.sampler._kernels(self.geometry)
+        (step,) = self.state.kernels()
         return particles.run_particles(
-            self.theta, self.aux, self.scalars, *self._rows, dense.params, self._next_starts(len(slots)), dense.n_batch,
-            dense.n_rows / dense.n_batch, hypers, dense.signal.compiled, step.compiled, self.rng,
+            *self.state.arrays, *self._rows, dense.params, self._next_starts(len(slots)), dense.n_batch,
+            dense.n_rows / dense.n_batch, hypers, dense.signal.compiled, step, self.rng,
         )  # fmt: skip
 
     def draws(self):

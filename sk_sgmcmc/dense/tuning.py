@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ..samplers._mass import mass_root
 from ..samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30
 _SOME_ROWS = 20_000
 # The largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
+_REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
 
 
 class DenseGradient:
@@ -228,25 +228,12 @@ def auto_step_size(sampler, dense, points, n_batch):
     rng = np.random.default_rng(0)
     gradient = DenseGradient(dense, points[0].shape)
     D = points[0].size
-    given = getattr(sampler, "preconditioner", None)
-    W = np.eye(D) if given is None else np.diag(np.asarray(given, dtype=float))
-    mass = getattr(sampler, "mass", None)
-    if mass is not None and not hasattr(mass, "get_params"):
-        mass = np.asarray(mass, dtype=float) * (np.ones(D) if np.ndim(mass) == 0 else 1.0)
-        mass_root(mass, D)
-        W = np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
+    W = sampler._inverse_mass(D)
     if dense.metric is not None:
         W = np.linalg.inv(metric_at(dense, points[0])[0])
     # Noise counts in units in which W is the identity.
-    root = None if np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
+    root = None if W is None or np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
     probe = gradient if len(points) == 1 else gradient.on_some_rows()
     largest = max(stiffness(probe, point, W, rng) for point in points)
     noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
-    if sampler._overdamped:
-        # Variance times 1 + h lambda / 2 + h V / 2.
-        return ConstantStep(2.0 * _TOLERANCE / (largest + noise))
-    h = 0.35 / np.sqrt(largest)
-    friction = getattr(sampler, "friction", None)
-    if friction and noise:  # temperature times 1 + h V / 2 C; thermostats take the noise out themselves
-        h = min(h, 2.0 * _TOLERANCE * friction / noise)
-    return ConstantStep(h)
+    return ConstantStep(float(sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)))

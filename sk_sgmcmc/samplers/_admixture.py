@@ -2,6 +2,8 @@
 
 from numbers import Integral, Real
 
+import numpy as np
+
 from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
@@ -52,6 +54,9 @@ class GMCApprMH(Sampler):
     def __init__(self, step_size="auto", n_leapfrog=10):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return reach / np.sqrt(curvature)
 
     def _kernels(self, geometry):
         return geometry_kernels.sphere_flow, geometry_kernels.sphere_project

@@ -34,14 +34,22 @@ class Sampler(BaseEstimator):
         Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles".
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
-    ``_overdamped``
-        Whether it has no momentum, so that its step size is a time over a curvature and not over the root of one.
     ``_reads_log_density``
         Whether its kernels read the log density beside the gradient; a model may then save its computation.
     ``_is_exact``
         Whether its transition at a constant signal is exact over any time, so that a step size may be infinite.
+    ``_simplex_step``
+        Step size that "auto" means on simplices with few counts, given noisy ones; None where there is none.
+    ``_keeps_velocity``
+        Whether ``aux[0]`` is a velocity of unit variance, by which its temperature is known.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
+    ``_numbers()``
+        What its kernels read behind the step size, in ``hyper``.
+    ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
+        What ``step_size="auto"`` means; without them, "auto" is refused.
+    ``_report(states)``
+        Fitted attributes, from what its chains have learnt.
     ``_kernels(geometry)``
         Its two kernels: ``advance`` and ``step``, or for the runner "metropolis" the flow and the projection of a
         geometry.
@@ -54,9 +62,10 @@ class Sampler(BaseEstimator):
     _waits = False
     _runner = "dense"
     _full_batch = False
-    _overdamped = False
     _reads_log_density = True
     _is_exact = False
+    _simplex_step = None
+    _keeps_velocity = False
     _coordinates = "linear"
     _parameter_constraints = {}
 
@@ -65,19 +74,65 @@ class Sampler(BaseEstimator):
         """Whether it moves under a metric that depends on the state, and so has runners of its own."""
         return any(signal == "gradient-metric" for _, signal in self._fits)
 
+    @property
+    def _picks_step(self):
+        """Whether its step size is "auto"."""
+        return isinstance(self.get_params(deep=False).get("step_size"), str)
+
     def _kernels(self, geometry):
         """The transition kernels for a geometry."""
         raise TypeError(f"{type(self).__name__} has no transition on the {geometry}.")
 
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        """The step size that "auto" means on flat space and on manifolds.
+
+        Parameters
+        ----------
+        curvature : float
+            The largest, where the state is in units of `_inverse_mass`.
+        noise : float
+            The largest variance of an entry of the gradient, in the same units.
+        share : float
+            Of a variance, that discretisation or noise may add.
+        reach : float
+            The step size of a sampler with momentum, times the root of the curvature.
+        """
+        raise self._no_automatic_step()
+
+    def _simplex_schedule(self, noisy):
+        """The schedule that "auto" means for topics, given shapes that are exact or ``noisy`` estimates."""
+        raise self._no_automatic_step()
+
+    def _no_automatic_step(self):
+        name = type(self).__name__
+        return ValueError(f"{name} has no automatic step size here; give it one, such as {name}(step_size=0.01).")
+
+    def _inverse_mass(self, n_entries):
+        """The inverse mass, or preconditioner, that it was given: (n_entries, n_entries), or None for the identity."""
+        return None
+
+    def _report(self, states):
+        """Set fitted attributes from the `SamplerState` of each chain."""
+
+    def _numbers(self):
+        """What `hyper` holds behind the step size."""
+        return []
+
     def _resolved(self, auto_step_size):
-        """A fitted copy: parameters checked, ``step_size_`` the schedule in use ("auto" is given by the model)."""
+        """A fitted copy: parameters checked, ``step_size_`` the schedule in use.
+
+        ``auto_step_size`` is what "auto" means; with None, chains find it.
+        """
         fitted = clone(self)
         fitted._validate_params()
         if "step_size" in fitted.get_params(deep=False):
             step_size = auto_step_size if isinstance(fitted.step_size, str) else fitted.step_size
             if isinstance(step_size, Schedule):
                 step_size._validate_params()
-            fitted.step_size_ = step_size if isinstance(step_size, Schedule) else ConstantStep(float(step_size))
+            elif step_size is not None:
+                step_size = ConstantStep(float(step_size))
+            if step_size is not None:
+                fitted.step_size_ = step_size
         return fitted
 
     def _in_units_of(self, precision):
@@ -97,7 +152,18 @@ class Sampler(BaseEstimator):
 
         ``scalars``, the chain's, are changed to fit.
         """
-        return self._resolved(float(present._hyper(step, step + 1)[0, 0]))
+        found = hasattr(present, "step_size_")
+        return self._resolved(float(present._hyper(step, step + 1)[0, 0]) if found else None)
+
+    def _with_step(self, step_size, step, scalars):
+        """Go on at ``step`` by another automatic step size; ``scalars``, the chain's, are changed to fit."""
+        before = self._hyper(0, 1)[0] if hasattr(self, "step_size_") else None
+        self.step_size_ = ConstantStep(float(step_size))
+        if before is not None:
+            self._keep_distance(before, step, scalars)
+
+    def _keep_distance(self, before, step, scalars):
+        """Change what depends on the step size beside it; ``before`` are the numbers as they were."""
 
     def _state(self, theta, geometry, n_burn):
         """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
@@ -106,9 +172,8 @@ class Sampler(BaseEstimator):
 
     def _hyper(self, start, stop):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
-        if not hasattr(self, "step_size_"):
-            return np.zeros((stop - start, 1))
-        return np.ascontiguousarray(self._step_sizes(start, stop)[:, None])
+        steps = self._step_sizes(start, stop) if hasattr(self, "step_size_") else np.zeros(stop - start)
+        return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
 
     def _step_sizes(self, start, stop):
         """The schedule's step sizes, which one of a user's own may get wrong."""

@@ -9,7 +9,7 @@ from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
-from ._mass import MonteCarloEM, mass_state
+from ._mass import MonteCarloEM, mass_root, mass_state, report_acceptance, report_mass
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -27,14 +27,6 @@ class _Euclidean(Sampler):
     _n_aux = 2
     _order = 1  # of the bias in the step size
 
-    def _numbers(self):
-        """What `hyper` holds behind the step size."""
-        return []
-
-    def _hyper(self, start, stop):
-        steps = self._step_sizes(start, stop)
-        return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
-
     def _state(self, theta, geometry, n_burn):
         scalars = mass_state(getattr(self, "mass", None), theta.size, n_burn)
         self._write(scalars, theta.size)
@@ -47,6 +39,34 @@ class _Euclidean(Sampler):
         if self.get_params(deep=False).get("mass", False) is not None:
             return self
         return clone(self).set_params(mass=precision)
+
+
+def overdamped_step(curvature, noise, share):
+    """The step size of a sampler without momentum: its variance is that of the target times 1 + h (lambda + V) / 2."""
+    return 2.0 * share / (curvature + noise)
+
+
+class _Kinetic(_Euclidean):
+    """Shared by those with a momentum and a mass."""
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        h = reach / np.sqrt(curvature)
+        friction = self.get_params(deep=False).get("friction")
+        if friction and noise:  # temperature times 1 + h V / 2 C; thermostats take the noise out themselves
+            h = min(h, 2.0 * share * friction / noise)
+        return h
+
+    def _inverse_mass(self, n_entries):
+        mass = getattr(self, "mass", None)
+        if mass is None or isinstance(mass, MonteCarloEM):
+            return None
+        mass = np.asarray(mass, dtype=float)
+        mass_root(mass, n_entries)
+        return np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
+
+    def _report(self, states):
+        if hasattr(self, "mass"):
+            report_mass(self, states)
 
 
 class SGLD(_Euclidean):
@@ -81,7 +101,6 @@ class SGLD(_Euclidean):
 
     _name = "sgld"
     _fits = _IN_BLOCKS
-    _overdamped = True
     _reads_log_density = False
     _n_aux = 0
     _parameter_constraints = {
@@ -110,11 +129,17 @@ class SGLD(_Euclidean):
             return self
         return clone(self).set_params(preconditioner=1.0 / np.diag(precision))
 
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return overdamped_step(curvature, noise, share)
+
+    def _inverse_mass(self, n_entries):
+        return None if self.preconditioner is None else np.diag(np.asarray(self.preconditioner, dtype=float))
+
     def _kernels(self, geometry):
         return simplex.no_advance, langevin.sgld_step
 
 
-class SGHMC(_Euclidean):
+class SGHMC(_Kinetic):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
     Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of its square for the
@@ -186,7 +211,7 @@ class SGHMC(_Euclidean):
         }[self.scheme]
 
 
-class HMC(_Euclidean):
+class HMC(_Kinetic):
     r"""Hamiltonian Monte Carlo: trajectories on all the data with a Metropolis test at their ends.
 
     Targets the posterior exactly, for any ``step_size``. One step of the chain is one trajectory.
@@ -251,3 +276,7 @@ class HMC(_Euclidean):
 
     def _kernels(self, geometry):
         return metropolis.flat_flow, metropolis.flat_project
+
+    def _report(self, states):
+        super()._report(states)
+        report_acceptance(self, states)

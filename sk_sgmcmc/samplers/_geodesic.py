@@ -8,7 +8,7 @@ from ..kernels.samplers import geodesic
 from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
-from ._mass import mass_state
+from ._mass import mass_state, report_acceptance
 from ._products import Product
 
 _MANIFOLDS = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
@@ -27,6 +27,7 @@ class _Geodesic(Sampler):
     _fits = _MANIFOLDS
     _n_aux = 1
     _n_scalars = 2
+    _keeps_velocity = True
     # What a model's estimate of the noise is multiplied by; minus this stands in the place of a given variance.
     _estimate_scale = 1.0
     _parameter_constraints = {
@@ -39,6 +40,16 @@ class _Geodesic(Sampler):
 
     def _kernels(self, geometry):
         return geodesic.TRANSITIONS[str(geometry)]
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        h = reach / np.sqrt(curvature)
+        if noise > 0.0:
+            # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
+            if isinstance(self.friction, str):
+                h = min(h, np.sqrt(2.0 * share * AUTO_DECAY / noise))
+            elif self.friction > 0.0:
+                h = min(h, 2.0 * share * self.friction / noise)
+        return h
 
     def _thermostat(self, friction):
         return friction, np.zeros_like(friction)
@@ -55,9 +66,13 @@ class _Geodesic(Sampler):
 
     def _goes_on_from(self, present, step, scalars):
         fitted = super()._goes_on_from(present, step, scalars)
-        # A thermostat keeps its distance from the friction.
-        scalars[1] += fitted._hyper(step, step + 1)[0, 1] - present._hyper(step, step + 1)[0, 1]
+        if hasattr(present, "step_size_"):
+            fitted._keep_distance(present._hyper(step, step + 1)[0], step, scalars)
         return fitted
+
+    def _keep_distance(self, before, step, scalars):
+        """Shift a thermostat as the friction went, from the numbers ``before``, which may go with the step size."""
+        scalars[1] += self._hyper(step, step + 1)[0, 1] - before[1]
 
 
 class SGGMC(_Geodesic):
@@ -238,6 +253,12 @@ class GMC(Sampler):
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter
         self.target_accept = target_accept
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return reach / np.sqrt(curvature)
+
+    def _report(self, states):
+        report_acceptance(self, states)
 
     def _kernels(self, geometry):
         return geometry_kernels.MOTIONS[str(geometry)]

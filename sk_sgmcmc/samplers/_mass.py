@@ -161,3 +161,24 @@ def mass_state(mass, n_entries, n_burn):
     if learnt:
         mass._write(scalars, n_burn)
     return scalars
+
+
+def report_mass(sampler, states):
+    """Set on a fitted sampler the masses that its chains use, where these are not the identity."""
+    D, scalars = states[0].theta.size, [state.scalars for state in states]
+    kind = int(scalars[0][at.KIND])
+    if not kind:
+        return
+    m = D if kind == at.DIAGONAL else D * D
+    shape = (len(states), D) if kind == at.DIAGONAL else (len(states), D, D)
+    sampler.inverse_mass_ = np.stack([s[at.HEAD : at.HEAD + m] for s in scalars]).reshape(shape)
+    if isinstance(sampler.mass, MonteCarloEM):
+        sampler.n_momenta_ = np.array([int(s[at.WANTED]) for s in scalars])
+        sampler.e_step_sizes_ = [s[at.HEAD + 3 * m :][: int(s[at.N_UPDATES])].astype(int) for s in scalars]
+
+
+def report_acceptance(sampler, states):
+    """Set on a fitted sampler the factors of adapted step sizes, and the rates of acceptance, of its chains."""
+    scalars = [state.scalars for state in states]
+    sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
+    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, states[0].n_steps)

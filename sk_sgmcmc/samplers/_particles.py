@@ -7,7 +7,7 @@ import numpy as np
 from ..kernels.samplers import particles
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
-from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean
+from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean, _Kinetic, overdamped_step
 
 _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.particles`
 
@@ -21,7 +21,6 @@ class _Particles(_Euclidean):
     _fits = _CONDITIONAL
     _runner = "particles"
     _reads_log_density = False
-    _overdamped = True
     _n_aux = 0
     _interaction = 0  # code as in `sk_sgmcmc.kernels.samplers.particles`
     _parameter_constraints = {
@@ -45,6 +44,13 @@ class _Particles(_Euclidean):
 
     def _kernels(self, geometry):
         return (particles.langevin_flow,)
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return overdamped_step(curvature, noise, share)
+
+    def _report(self, states):
+        scalars = np.stack([state.scalars for state in states])
+        self.bandwidth_ = scalars[:, particles.POSITIONS : particles.N_SCALARS]
 
 
 _SHARED_PARAMETERS = r"""n_particles : int, default=20
@@ -233,7 +239,6 @@ class PSGHMC(_Particles):
     Liu, Zhuo and Zhu (2019), Understanding MCMC dynamics as flows on the Wasserstein space, ICML, section 5.
     """
 
-    _overdamped = False
     _n_aux = 2
     _parameter_constraints = {
         **_Particles._parameter_constraints,
@@ -266,3 +271,8 @@ class PSGHMC(_Particles):
 
     def _kernels(self, geometry):
         return (particles.hamiltonian_flow,)
+
+    _stable_step = _Kinetic._stable_step
+
+    def _inverse_mass(self, n_entries):
+        return np.eye(n_entries) / self.mass

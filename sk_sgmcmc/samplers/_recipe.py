@@ -9,7 +9,7 @@ from ..kernels.samplers import particles, recipe, simplex
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
-from ._euclidean import _CONDITIONAL, _Euclidean
+from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
 from ._particles import _RULES, _Particles
 
 _HOW = (
@@ -44,7 +44,6 @@ class _Recipe:
     """What both kinds share: a state with auxiliaries, and checks of the user's function."""
 
     _reads_log_density = False
-    _overdamped = True
     _deterministic = False
 
     def _kernel(self):
@@ -97,6 +96,9 @@ class _Recipe:
         self._kernel()
         self._check(z)
         return np.concatenate([np.zeros(particles.N_SCALARS), self._stages(z.size)])
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return overdamped_step(curvature, noise, share)
 
     def _last_stage(self):
         return 0 if self.stages is None else int(np.max(self.stages))

@@ -64,3 +64,6 @@ class SliceGibbs(Sampler):
     _name = "slice-gibbs"
     _fits = (("any", "slices"),)
     _full_batch = True
+
+    def _kernels(self, geometry):
+        return simplex.no_advance, simplex.gamma_redraw

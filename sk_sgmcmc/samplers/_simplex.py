@@ -1,8 +1,11 @@
 """Samplers on the simplex and on (0, inf)."""
 
+import numpy as np
+
 from ..kernels.samplers import simplex
 from ..utils._sklearn import StrOptions
 from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler
+from .schedules import ConstantStep, PolynomialDecay
 
 _FORMS = {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}
 
@@ -53,8 +56,18 @@ class SCIR(Sampler):
     _is_exact = True
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
+    _simplex_step = 0.1
+
     def __init__(self, step_size="auto"):
         self.step_size = step_size
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        """``noise`` is the variance of a shape over the shape, which adds h/2 of it; 0 where shapes are exact."""
+        return 2.0 * share / noise if noise else np.inf
+
+    def _simplex_schedule(self, noisy):
+        # An exact shape is best forgotten at once, a noisy one averaged over time.
+        return PolynomialDecay(0.1, 10.0, 0.33) if noisy else ConstantStep(np.inf)
 
     def _kernels(self, geometry):
         return simplex.scir_advance, simplex.scir_step
@@ -92,6 +105,8 @@ class ExponentialOU(Sampler):
 
     def __init__(self, step_size="auto"):
         self.step_size = step_size
+
+    _stable_step = SCIR._stable_step
 
     def _kernels(self, geometry):
         return simplex.no_advance, simplex.exponential_ou_step
@@ -144,6 +159,16 @@ class SGRLD(Sampler):
     def __init__(self, step_size="auto", parameterization="expanded-mean"):
         self.step_size = step_size
         self.parameterization = parameterization
+
+    _simplex_step = 0.001
+
+    def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
+        return share / 5.0 / max(noise, 1.0)
+
+    def _simplex_schedule(self, noisy):
+        # The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again. Small
+        # enough for the error at the boundary: a cell that should be 0 is left at about the step size.
+        return PolynomialDecay(0.01, 1000.0, 0.55)
 
     @property
     def _coordinates(self):

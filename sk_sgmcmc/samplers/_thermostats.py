@@ -4,10 +4,10 @@ from ..kernels.samplers import hamiltonian, nose_poincare, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._sklearn import StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
-from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Euclidean
+from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Kinetic
 
 
-class SGNHT(_Euclidean):
+class SGNHT(_Kinetic):
     r"""Stochastic-gradient Nosé-Hoover thermostat: a friction that finds out how noisy the gradients are.
 
     Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, also
@@ -99,7 +99,7 @@ class SGNHT(_Euclidean):
         return hamiltonian.sgnht_half, hamiltonian.sgnht_aboba
 
 
-class SGNPHMC(_Euclidean):
+class SGNPHMC(_Kinetic):
     r"""Stochastic Nosé-Poincaré Hamiltonian Monte Carlo: a thermostat that rescales time, to second order.
 
     Targets the posterior with an error of order ``step_size`` squared.

@@ -32,9 +32,7 @@ class Target(BaseEstimator):
 
     def _step_size(self, sampler, dense, points):
         """The step size that "auto" means, by the first or the worst of some states."""
-        if self._offers[0][0] == "euclidean":
-            return auto_step_size(sampler, dense, points, dense.n_batch)
-        return self._auto_step_size(sampler, dense.n_batch, dense.n_rows)
+        return auto_step_size(sampler, dense, points, dense.n_batch)
 
     def _on(self, geometry):
         """The target on one of the geometries that it offers."""

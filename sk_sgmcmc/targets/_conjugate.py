@@ -11,18 +11,16 @@ from ..utils._numbers import real_array
 from ._base import Target, _check_positive
 
 
-class _CountTarget(Target):
-    """Targets whose cells are independent gammas given the counts."""
+class _CellTarget(Target):
+    """Targets whose cells are independent given the counts or the mean of the rows."""
 
-    def _auto_step_size(self, sampler, n_batch, n_rows):
-        # A noisy shape adds about h/2 Var[shape], and Var[shape] is about N/n times the shape: keep that below 5 %.
-        noise = n_rows / n_batch
-        if sampler._waits:
-            return ConstantStep(min(1.0, 0.1 / noise) if n_batch < n_rows else 1.0)
-        return ConstantStep(0.01 / noise)
+    def _step_size(self, sampler, dense, points):
+        # The variance of an estimated shape is about N/n times the shape.
+        noise = dense.n_rows / dense.n_batch if dense.n_batch < dense.n_rows else 0.0
+        return ConstantStep(min(1.0, sampler._stable_step(1.0, noise)))
 
 
-class DirichletCategorical(_CountTarget):
+class DirichletCategorical(_CellTarget):
     r"""Posterior of category probabilities: :math:`\omega \sim \mathrm{Dirichlet}(\alpha + \sum_i z_i)`.
 
     Parameters
@@ -94,7 +92,7 @@ class DirichletCategorical(_CountTarget):
         return {"omega": np.exp(log_theta - log_total), "log_omega": log_theta - log_total}
 
 
-class GammaPoisson(_CountTarget):
+class GammaPoisson(_CellTarget):
     r"""Posterior of Poisson rates: :math:`\lambda_j \sim \mathrm{Gamma}(a_0 + \sum_i x_{ij}, \; b_0 + N)`.
 
     Parameters
@@ -132,7 +130,7 @@ class GammaPoisson(_CountTarget):
         return {"rate": theta[..., 0] / (self.rate + np.shape(self.counts)[0])}
 
 
-class LogNormalMedian(Target):
+class LogNormalMedian(_CellTarget):
     r"""Posterior of medians of log-normal data of known spread, itself log-normal.
 
     With :math:`\log x_{ij} \sim N(\mu_j, s_x^2)` and :math:`\mu_j \sim N(m_0, s_0^2)`, the median
@@ -158,9 +156,6 @@ class LogNormalMedian(Target):
         self.log_scale = log_scale
         self.prior_location = prior_location
         self.prior_scale = prior_scale
-
-    def _auto_step_size(self, sampler, n_batch, n_rows):
-        return ConstantStep(min(1.0, 0.1 * n_batch / n_rows) if n_batch < n_rows else 1.0)
 
     def _rows(self):
         X = check_array(self.values, dtype=np.float64, input_name="values")

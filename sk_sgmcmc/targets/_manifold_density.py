@@ -7,7 +7,6 @@ from sklearn.utils import check_array
 
 from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, minibatch_variance, stiffness
 from ..kernels.models import user
-from ..samplers._geodesic import AUTO_DECAY
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
 from ._base import Target
@@ -109,16 +108,9 @@ class ManifoldTarget(Target):
             if block.geometry == "simplex":
                 force = force - force.mean(axis=1, keepdims=True)
                 extent = max(extent, block.width**2, (force**2).sum(axis=1).max())
-        h = _STEP_SHARE / np.sqrt(self._curvature(gradient, theta) + extent)
         noise = minibatch_variance(gradient, theta, n_batch, np.random.default_rng(0))
-        if noise > 0.0:
-            # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
-            friction = getattr(sampler, "friction", "auto")
-            if isinstance(friction, str):
-                h = min(h, np.sqrt(2.0 * _NOISE_SHARE * AUTO_DECAY / noise))
-            elif friction > 0.0:
-                h = min(h, 2.0 * _NOISE_SHARE * friction / noise)
-        return ConstantStep(float(h))
+        curvature = self._curvature(gradient, theta) + extent
+        return ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)))
 
     def _start(self, sampler, rng):
         return np.concatenate([each.ravel() for each in self._product().start()]).reshape(self._rows()[2])

@@ -10,7 +10,7 @@ from ..chains.chain import stacked_draws
 from ..chains.convergence import spread_ratios, warn_if_not_converged
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
-from ..dense.chain import DenseData, report_state
+from ..dense.chain import DenseData
 from ..dense.particles import make_chains
 from ..dense.tuning import DenseGradient
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
@@ -182,7 +182,7 @@ def sample(
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
     draws = stacked_draws(chains)
-    report_state(fitted, chains)
+    fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
     if sampler._runner != "particles":  # whose draws are one system at one time
         ratios = None

@@ -262,5 +262,5 @@ def test_auto_step_keeps_the_temperature(global_random_seed):
         for _ in range(100):
             chain = model._chains[0]
             chain._advance(chain.step + 1)
-            heat.append(np.sum(chain.aux[0] ** 2) / (3 * 29))
+            heat.append(np.sum(chain.state.aux[0] ** 2) / (3 * 29))
         assert 0.8 < np.mean(heat) < 1.3

@@ -84,7 +84,7 @@ def test_proportions_given_topics_have_their_exact_law(n_burn, global_random_see
         init="random", auto=True,
     ).bind(RowData.from_csr(unit_rows(np.tile(row, (100, 1)), True), 100))  # fmt: skip
     chain._start()
-    chain.beta, sums = beta, np.zeros((100, 2))
+    chain.state.theta, sums = beta, np.zeros((100, 2))
     for chain.step in range(2300):
         draws = chain._draw_proportions(np.arange(100))
         if chain.step >= 300:
@@ -99,7 +99,7 @@ def test_a_stream_after_a_fit_begins_with_the_step_of_its_noisier_gradient():
     before = model.sampler_.step_size_(0)
     chain = model.partial_fit(X[:20])._chains[0]
     assert chain.sampler.step_size_(0) < 0.5 * before
-    assert np.sum(chain.aux[0] ** 2) / (3 * 89) < 3.0
+    assert np.sum(chain.state.aux[0] ** 2) / (3 * 89) < 3.0
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_chain_still_falling_by_short_steps_is_not_told_to_shorten_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X)
-    assert excess_heat(model._chains[0].aux[0]) > 3.0
+    assert excess_heat(model._chains[0].state.aux[0]) > 3.0
 
 
 def test_metropolis_steps_of_topics_aim_at_the_acceptance_asked_for():
@@ -287,7 +287,7 @@ def test_the_estimated_noise_of_a_minibatch_that_stays_keeps_the_temperature(glo
         chain.plan = DrawPlan(10**6, 10**6 - 1, 1)
         for _ in range(1000):
             chain._advance(chain.step + 1)
-            heat.append(np.sum(chain.aux[0] ** 2) / (3 * 29))
+            heat.append(np.sum(chain.state.aux[0] ** 2) / (3 * 29))
         mean_heat.append(np.mean(heat))
     assert mean_heat[0] > 1.15
     assert mean_heat[1] == pytest.approx(1.0, abs=0.05)

@@ -8,7 +8,6 @@ from sklearn.base import DensityMixin
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
-from ...samplers.schedules import ConstantStep
 from ...utils._sklearn import Interval, StrOptions
 from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
@@ -365,8 +364,10 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     @staticmethod
     def _resolved_sampler(sampler, *, stored):
-        exact = np.inf if stored else 0.1
-        return sampler._resolved(ConstantStep(exact if sampler._waits else 0.001))
+        step_size = np.inf if stored and sampler._is_exact else sampler._simplex_step
+        if step_size is None and sampler._picks_step:
+            raise sampler._no_automatic_step()
+        return sampler._resolved(step_size)
 
     def _new_chains(self, sampler, pair, plan, concentration, *, streaming):
         seeds = self._chain_seeds()[1:]

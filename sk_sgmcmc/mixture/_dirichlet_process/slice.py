@@ -4,9 +4,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...chains.chain import TINY
-from ...exceptions import ChainDivergedError
 from ...kernels.models.dirichlet_process import sticks
-from ...kernels.samplers import simplex
+from ...samplers.state import SamplerState
 from .collapsed import ClusterChain, dealt
 from .rows import BERNOULLI
 
@@ -231,18 +230,11 @@ class StickChain(ClusterChain):
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):
-        theta = np.ascontiguousarray(theta)
-        _, step = (None, simplex.gamma_redraw) if self.sampler._full_batch else self.sampler._kernels("simplex")
-        status = step(
-            theta, np.zeros((0, *theta.shape)), np.zeros(1), np.ascontiguousarray(shape), extra, hyper,
-            np.arange(len(theta)), self.rng,
-        )  # fmt: skip
-        if status != 0:
-            raise ChainDivergedError(
-                f"The components left the finite numbers at step {self.step + 1}: {self.sampler!r} with a step size "
-                f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
-            )
-        return theta
+        state = SamplerState(
+            self.sampler, np.ascontiguousarray(theta), "positive", n_steps=self.step, name="The components"
+        )
+        state.step(np.ascontiguousarray(shape), extra, self.rng, hyper=hyper)
+        return state.theta
 
     # -- draws -----------------------------------------------------------------------------------------------------
 

@@ -7,14 +7,13 @@ from scipy.special import logsumexp
 
 from ...chains.chain import Chain
 from ...directions import has_content
-from ...exceptions import ChainDivergedError
 from ...kernels import runners
 from ...kernels.math import bessel
 from ...kernels.math import concentration as concentration_kernels
 from ...kernels.models.von_mises_fisher import components
 from ...kernels.models.von_mises_fisher import labels as mixture
 from ...samplers import SGGMC
-from ...samplers.schedules import ConstantStep
+from ...samplers.state import SamplerState
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
@@ -75,11 +74,16 @@ class MixtureChain(Chain):
         self.n_components = n_components
         self.n_inner = n_inner
         self.auto = auto
-        self.means = None
+        self.state = None
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.forget_rows()
+
+    @property
+    def means(self):
+        """Mean directions, unit rows, (n_components, n_features); None before the start."""
+        return None if self.state is None else self.state.theta
 
     def forget_rows(self):
         """Other rows come: those seen so far stay in the sums only."""
@@ -90,8 +94,9 @@ class MixtureChain(Chain):
     def take_sampler(self, sampler):
         """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
         if sampler.get_params(deep=False) != self.sampler.get_params(deep=False):
-            self.sampler = sampler._goes_on_from(self.sampler, self.step * self.n_inner, self.scalars)
-            self.auto = isinstance(getattr(sampler, "step_size", None), str)
+            self.state.n_steps = self.step * self.n_inner
+            self.state.continue_with(sampler)
+            self.sampler, self.auto = self.state.sampler, sampler._picks_step
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -103,16 +108,16 @@ class MixtureChain(Chain):
             full = np.arange(data.n_docs)
         X = rows[np.sort(self.rng.choice(full, min(full.size, _START_ROWS), replace=False))]
         runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
-        _, self.means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
+        _, means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
         # Sticks are broken from the largest on; concentrations of their own that are given stay with their sticks.
         if self.prior.is_process and (self.prior.kappas is None or np.ptp(self.prior.kappas) == 0):
             order = np.argsort(-self.weights, kind="stable")
-            self.means, self.weights, self.kappas = self.means[order].copy(), self.weights[order], self.kappas[order]
-        self.counts, self.sums = np.zeros(K), np.zeros_like(self.means)
+            means, self.weights, self.kappas = means[order].copy(), self.weights[order], self.kappas[order]
+        self.counts, self.sums = np.zeros(K), np.zeros_like(means)
         n_burn = self.plan.n_burn * self.n_inner if np.isfinite(self.plan.n_burn) else 0
-        self.aux, self.scalars = self.sampler._state(self.means, "sphere", n_burn)
-        if not len(self.aux):
-            self.aux = np.zeros((1, *self.means.shape))
+        self.state = SamplerState(self.sampler, means, "sphere", n_burn, name="The means")
+        if not len(self.state.aux):
+            self.state.aux = np.zeros((1, *means.shape))
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -150,23 +155,20 @@ class MixtureChain(Chain):
             batches = self._next_batches(n)
         if self._adapts() and self.step % _ADAPT_EVERY == 0:
             self._adapt()
-        before = [value.copy() for value in (self.means, self.aux, self.scalars)] if self._adapts() else None
+        self.state.n_steps = self.step * self.n_inner
+        before = self.state.copy() if self._adapts() else None
         status = self._call_runner(batches)
         if before is not None and self._is_too_stiff():
             # Concentrations learnt from rows that are nearly equal grow many times over in one step.
-            self.means, self.aux, self.scalars = before
+            self.state = before
             self._adapt()
             status = 0
         if status == 0 and self.sampler._runner == "metropolis":
             params = (self.kappas[:, None] * self.sums + self.prior.pull).ravel()
             status = self._run_trajectories(params)
-        if status != 0:
-            h = self.sampler._hyper(self.step, self.step + 1)[0, 0]
-            raise ChainDivergedError(
-                f"The means left the finite numbers near step {self.step + n}: {self.sampler!r} with a step size of "
-                f"{h:.3g} is too large; try step_size={h / 10:.2g}."
-            )
+        self.state.check(status)
         self.step += n
+        self.state.n_steps = self.step * self.n_inner
         if self.plan.wants(self.step):
             self.keep(self.current())
 
@@ -189,11 +191,8 @@ class MixtureChain(Chain):
             size = self._curvature()
         else:  # before the first labels, as if every component had all the rows that its weight promises
             size = self.data.n_docs * np.max(self.kappas * self.weights)
-        before = self.sampler._hyper(0, 1)[0]
-        self.sampler.step_size_ = ConstantStep(float(_STEP_SHARE / np.sqrt(size + 1.0)))
-        if self.step and self.sampler._name == "gsgnht":
-            # A thermostat keeps its distance from the friction, which may go with the step size.
-            self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
+        h = self.sampler._stable_step(size + 1.0, 0.0, reach=_STEP_SHARE)
+        self.sampler._with_step(h, self.step, self.state.scalars)
 
     def _call_runner(self, batches):
         prior, sampler = self.prior, self.sampler
@@ -205,7 +204,7 @@ class MixtureChain(Chain):
         start = self.step * self.n_inner
         numbers = prior.concentration, prior.is_process, prior.kappas is None, *prior.log_kappa
         return mixture.run_mixture(
-            self.means, self.aux, self.scalars, self.weights, self.kappas, self.labels, self.counts, self.sums,
+            *self.state.arrays, self.weights, self.kappas, self.labels, self.counts, self.sums,
             *self.data.csr, batches, prior.pull, np.array(numbers, dtype=np.float64), how,
             sampler._hyper(start, start + n_inner), first, second, self.rng,
         )  # fmt: skip
@@ -213,10 +212,10 @@ class MixtureChain(Chain):
     def _run_trajectories(self, params):
         """Metropolis trajectories of the means at fixed labels; returns a status."""
         none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
-        flow, project = (kernel.compiled for kernel in self.sampler._kernels("sphere"))
+        flow, project = self.state.kernels()
         signal, start = components.linear_pull.compiled, self.step * self.n_inner
         return runners.run_metropolis(
-            self.means, self.aux, self.scalars, *none, params, self.sampler._hyper(start, start + self.n_inner),
+            *self.state.arrays, *none, params, self.sampler._hyper(start, start + self.n_inner),
             np.full(self.n_inner, -1), np.empty((0, *self.means.shape)), flow, signal, project, self.rng,
         )[0]  # fmt: skip
 

@@ -8,7 +8,6 @@ from sklearn.base import ClusterMixin, DensityMixin
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
-from ...dense.chain import report_acceptance
 from ...directions import UnitRowsMixin
 from ...metrics import align_draws
 from ...utils._numbers import real_array
@@ -261,11 +260,11 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
 
     def _new_chains(self, rows, data, sampler, plan):
         prior = self._prior(rows)
-        auto = isinstance(getattr(sampler, "step_size", None), str)
+        auto = sampler._picks_step
         return [
             # A copy of the sampler for each chain: each finds its own step size.
             MixtureChain(
-                seed, plan(), sampler._resolved(1e-3), prior, self.n_components, n_inner=self.n_inner, auto=auto
+                seed, plan(), sampler._resolved(None), prior, self.n_components, n_inner=self.n_inner, auto=auto
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
@@ -298,6 +297,5 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         self.weights_, self.kappas_ = (samples[name].mean(axis=(0, 1)) for name in ("weights", "kappas"))
         self.n_clusters_ = int(np.median(samples["n_clusters"]))
         self.sampler_ = chains[0].sampler
-        if self.sampler_._runner == "metropolis":
-            report_acceptance(self.sampler_, [c.scalars for c in chains], self.n_inner * chains[0].step)
+        self.sampler_._report([chain.state for chain in chains])
         self.labels_ = self._responsibilities(chains[0].data.as_csr()).argmax(axis=1)

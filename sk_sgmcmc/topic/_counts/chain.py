@@ -191,7 +191,9 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     def _make_topics(self, counts):
         if self.flat is not None:
-            self.topics = FlatTopics(self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, **self.flat)
+            self.topics = FlatTopics(
+                self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, n_steps=self.step, **self.flat
+            )
             self.scaled_for = self.data.total_samples
             return
         cells = self.topic_word_prior + counts
@@ -202,7 +204,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
         if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
-        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0), counts.sum(axis=0))
+        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0), counts.sum(axis=0), self.step)
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""
@@ -257,6 +259,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
         hyper = self._hyper()
         data, topics = self.data, self.topics
+        topics.state.n_steps = self.step
         n_active = assignments.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
@@ -283,8 +286,8 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             extra = simplex.add_rows(signal, np.arange(rows.size) if waits else rows, counts)
             if not waits and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
-        self.topics.move(moved, signal, extra, hyper, self.rng, step_number=self.step)
-        if self.topics.is_flat and self.sampler._runner != "particles" and self.is_time_to_rescale():
+        self.topics.move(moved, signal, extra, hyper, self.rng)
+        if self.topics.is_flat and not self.topics.moved_together and self.is_time_to_rescale():
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from ...chains.chain import TINY
-from ...exceptions import ChainDivergedError
 from ...kernels.samplers import simplex
-from ...samplers.schedules import ConstantStep, PolynomialDecay
+from ...samplers.state import SamplerState
 
 # A time after which the state is forgotten altogether, as after an infinite one: exp(-LONGEST) is exactly 0.
 LONGEST = 750.0
@@ -16,11 +15,6 @@ FLOOR = 1e-12
 
 # Rows are drawn in blocks of about so many cells, each block with a stream of its own, so that threads can share them.
 _CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
-
-
-def waiting_step_size(stored):
-    """Step sizes of a sampler that waits: an exact shape is best forgotten at once, a noisy one averaged over time."""
-    return ConstantStep(np.inf) if stored else PolynomialDecay(0.1, 10.0, 0.33)
 
 
 def in_blocks(work, n_rows, width, pool=None):
@@ -58,21 +52,33 @@ class WaitingTopics:
     shape_mass : ndarray of shape (n_topics,)
         Sum over words of the shapes at which they wait.
     counted : float or ndarray of shape (n_topics,)
-        Tokens that each topic has; asked for by words that join where the sampler cannot wait.
+        Tokens that each topic has, needed by words that join where the sampler cannot update lazily.
+    n_steps : int, default=0
+        Steps that the chain made before.
     """
 
     is_flat = False
 
-    def __init__(self, sampler, theta, shape_mass, counted=0.0):
-        self.sampler = sampler
-        self.theta = np.ascontiguousarray(theta, dtype=np.float64)
-        self.aux = np.zeros((sampler._n_aux, *self.theta.shape))
-        self.scalars = np.zeros(sampler._n_scalars)
+    def __init__(self, sampler, theta, shape_mass, counted=0.0, n_steps=0):
+        self.state = SamplerState(
+            sampler, np.ascontiguousarray(theta, dtype=np.float64), "simplex", n_steps=n_steps, name="The topics"
+        )
+        self.state.aux = np.zeros((sampler._n_aux, *self.theta.shape))  # logarithms of the cells are of no use here
         self.now = 0.0
         self.updated_at = np.zeros(self.theta.shape[0])
         self.shape_mass = np.array(shape_mass, dtype=np.float64)
         self.counted = counted
         self.mass = self.linear().sum(axis=0)
+
+    @property
+    def sampler(self):
+        """The sampler in use."""
+        return self.state.sampler
+
+    @property
+    def theta(self):
+        """The state, (n_words, n_topics), in the sampler's coordinates."""
+        return self.state.theta
 
     def linear(self):
         """The state as non-negative cells, (n_words, n_topics); a view where it is that already."""
@@ -82,11 +88,11 @@ class WaitingTopics:
 
     def copy(self):
         """A copy that can be moved without moving this one."""
-        twin = object.__new__(WaitingTopics)
-        twin.__dict__.update(self.__dict__)
-        for name in ("theta", "aux", "scalars", "updated_at", "shape_mass", "mass"):
-            setattr(twin, name, getattr(self, name).copy())
-        return twin
+        copy = object.__new__(WaitingTopics)
+        copy.__dict__.update(self.__dict__)
+        for name in ("state", "updated_at", "shape_mass", "mass"):
+            setattr(copy, name, getattr(self, name).copy())
+        return copy
 
     def extend(self, shape, rng):
         """Append words that wait at ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
@@ -99,8 +105,9 @@ class WaitingTopics:
         cells = np.maximum(rng.standard_gamma(shape), TINY)
         self.mass = self.mass + cells.sum(axis=0)
         self.shape_mass = self.shape_mass + shape.sum(axis=0)
-        self.theta = self._with_cells(shape, cells, whole)
-        self.aux = np.concatenate([self.aux, np.zeros((self.aux.shape[0], *shape.shape))], axis=1)
+        state = self.state
+        state.theta = self._with_cells(shape, cells, whole)
+        state.aux = np.concatenate([state.aux, np.zeros((state.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
         return share
 
@@ -151,7 +158,6 @@ class WaitingTopics:
             asleep = rng.standard_gamma(self._asleep_shape)
         else:
             asleep = np.maximum(self.mass - woken, 0.0)
-        advance, _ = self.sampler._kernels("simplex")
         numbers = hyper if floor is None else np.array([hyper[0], floor])
         n_blocks = n_blocks_of(*shape.shape)
         streams = (
@@ -162,7 +168,7 @@ class WaitingTopics:
 
         def bring(i, start, stop):
             part = slice(start, stop)
-            advance(self.theta, self.aux, self.scalars, shape[part], elapsed[part], numbers, rows[part], streams[i])
+            self.state.advance(shape[part], elapsed[part], streams[i], rows[part], numbers)
 
         in_blocks(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
@@ -187,7 +193,7 @@ class WaitingTopics:
         # The conditional mean of every cell, woken or not, goes the same way towards its shape.
         self.mass = self.shape_mass + (self._awake + self._asleep - self.shape_mass) * decay
 
-    def move(self, rows, signal, extra, hyper, rng, *, step_number):
+    def move(self, rows, signal, extra, hyper, rng):
         """Move ``rows`` by one step at the estimated shapes ``signal``; then they wait at the shapes they had.
 
         Raises
@@ -195,13 +201,7 @@ class WaitingTopics:
         ChainDivergedError
             If the state leaves the finite numbers.
         """
-        _, step = self.sampler._kernels("simplex")
-        status = step(self.theta, self.aux, self.scalars, signal, extra, hyper, rows, rng)
-        if status != 0:
-            raise ChainDivergedError(
-                f"The topics left the finite numbers at step {step_number + 1}: {self.sampler!r} with a step size "
-                f"of {hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
-            )
+        self.state.step(signal, extra, rng, rows, hyper)
         if not self.sampler._waits:
             self.counted = extra
             return

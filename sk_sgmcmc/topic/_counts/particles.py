@@ -4,7 +4,7 @@ import numpy as np
 
 from ...chains.chain import Chain
 from ...metrics import align_topics
-from .softmax_topics import check_finite
+from ...samplers.state import SamplerState
 
 
 def _of_first(name):
@@ -34,10 +34,11 @@ class ParticleTopicChain(Chain):
     )
     begins_anew = False
 
-    def __init__(self, make, seed, plan, sampler, *args, **kwargs):
+    def __init__(self, make, seed, plan, sampler, *args, flat, **kwargs):
         super().__init__(seed, plan)
-        self.particles = [make(s, plan, sampler, *args, **kwargs) for s in seed.spawn(sampler.n_particles)]
-        self.aux = None
+        flat = {**flat, "moved_together": True}
+        self.particles = [make(s, plan, sampler, *args, flat=flat, **kwargs) for s in seed.spawn(sampler.n_particles)]
+        self.state = None
 
     @property
     def doc_topic_prior(self):
@@ -55,7 +56,7 @@ class ParticleTopicChain(Chain):
         z = None
         for particle in self.particles:
             z = particle._start(None if z is None else z.copy())
-        self.aux = None
+        self.state = None
 
     def _advance(self, until):
         if not self.is_started or self.begins_anew:
@@ -85,35 +86,35 @@ class ParticleTopicChain(Chain):
                 particle.renumber(align_topics(*shares, groups=particle.like_groups))
 
     def _begin_to_move(self):
-        """Common units, the particles spread about where they are, and the sampler's own state."""
-        sampler, topics = self.sampler, [particle.topics for particle in self.particles]
-        spread = np.mean([t.spread for t in topics], axis=0)
-        for particle, t in zip(self.particles, topics, strict=True):
-            t.rescale(spread)
-            t.replace_state(t.state + sampler.start_scale * particle.rng.standard_normal(t.state.shape))
-        self.aux, self.scalars = sampler._state(np.stack([t.state for t in topics]), "euclidean", self.plan.n_burn)
+        """The sampler's state at the particles as they are."""
+        theta = np.stack([particle.topics.theta for particle in self.particles])
+        self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, name="The topics")
 
     def _move_together(self):
-        topics, sampler = [particle.topics for particle in self.particles], self.sampler
-        if self.aux is None:
+        topics = [particle.topics for particle in self.particles]
+        if self.state is None:
             # The gradients were those of the places before the spread: the first move begins at the next step.
+            spread = np.mean([each.spread for each in topics], axis=0)
+            for particle, each in zip(self.particles, topics, strict=True):
+                each.rescale(spread)
+                noise = particle.rng.standard_normal(each.theta.shape)
+                each.replace(each.theta + self.sampler.start_scale * noise)
             self._begin_to_move()
             return
-        state = np.stack([t.state.ravel() for t in topics])
-        told = np.stack([t.told.ravel() for t in topics])
-        hyper = np.minimum(sampler._hyper(self.step, self.step + 1)[0], 1e300)
-        (flow,) = sampler._kernels("euclidean")
+        state, (flow,) = self.state, self.sampler._kernels("euclidean")
+        state.n_steps = self.step
+        theta = np.stack([each.theta.ravel() for each in topics])
+        gradients = np.stack([each.gradient.ravel() for each in topics])
+        hyper = np.minimum(state.hypers(1)[0], 1e300)
         every = np.arange(len(topics))
-        check_finite(
-            flow(state, self.aux, self.scalars, told, np.zeros(1), hyper, every, self.rng), sampler, hyper, self.step
-        )
-        for t, moved in zip(topics, state, strict=True):
-            t.replace_state(moved.reshape(t.state.shape))
+        state.check(flow(theta, state.aux, state.scalars, gradients, np.zeros(1), hyper, every, self.rng))
+        for each, moved in zip(topics, theta, strict=True):
+            each.replace(moved.reshape(each.theta.shape))
         if self.particles[0].is_time_to_rescale():
-            spread = np.mean([t.natural_spread() for t in topics], axis=0)
-            for t in topics:
-                t.rescale(spread)
-            self.aux, self.scalars = sampler._state(np.stack([t.state for t in topics]), "euclidean", self.plan.n_burn)
+            spread = np.mean([each.natural_spread() for each in topics], axis=0)
+            for each in topics:
+                each.rescale(spread)
+            self._begin_to_move()
 
     # -- draws and streams ---------------------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ class ParticleTopicChain(Chain):
         self.plan = plan
         for particle in self.particles:
             particle.start_streaming(sampler, plan, n_sweeps)
-        self.aux = None
+        self.state = None
 
     def take_sampler(self, sampler, n_sweeps):
         """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
@@ -152,4 +153,4 @@ class ParticleTopicChain(Chain):
         """Go on with ``n_words`` words: the new ones start with prior draws."""
         for particle in self.particles:
             particle.extend_vocabulary(word_prior, n_words)
-        self.aux = None
+        self.state = None

@@ -13,14 +13,14 @@ class RenewableChain:
         if self.topics is None:
             self._start_topics()
         self.topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
-        self.sampler = self.topics.sampler = sampler
+        self.sampler = self.topics.state.sampler = sampler
         self.stored, self.z, self.plan, self.n_sweeps, self.n_warm = False, None, plan, n_sweeps, 0
         self.kept, self.kept_steps, self.n_kept = {}, [], 0
         self.scaled_for = 0.0
 
     def take_sampler(self, sampler, n_sweeps):
         """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
-        self.sampler = self.topics.sampler = sampler
+        self.sampler = self.topics.state.sampler = sampler
         self.n_sweeps = n_sweeps
 
     def renumber(self, order):

@@ -2,16 +2,14 @@
 
 from functools import partial
 
-from ...samplers.schedules import ConstantStep, PolynomialDecay
+from ...samplers.schedules import ConstantStep
 from .chain import TopicChain
 from .gibbs import GibbsTopicChain
-from .lazy_topics import waiting_step_size
 from .particles import ParticleTopicChain
 
 # Share of a variance that a step of a sampler on flat space may add; minibatches with fresh assignments, which start
 # near the mode, may add more.
 _TOLERANCE, _NOISE = 0.05, 0.1
-_STABLE = 0.4  # step of a sampler with momentum in units in which the curvature is 1
 
 
 class SamplersMixin:
@@ -58,12 +56,8 @@ class SamplersMixin:
         """The fitted copy of the sampler; ``scale`` is N/n."""
         if pair[0] == "euclidean":
             auto = self._flat_step_size(sampler, corpus, 0.0 if stored else scale)
-        elif not sampler._waits:
-            # The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again.
-            # Small enough for the error at the boundary: a cell that should be 0 is left at about the step size.
-            auto = PolynomialDecay(0.01, 1000.0, 0.55)
         else:
-            auto = waiting_step_size(stored)
+            auto = sampler._simplex_schedule(noisy=not stored) if sampler._picks_step else None
         return sampler._resolved(auto)
 
     def _flat_step_size(self, sampler, corpus, scale):
@@ -72,8 +66,6 @@ class SamplersMixin:
         if not self.whiten:  # of the most frequent word, if one topic had it alone
             curvature += max(1.0, scale) * float(corpus.to_csr().sum(axis=0).max())
         noise = curvature * scale
-        if sampler._overdamped:
-            return ConstantStep(2.0 * (_NOISE if noise else _TOLERANCE) / (curvature + noise))
-        step = _STABLE / curvature**0.5
-        friction = getattr(sampler, "friction", None)
-        return ConstantStep(min(step, 2.0 * _NOISE * friction / noise) if friction and noise else step)
+        if not sampler._picks_step:
+            return None
+        return ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE if noise else _TOLERANCE)))

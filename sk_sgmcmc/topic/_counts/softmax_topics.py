@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...exceptions import ChainDivergedError
 from ...kernels.models.lda import softmax
+from ...samplers.state import SamplerState
 
 _START_STEPS = 50  # towards the mode given the first counts
 _DAMPING = 0.5
@@ -31,33 +31,49 @@ class FlatTopics:
         Whether to scale by ``spread``; otherwise it is 1 everywhere.
     n_burn : float
         Steps in which masses may be learnt.
+    n_steps : int, default=0
+        Steps that the chain made before.
+    moved_together : bool, default=False
+        Whether a sampler moves these topics together with those of other particles, from outside.
     """
 
     is_flat = True
 
-    def __init__(self, sampler, counts, word_prior, prior_scale, whiten, n_burn):
-        self.sampler, self.prior_scale, self.whiten, self.n_burn = sampler, prior_scale, whiten, n_burn
+    def __init__(self, sampler, counts, word_prior, prior_scale, whiten, n_burn, *, n_steps=0, moved_together=False):
+        self.prior_scale, self.whiten, self.moved_together = prior_scale, whiten, moved_together
         self.word_prior = word_prior
         prior = np.broadcast_to(word_prior, counts.shape)
         self.counted = counts.sum(axis=0)
         self.spread = np.ones(counts.shape)
-        self.state = np.log(prior + counts)
+        theta = np.log(prior + counts)
         if prior_scale > 0:
-            self._climb(counts, prior)
+            theta = self._climb(theta, counts, prior)
         else:  # the sum of a topic's cells is Gamma(sum of the prior)
-            self.state += np.log(prior.sum(axis=0)) - np.log((prior + counts).sum(axis=0))
+            theta += np.log(prior.sum(axis=0)) - np.log((prior + counts).sum(axis=0))
+        self.state = SamplerState(sampler, theta, "euclidean", n_burn, n_steps=n_steps, name="The topics")
         self._refresh()
         self.rescale(self.natural_spread())
 
-    def _climb(self, counts, prior):
+    @property
+    def sampler(self):
+        """The sampler in use."""
+        return self.state.sampler
+
+    @property
+    def theta(self):
+        """The state, (n_words, n_topics): logarithms of cells over ``spread``."""
+        return self.state.theta
+
+    def _climb(self, theta, counts, prior):
         """Go up to the mode under the normal prior, by damped diagonal Newton steps."""
         precision = self.prior_scale**-2.0
-        self.state += prior.mean(axis=0) - self.state.mean(axis=0)
+        theta += prior.mean(axis=0) - theta.mean(axis=0)
         for _ in range(_START_STEPS):
-            phi = np.exp(self.state - self.state.max(axis=0))
+            phi = np.exp(theta - theta.max(axis=0))
             phi /= phi.sum(axis=0)
-            slope = (prior - self.state) * precision + counts - self.counted * phi
-            self.state += _DAMPING * np.clip(slope / (precision + self.counted * phi), -2.0, 2.0)
+            slope = (prior - theta) * precision + counts - self.counted * phi
+            theta += _DAMPING * np.clip(slope / (precision + self.counted * phi), -2.0, 2.0)
+        return theta
 
     def natural_spread(self):
         """Deviations that the curvature of the present topics leads to expect, (n_words, n_topics).
@@ -66,41 +82,40 @@ class FlatTopics:
         topic without making the step size unstable.
         """
         if not self.whiten:
-            return np.ones(self.state.shape)
+            return np.ones(self.theta.shape)
         expected = self.cells * (self.counted / self.total)
         floor = self.prior_scale**-2.0 if self.prior_scale > 0 else np.maximum(1.0, self.word_prior)
         return (floor + expected + expected.mean(axis=1, keepdims=True)) ** -0.5
 
     def rescale(self, spread):
         """Go on in units of ``spread``; momenta and what was learnt of them begin anew."""
-        self.state = np.ascontiguousarray(self.state * self.spread / spread)
+        self.state.theta = np.ascontiguousarray(self.theta * self.spread / spread)
         self.spread = spread
-        self.aux, self.scalars = self.sampler._state(self.state, "euclidean", self.n_burn)
+        self.state.begin()
 
     def _refresh(self):
         """Cells of the softmax and their sums, from the state."""
-        self.cells, self.total = np.empty(self.state.shape), np.empty(self.state.shape[1])
-        softmax.softmax_cells(self.state, self.spread, self.cells, self.total)
+        self.cells, self.total = np.empty(self.theta.shape), np.empty(self.theta.shape[1])
+        softmax.softmax_cells(self.theta, self.spread, self.cells, self.total)
 
-    def replace_state(self, state):
+    def replace(self, theta):
         """Take a state that was moved from outside."""
-        self.state = state
+        self.state.theta = theta
         self._refresh()
 
     def renumber(self, order):
         """Put topics into another order."""
-        self.state, self.spread = (np.ascontiguousarray(part[:, order]) for part in (self.state, self.spread))
-        self.aux, self.scalars = self.sampler._state(self.state, "euclidean", self.n_burn)
+        self.state.theta, self.spread = (np.ascontiguousarray(part[:, order]) for part in (self.theta, self.spread))
+        self.state.begin()
         self.counted = self.counted[order]
         self._refresh()
 
     def copy(self):
         """A copy that can be moved without moving this one."""
-        twin = object.__new__(FlatTopics)
-        twin.__dict__.update(self.__dict__)
-        for name in ("state", "aux", "scalars"):
-            setattr(twin, name, getattr(self, name).copy())
-        return twin
+        copy = object.__new__(FlatTopics)
+        copy.__dict__.update(self.__dict__)
+        copy.state = self.state.copy()
+        return copy
 
     def linear(self):
         """The topics as non-negative cells, (n_words, n_topics)."""
@@ -116,7 +131,7 @@ class FlatTopics:
         else:
             theta = np.log(np.maximum(rng.standard_gamma(shape), np.exp(-MAX_LOG)))
         spread = np.vstack([self.spread, np.ones(shape.shape)])
-        self.state = np.vstack([self.state * self.spread, theta])
+        self.state.theta = np.vstack([self.theta * self.spread, theta])
         self.spread = np.ones(spread.shape)
         self.rescale(spread)
         self._refresh()
@@ -124,46 +139,30 @@ class FlatTopics:
 
     def wake(self, rows, shape, hyper, rng, pool=None):
         """What the sampler does before it is told a gradient; then the cells and their sums, as `WaitingTopics`."""
-        if self.sampler._runner != "particles":
-            advance, _ = self.sampler._kernels("euclidean")
-            every = np.arange(len(self.state))
-            nothing = np.zeros(len(self.state))
-            advance(self.state, self.aux, self.scalars, self.state, nothing, hyper, every, rng)
+        if not self.moved_together:
+            self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
             self._refresh()
         return self.cells, self.total
 
-    def move(self, rows, shape, mass, hyper, rng, *, step_number):
+    def move(self, rows, shape, mass, hyper, rng):
         """Move all words by one step, told the shapes prior + counts and the counts' sums.
 
-        Particles are moved together, from outside: here only the gradient is kept, in ``told``.
+        Where topics are moved together with others, from outside, only the gradient is kept here, in ``gradient``.
 
         Raises
         ------
         ChainDivergedError
             If the state leaves the finite numbers.
         """
-        self.counted, self.told = mass, np.empty(self.state.shape)
-        prior = np.broadcast_to(self.word_prior, self.state.shape)
+        self.counted, self.gradient = mass, np.empty(self.theta.shape)
+        prior = np.broadcast_to(self.word_prior, self.theta.shape)
         softmax.topic_gradient(
-            self.state, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.told
+            self.theta, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.gradient
         )
-        if self.sampler._runner == "particles":
-            return
-        _, step = self.sampler._kernels("euclidean")
-        every = np.arange(len(self.state))
-        status = step(self.state, self.aux, self.scalars, self.told, mass, hyper, every, rng)
-        check_finite(status, self.sampler, hyper, step_number)
-        self._refresh()
+        if not self.moved_together:
+            self.state.step(self.gradient, mass, rng, hyper=hyper)
+            self._refresh()
 
     def all_up_to_date(self, shape, hyper, rng):
         """The topics (n_words, n_topics), columns summing to 1."""
         return self.cells / self.total
-
-
-def check_finite(status, sampler, hyper, step_number):
-    """Raise where a transition of the topics left the finite numbers."""
-    if status != 0:
-        raise ChainDivergedError(
-            f"The topics left the finite numbers at step {step_number + 1}: {sampler!r} with a step size of "
-            f"{hyper[0]:.3g} is too large here; try step_size={hyper[0] / 10:.2g}."
-        )

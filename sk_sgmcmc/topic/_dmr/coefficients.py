@@ -3,10 +3,9 @@
 import numpy as np
 from scipy import linalg, optimize
 
-from ...exceptions import ChainDivergedError
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
-from ...samplers.schedules import ConstantStep
+from ...samplers.state import SamplerState
 
 # The linear predictor is held inside these, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
@@ -57,10 +56,12 @@ class Coefficients:
     def use(self, stored):
         """Choose the step sizes for exact gradients, or for those of minibatches."""
         sampler = self._given or (SGHMC() if stored else SGNHT())
-        steps = (0.2, 0.7) if stored else (0.03, 0.1)
-        self.sampler = sampler._resolved(ConstantStep(steps[0 if sampler._overdamped else 1]))
-        self.n_steps = 0
-        self.aux, self.scalars = self.sampler._state(self.mean, "euclidean", 0)
+        share, reach = (0.1, 0.7) if stored else (0.015, 0.1)
+        step = sampler._stable_step(1.0, 0.0, share=share, reach=reach) if sampler._picks_step else None
+        self.state = SamplerState(
+            sampler._resolved(step), self.mean.copy(), "euclidean", name="The coefficients of the metadata",
+            parameter="coef_sampler",
+        )  # fmt: skip
 
     def reset(self):
         """Begin anew, at the prior mean."""
@@ -69,7 +70,7 @@ class Coefficients:
 
     def reorder(self, order):
         """Topics are numbered anew."""
-        self.value, self.mean, self.aux = self.value[order], self.mean[order], self.aux[:, order].copy()
+        self.value, self.mean, self.state.aux = self.value[order], self.mean[order], self.state.aux[:, order].copy()
         self.whitener = None  # made anew at the next step
         if self.held is not None:
             self.held.reorder(order)
@@ -129,24 +130,15 @@ class Coefficients:
         noise : float
             Variance of the gradient's estimate in these coordinates: about N/n.
         """
-        advance, step = self.sampler._kernels("euclidean")
-        hyper = self.sampler._hyper(self.n_steps, self.n_steps + 1)[0]
-        every, (n_topics, width) = np.arange(len(self.value)), self.value.shape
-        theta = self.whitener.forward(self.value)
-        advance(theta, self.aux, self.scalars, theta.copy(), np.zeros(n_topics), hyper, every, rng)
-        value = self.whitener.back(theta)
+        state, (n_topics, width) = self.state, self.value.shape
+        state.theta = self.whitener.forward(self.value)
+        state.advance(state.theta.copy(), np.zeros(n_topics), rng)
+        value = self.whitener.back(state.theta)
         gradient = self.whitener.pull(self.gradient(rows, residual_of(self.doc_priors(rows, value)), value))
         steepest = _STEEPEST * np.sqrt(1.0 + noise)
         np.clip(gradient, -steepest, steepest, out=gradient)
-        status = step(theta, self.aux, self.scalars, gradient, np.zeros(max(1, width)), hyper, every, rng)
-        if status != 0:
-            raise ChainDivergedError(
-                f"The coefficients of the metadata left the finite numbers at their step {self.n_steps + 1}: "
-                f"coef_sampler={self.sampler!r} with a step size of {hyper[0]:.3g} is too large here; try "
-                f"step_size={hyper[0] / 10:.2g}."
-            )
-        self.value = self.whitener.back(theta)
-        self.n_steps += 1
+        state.step(gradient, np.zeros(max(1, width)), rng)
+        self.value = self.whitener.back(state.theta)
 
     def maximise(self, rows, likelihood):
         """Move to the mode given the documents' topics, by L-BFGS.

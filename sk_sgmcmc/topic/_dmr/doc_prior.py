@@ -109,7 +109,7 @@ class MetadataPrior(OneDocPrior):
         ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=len(flat)))])
         pairs = ptr, topic.astype(np.uint16), flat[doc, topic]
         scale, groups = self.data.total_samples / docs.size / n_draws, np.tile(group, n_draws)
-        n = self.coefficients.n_steps
+        n = self.coefficients.state.n_steps
         # A stream grows, and so does what it knows; in a fit the start knew all documents.
         if self.coefficients.whitener is None or (np.isinf(self.plan.n_burn) and n >= 16 and n & (n - 1) == 0):
             self._precondition(rows, pairs, groups, scale, jointly=False)

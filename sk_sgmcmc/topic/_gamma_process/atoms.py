@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from ...exceptions import ChainDivergedError
 from ...kernels.models import gamma_process
 from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels
+from ...samplers.state import SamplerState
 
 _STEP_SHARE = 0.4  # of the inverse of the stiffest frequency
 _METRIC_STEP = 0.1  # where a metric makes all directions about equally stiff
@@ -140,11 +140,14 @@ class MovingAtoms(Atoms):
         K = prior.n_atoms
         self.cuts = np.array([0, K, 2 * K, 2 * K + 2])
         n_steps = min(n_burn * n_inner, _LONG)
+        name = "The weights of the topics"
         if sampler._uses_metric:
-            self.aux, self.scalars = sampler._state(self.theta, "euclidean", n_steps)
+            self.states = [SamplerState(sampler, self.theta, "euclidean", n_steps, name=name)]
         else:
-            states = [self._block(b)._state(self.theta[lo:hi], "euclidean", n_steps) for b, lo, hi in self._blocks()]
-            self.aux, self.scalars = (tuple(part) for part in zip(*states, strict=True))
+            self.states = [
+                SamplerState(self._block(b), self.theta[lo:hi], "euclidean", n_steps, name=name)
+                for b, lo, hi in self._blocks()
+            ]
         self.step_size, self.longest = None, np.inf
 
     def settle(self):
@@ -152,8 +155,8 @@ class MovingAtoms(Atoms):
         if self.is_settled:
             return
         self.is_settled = True
-        for scalars in () if self.sampler._uses_metric else self.scalars:
-            mass = getattr(self.sampler, "mass", None)
+        mass = getattr(self.sampler, "mass", None)
+        for scalars in (state.scalars for state in self.states):
             if scalars.size > mass_kernels.LEARNING and getattr(mass, "freeze", True):
                 scalars[mass_kernels.LEARNING] = 0.0
 
@@ -179,7 +182,8 @@ class MovingAtoms(Atoms):
     def inverse_masses(self):
         """Of the three blocks, one number an entry (of a matrix, the sum of its row)."""
         inverse = []
-        for (_, lo, hi), scalars in zip(self._blocks(), self.scalars, strict=True):
+        for (_, lo, hi), state in zip(self._blocks(), self.states, strict=True):
+            scalars = state.scalars
             kind, n = (
                 (scalars[mass_kernels.KIND] if scalars.size >= mass_kernels.HEAD else mass_kernels.IDENTITY),
                 hi - lo,
@@ -196,14 +200,14 @@ class MovingAtoms(Atoms):
 
     def _auto_step(self, total_log):
         """A step that the stiffest atom allows, under the masses as they are."""
-        if self.sampler._uses_metric:
-            return _METRIC_STEP
+        if len(self.states) == 1:
+            return self.sampler._stable_step(1.0, 0.0, reach=_METRIC_STEP)
         K = self.prior.n_atoms
         info, T, inverse = self.weights * total_log, np.exp(self.theta[K : 2 * K, 0]), self.inverse_masses()
         end = (np.exp(self.theta[2 * K, 0]) * T) ** 2 / self.prior.n_rounds
         own = np.max(info * inverse[0] + (info * T * T + end) * inverse[1])
         stiffest = max(own, K * np.max(inverse[2]), 1.0)
-        return 2.0 * _NOISE / stiffest if self.sampler._overdamped else _STEP_SHARE / np.sqrt(stiffest)
+        return self.sampler._stable_step(stiffest, 0.0, share=_NOISE, reach=_STEP_SHARE)
 
     def _hypers(self, total_log):
         start = self.n_moves * self.n_inner
@@ -231,34 +235,31 @@ class MovingAtoms(Atoms):
             self._start_anew()
             status = self._run(hypers, cells, values, params, rng)
         self.n_moves += 1
-        if status != 0:
-            h = hypers[0, 0]
-            raise ChainDivergedError(
-                f"The weights of the topics left the finite numbers at update {self.n_moves}: {self.sampler!r} with a "
-                f"step size of {h:.3g} is too large here; try step_size={h / 10:.2g}."
-            )
+        self.states[0].check(status, step_size=hypers[0, 0])
+        for state in self.states:
+            state.n_steps = self.n_moves * self.n_inner
 
     def _run(self, hypers, cells, values, params, rng):
         """Make ``n_inner`` steps; returns the status."""
         signal = gamma_process.gamma_process.compiled
-        if self.sampler._uses_metric:
+        if len(self.states) == 1:
             metric = gamma_process.gamma_process_metric.compiled
             status, _ = riemannian.run_dense(
-                self.theta, self.aux, self.scalars, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
+                *self.states[0].arrays, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
                 len(values), 1.0, _NOTHING, _NOTHING, np.empty(0), params, 1.0, True, hypers,
                 np.full(self.n_inner, -1), np.empty((0, *self.theta.shape)), signal, metric, rng,
             )  # fmt: skip
             return status
-        first, second = (kernel.compiled for kernel in self.sampler._kernels("euclidean"))
+        first, second = self.states[0].kernels()
+        _, aux, scalars = zip(*(state.arrays for state in self.states), strict=True)
         return blocks.run_blocks(
-            self.theta, self.aux, self.scalars, self.cuts, cells, _NOTHING, values, params, hypers[0], self.n_inner,
+            self.theta, aux, scalars, self.cuts, cells, _NOTHING, values, params, hypers[0], self.n_inner,
             first, signal, second, rng,
         )  # fmt: skip
 
     def _start_anew(self):
         """Forget the momenta."""
-        for scalars in [self.scalars] if self.sampler._uses_metric else self.scalars:
-            if scalars.size > mass_kernels.STARTED:
-                scalars[mass_kernels.STARTED] = 0.0
-        for aux in [self.aux] if self.sampler._uses_metric else self.aux:
-            aux[:] = 0.0
+        for state in self.states:
+            if state.scalars.size > mass_kernels.STARTED:
+                state.scalars[mass_kernels.STARTED] = 0.0
+            state.aux[:] = 0.0

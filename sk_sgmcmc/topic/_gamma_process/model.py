@@ -291,7 +291,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
         weights, moves_flat = self._of_weights
         self.topics_sampler_ = self.sampler_ = resolved
         if moves_flat:
-            self.sampler_ = weights._resolved(1.0)  # a place holder: chains find their own
+            self.sampler_ = weights._resolved(None)  # chains find their own
         elif weights._full_batch:
             self.sampler_ = weights._resolved(None)
 

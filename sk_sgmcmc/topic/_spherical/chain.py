@@ -5,16 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...chains.chain import Chain
-from ...exceptions import ChainDivergedError
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
-from ...samplers.schedules import ConstantStep
+from ...samplers.state import SamplerState
 
 _STIFF = 1.0  # step size over the shortest time scale from which the topics are no longer followed (stable below 2)
 # A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
-_NOISE_SHARE = 0.03
+_NOISE_SHARE = 0.15
 ADAPTS = 0.2  # by how much a rejection moves the logarithm of a document's step size, while it may
 _ADAPT_EVERY = 5
 
@@ -80,14 +79,17 @@ class AdmixtureChain(Chain):
         self.n_draws = n_draws
         self.init = init
         self.auto = auto
-        self.beta = None
+        self.state = None
         self.theta = None
         self.theta_steps = None
-        self.aux = None
-        self.scalars = np.zeros(max(1, sampler._n_scalars))
         self.hyper = None
         self.is_due = False
         self.acceptance = 0.0
+
+    @property
+    def beta(self):
+        """The topics, unit rows, (n_topics, n_words); None before the start."""
+        return None if self.state is None else self.state.theta
 
     @property
     def n_topics(self):
@@ -101,8 +103,7 @@ class AdmixtureChain(Chain):
     # -- start -----------------------------------------------------------------------------------------------------
 
     def _start(self):
-        self.beta = self._first_topics()
-        self.aux = np.zeros((max(1, self.sampler._n_aux), *self.beta.shape))
+        self.state = SamplerState(self.sampler, self._first_topics(), "sphere", name="The topics")
         self._take_documents()
 
     def _take_documents(self):
@@ -154,11 +155,14 @@ class AdmixtureChain(Chain):
         """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
         if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
             return
-        first = self.step * self.n_inner
-        self.sampler = sampler._goes_on_from(self.sampler, first, self.scalars)
-        self.auto = isinstance(sampler.step_size, str)
-        if self.beta is not None:
-            self.hyper = float(self.sampler._hyper(first, first + 1)[0, 0])
+        self.auto = sampler._picks_step
+        if self.state is None:
+            self.sampler = sampler._resolved(None)
+            return
+        self.state.n_steps = self.step * self.n_inner
+        self.state.continue_with(sampler)
+        self.sampler = self.state.sampler
+        self.hyper = float(self.state.hypers(1)[0, 0])
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -221,16 +225,13 @@ class AdmixtureChain(Chain):
         if self.auto and (self.hyper is None or self.is_due or every):
             self._adapt(context)
             self.is_due = False
-        hypers = self.sampler._hyper(self.step * self.n_inner, (self.step + 1) * self.n_inner)
-        advance, step = self.sampler._kernels("sphere")
-        status = proportions.run_topics(
-            self.beta, self.aux, self.scalars, *context, hypers, np.zeros(2), advance.compiled, step.compiled, self.rng
-        )
-        if status != 0:
-            raise ChainDivergedError(
-                f"The topics left the finite numbers at step {self.step + 1}: {self.sampler!r} with a step size of "
-                f"{hypers[0, 0]:.3g} is too large; try step_size={hypers[0, 0] / 10:.2g}."
+        state = self.state
+        state.n_steps = self.step * self.n_inner
+        state.check(
+            proportions.run_topics(
+                *state.arrays, *context, state.hypers(self.n_inner), np.zeros(2), *state.kernels(), self.rng
             )
+        )
 
     def _draw_concentrations(self, docs, scale):
         """Slice-sampling updates of what is learnt, given topics and proportions."""
@@ -267,17 +268,13 @@ class AdmixtureChain(Chain):
         """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
         admixture.admixture_signal(self.beta, *context, across, signal, extra)
-        h = _STEP_SHARE / np.sqrt(max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0)
-        if extra[1] > 0.0:
-            # A minibatch stays for all inner steps, so its noise adds up over them.
-            h = min(h, np.sqrt(_NOISE_SHARE / (extra[1] * self.n_inner)))
+        curvature = max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0
+        # A minibatch stays for all inner steps, so its noise adds up over them.
+        noise = max(extra[1], 0.0) * self.n_inner
+        h = self.sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)
         # During burn-in a step too long does more harm than one too short: take the shortest of late.
-        before = None if self.hyper is None else self.sampler._hyper(0, 1)[0]
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
-        self.sampler.step_size_ = ConstantStep(float(self.hyper))
-        if before is not None and self.scalars.size > 1:
-            # A thermostat keeps its distance from the friction, which may go with the step size.
-            self.scalars[1] += self.sampler._hyper(0, 1)[0, 1] - before[1]
+        self.sampler._with_step(self.hyper, self.step, self.state.scalars)
 
     def _is_too_stiff(self):
         """Whether the step size is too long for topics that fit their documents, whether or not they do now."""
@@ -317,4 +314,4 @@ class MetropolisAdmixtureChain(AdmixtureChain):
         self.acceptance += accepted
         if self.auto and self.step < self.plan.n_burn:
             self.hyper *= np.exp(0.2 * (accepted - getattr(self.sampler, "target_accept", 0.8)))
-            self.sampler.step_size_ = ConstantStep(float(self.hyper))
+            self.sampler._with_step(self.hyper, self.step, self.state.scalars)

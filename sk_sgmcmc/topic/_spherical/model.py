@@ -238,14 +238,14 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
 
     def _new_chains(self, sampler, prior, plan, *, stored):
         draws = self._checked_draws(sampler)
-        auto = isinstance(getattr(sampler, "step_size", None), str)
+        auto = sampler._picks_step
         make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
         if sampler._name in ("vi", "sto-vi"):
             make, stored = VariationalAdmixtureChain, False
         return [
             make(
                 # A copy of the sampler for each chain: each finds its own step size.
-                seed, plan(), sampler._resolved(1e-3), prior, n_draws=draws, init=self.init, auto=auto,
+                seed, plan(), sampler._resolved(None), prior, n_draws=draws, init=self.init, auto=auto,
                 n_inner=getattr(sampler, "_n_trajectories", self.n_inner), stored=stored,
             )
             for seed in self._chain_seeds()[1:]

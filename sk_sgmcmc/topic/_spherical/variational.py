@@ -39,7 +39,7 @@ class VariationalAdmixtureChain(AdmixtureChain):
             w = min(1.0, (self.step + self.sampler.offset) ** -self.sampler.exponent)
             beta = (1.0 - w) * self.beta + w * beta
             beta /= np.linalg.norm(beta, axis=1, keepdims=True)
-        self.beta = np.ascontiguousarray(beta)
+        self.state.theta = np.ascontiguousarray(beta)
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self.current())
