@@ -113,7 +113,7 @@ class DenseChain(Chain):
 
     def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
         super().__init__(seed, plan)
-        self.state = SamplerState(sampler, self._begin(theta), geometry, plan.n_burn)
+        self.state = SamplerState(sampler, self._begin(theta, sampler), geometry, plan.n_burn)
         self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.state.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
@@ -132,7 +132,7 @@ class DenseChain(Chain):
         """The state of the model."""
         return self.state.theta
 
-    def _begin(self, theta):
+    def _begin(self, theta, sampler):
         """The first state."""
         return np.array(theta, dtype=np.float64)
 

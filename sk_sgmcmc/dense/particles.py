@@ -13,11 +13,11 @@ class ParticleChain(DenseChain):
     The draws are the particles as they are now: none is kept on the way.
     """
 
-    def _begin(self, theta):
+    def _begin(self, theta, sampler):
         if np.ndim(theta) == 3:
-            return super()._begin(theta)
-        spread = self.sampler.start_scale
-        return theta + spread * self.rng.standard_normal((self.sampler.n_particles, *np.shape(theta)))
+            return super()._begin(theta, sampler)
+        spread = sampler.start_scale
+        return theta + spread * self.rng.standard_normal((sampler.n_particles, *np.shape(theta)))
 
     def _make_steps(self, slots, hypers):
         dense = self.data[0]
