@@ -27,8 +27,10 @@ def _cache_folder():
     return given if given.name == name else given / name  # a worker of xdist inherits the folder itself
 
 
-# Before anything imports numba, which reads the variable once.
+# Before anything imports numba or NumPy, which read these once. The matrices of tests are small: threads of BLAS would
+# wait for each other at several times the cost of the work, all the more beside other processes.
 os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 

@@ -1,6 +1,7 @@
 """BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -96,13 +97,22 @@ def test_mode_is_scikit_learns_estimate(n_classes):
     np.testing.assert_allclose(intercept - intercept.mean() * (n_classes > 2), other.intercept_, atol=2e-2)
 
 
+def three_times(n_classes):
+    X, y = classes(n_classes)
+    return np.tile(X, (3, 1)), np.tile(y, 3)
+
+
+@cache
+def long_hmc(n_classes):
+    hmc = BayesianLogisticRegression(sampler=HMC(n_leapfrog=5), n_iter=6000, thin=1, random_state=1)
+    return hmc.fit(*three_times(n_classes))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("batch", ["auto", 50])
 def test_default_posterior_is_that_of_long_hmc(n_classes, batch, global_random_seed):
-    X, y = classes(n_classes)
-    X, y = np.tile(X, (3, 1)), np.tile(y, 3)
-    model = BayesianLogisticRegression(random_state=global_random_seed, batch_size=batch).fit(X, y)
-    exact = BayesianLogisticRegression(sampler=HMC(n_leapfrog=5), n_iter=20_000, thin=1, random_state=1).fit(X, y)
+    model = BayesianLogisticRegression(random_state=global_random_seed, batch_size=batch).fit(*three_times(n_classes))
+    exact = long_hmc(n_classes)
     # All the draws that the chain kept: a hundred, as samples_ shows, are too few for these bounds.
     kept = dict(zip(("coef", "intercept"), model._design.coefficients(model._kept_theta(model._chains)), strict=True))
     for name in ("coef", "intercept"):
