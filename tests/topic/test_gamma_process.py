@@ -189,7 +189,7 @@ class UnitMassTwice(MovingAtoms):
     """Mistake: two of the blocks share their noise's variance with a mass that the drift does not know."""
 
     def move(self, *args):
-        for block in self.scalars[1:]:
+        for block in (state.scalars for state in self.states[1:]):
             block[32 + (block.size - 32) // 3 : 32 + 2 * (block.size - 32) // 3] = 5.0
         super().move(*args)
 
@@ -209,9 +209,9 @@ def test_the_mass_of_the_e_block_stays_the_identity():
     atoms = moving(SGHMC(0.05, mass=MonteCarloEM(n_momenta=20, every=2)))()
     for _ in range(60):
         atoms.move(*seen(), np.random.default_rng(0))
-    assert atoms.scalars[0].size == 32  # no room for a mass
+    assert atoms.states[0].scalars.size == 32  # no room for a mass
     K = PRIOR.n_atoms
-    assert not np.allclose(atoms.scalars[1][32 : 32 + K], 1.0) and not np.allclose(atoms.scalars[2][32:34], 1.0)
+    assert not np.allclose(atoms.states[1].scalars[32 : 32 + K], 1.0) and not np.allclose(atoms.states[2].scalars[32:34], 1.0)
     with pytest.raises(ValueError, match=r"mass has shape \(3,\)"):
         moving(SGHMC(mass=np.ones(3)))()
 

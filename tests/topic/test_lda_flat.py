@@ -49,8 +49,8 @@ def test_normal_prior_alone_has_its_own_law(global_random_seed):
     hyper = sampler._hyper(0, 1)[0]
     for t in range(len(theta)):
         topics.wake(None, None, hyper, rng)
-        topics.move(None, np.full((3, 2), 0.5), np.zeros(2), hyper, rng, step_number=t)
-        theta[t] = (topics.state * topics.spread).ravel()
+        topics.move(None, np.full((3, 2), 0.5), np.zeros(2), hyper, rng)
+        theta[t] = (topics.theta * topics.spread).ravel()
     values = np.hstack([theta, (theta - 0.5) ** 2])[200:]
     assert np.abs(z_scores(batch_means(values), np.repeat([0.5, 0.49], 6))).max() < THRESHOLD
 

@@ -148,7 +148,7 @@ class DifferenceControlVariate(TopicChain):
         self.n_moves += 1
         self.n_negative += bool(np.any(signal <= 0))
         nothing = np.zeros(self.n_topics)
-        self.topics.move(rows, np.maximum(signal, 1e-3), nothing, hyper, self.rng, step_number=self.step)
+        self.topics.move(rows, np.maximum(signal, 1e-3), nothing, hyper, self.rng)
 
 
 BROKEN = {

@@ -34,7 +34,7 @@ def walk(topics, shape, rng, h, n_steps, keep):
         if rng.random() < 0.5:
             topics.put_off(np.zeros(shape.shape[1]), hyper)
         else:
-            topics.move(rows, np.ascontiguousarray(shape[rows]), np.zeros(shape.shape[1]), hyper, rng, step_number=0)
+            topics.move(rows, np.ascontiguousarray(shape[rows]), np.zeros(shape.shape[1]), hyper, rng)
 
 
 def columns_of_shapes():
