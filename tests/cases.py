@@ -384,6 +384,7 @@ CASES = {
 _GEODESIC = "tests/samplers/test_geodesic_laws.py"
 ELSEWHERE = {
     "gibbs": "tests/topic/test_lda_laws.py",
+    "slice-gibbs": "tests/mixture/test_dp_laws.py",
     "gmc": _GEODESIC,
     "sggmc": _GEODESIC,
     "gsgnht": _GEODESIC,

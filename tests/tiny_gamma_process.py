@@ -7,9 +7,11 @@ from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
+from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.topic._gamma_process.atoms import ProcessPrior
-from sk_sgmcmc.topic._gamma_process.chain import GammaProcessChain, GammaProcessGibbsChain
+from sk_sgmcmc.topic._gamma_process.doc_prior import GammaProcessPrior
 from sk_sgmcmc.utils.corpus import Corpus
 
 K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7
@@ -59,11 +61,15 @@ def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n
     weights_sampler = sampler._resolved(ConstantStep(0.1 if moves_flat else np.inf))
     topics_sampler = SCIR(np.inf)._resolved(None) if moves_flat else weights_sampler
     if make is None:
-        make = GammaProcessGibbsChain if sampler._name == "gibbs" else GammaProcessChain
+        make = CollapsedTopicChain if sampler._name == "gibbs" else TopicChain
+    plan = DrawPlan(n_iter, burn_in, thin)
+    doc_prior = GammaProcessPrior(
+        np.full(K, 0.1), True, process=PRIOR, weights_sampler=weights_sampler, moves_flat=moves_flat, n_inner=n_inner,
+        n_burn=plan.n_burn,
+    )  # fmt: skip
     return make(
-        np.random.SeedSequence(seed), DrawPlan(n_iter, burn_in, thin), topics_sampler, BETA,
-        counts.shape[1], np.full(K, 0.1), process=PRIOR, weights_sampler=weights_sampler,
-        moves_flat=moves_flat, n_inner=n_inner, stored=True, init="random", n_warm=n_warm,
+        np.random.SeedSequence(seed), plan, topics_sampler, BETA, counts.shape[1], doc_prior, stored=True,
+        init="random", n_warm=n_warm,
     ).bind(data)  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from scipy import sparse
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
@@ -40,7 +41,7 @@ def statistics(components):
 
 def make_chain(
     seed, step_size, n_iter, *, counts=COUNTS, stored=True, n_batch=None, n_sweeps=(0, 1), thin=1, burn_in=200,
-    make=TopicChain, alpha=ALPHA, beta=BETA, sampler=None, n_warm=0,
+    make=TopicChain, alpha=ALPHA, beta=BETA, sampler=None, n_warm=0, doc_prior=None,
 ):  # fmt: skip
     """A chain bound to the tiny corpus, without warm steps; not run yet."""
     data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
@@ -53,7 +54,7 @@ def make_chain(
         sampler,
         beta,
         counts.shape[1],
-        alpha,
+        doc_prior or DocumentPrior(alpha, stored),
         stored=stored,
         n_sweeps=n_sweeps,
         init="random",

@@ -78,7 +78,7 @@ class PriorRecorder(Recorder):
         if step in self.steps:
             chain = estimator._chains[0]
             encoded = estimator._encoder.encode(self.metadata, None, "ignore")
-            priors = chain.coefficients.doc_priors(estimator._encoder.rows(encoded))
+            priors = chain.doc_prior.coefficients.doc_priors(estimator._encoder.rows(encoded))
             self.curve.record((chain.present_topics().T, priors), f"step {step} of {chain.plan.n_iter}")
         self.curve.start()
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
+from ._counts.doc_prior import DocumentPrior, FittedPrior
 from ._counts.model import AssignedTopicModel
 
 
@@ -214,9 +215,8 @@ class BayesianLDA(AssignedTopicModel):
         word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
 
-    def _prior_params(self):
-        """What chains are told of the documents' prior, beside its first value."""
-        return {"learn_doc_topic_prior": isinstance(self.doc_topic_prior, str)}
+    def _document_prior(self, alpha, stored, plan):
+        return (FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior)(alpha, stored)
 
     # -- fitted --------------------------------------------------------------------------------------------------
 

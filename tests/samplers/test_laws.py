@@ -148,7 +148,7 @@ def test_schedules_whose_step_sizes_are_not_all_positive_numbers_are_refused(siz
             return np.array(sizes)
 
     with pytest.raises(ValueError, match="a schedule must give a positive number for each"):
-        SAMPLERS["scir"](step_size=Own())._resolved(0.1)._step_sizes(0, 3)
+        SAMPLERS["sgrld"](step_size=Own())._resolved(0.1)._step_sizes(0, 3)
 
 
 def test_kernels_are_pickled_by_name():

@@ -138,7 +138,7 @@ def lda(sampler, **params):
 def dmr(sampler):
     year = np.arange(40.0)
     model = DMRTopicModel(2, coef_sampler=sampler, **SMALL).fit(COUNTS, metadata=year)
-    return model._chains[0].coefficients.state.sampler
+    return model._chains[0].doc_prior.coefficients.state.sampler
 
 
 # By kind: what each model has in use after a fit with a sampler.

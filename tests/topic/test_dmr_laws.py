@@ -11,9 +11,10 @@ from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
 from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
-from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, LeftBehind
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary
 from sk_sgmcmc.topic._dmr.doc_prior import information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
@@ -26,42 +27,32 @@ from tests.tiny_lda import INFINITE, batch_means, exact_law, make_chain, statist
 PRIORS, GROUP = np.array([[0.2, 1.5], [2.0, 0.1]]), np.array([0, 0, 1])
 
 
-class Grouped:
-    """A chain whose documents have priors of their own, which stand still."""
+class Grouped(DocumentPrior):
+    """Documents have priors of their own, which stand still."""
 
-    def _prior_table(self):
-        return PRIORS, GROUP
-
-    def _prior_of(self, docs):
-        return PRIORS, GROUP[docs]
+    def table(self, docs=None):
+        return PRIORS, GROUP if docs is None else GROUP[docs]
 
 
-class Stored(Grouped, TopicChain):
-    pass
-
-
-class Collapsed(Grouped, GibbsTopicChain):
-    pass
-
-
-class FirstPrior(Collapsed):
+class FirstPrior(DocumentPrior):
     """Mistake: all documents get the first one's prior."""
 
-    def _prior_table(self):
-        return PRIORS, np.zeros(3, dtype=np.int64)
+    def table(self, docs=None):
+        return PRIORS, np.zeros(3 if docs is None else docs.size, dtype=np.int64)
 
 
-def z_of(make, seed, step_size=INFINITE, n_steps=8000, **params):
-    chain = make_chain(seed, step_size, n_steps + 200, make=make, **params).run(n_steps + 200)
+def z_of(make, seed, step_size=INFINITE, n_steps=8000, prior=Grouped, **params):
+    chain = make_chain(seed, step_size, n_steps + 200, make=make, doc_prior=prior(PRIORS[0]), **params)
     law = exact_law(alpha=PRIORS[GROUP], beta=0.4)
-    return np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max()
+    draws = chain.run(n_steps + 200).draws()["components"]
+    return np.abs(z_scores(batch_means(statistics(draws)), law)).max()
 
 
 CHAINS = {
-    "stored": (Stored, {}),
-    "stored, one document at a time": (Stored, {"n_batch": 1}),
-    "collapsed": (Collapsed, {"step_size": 1.0}),
-    "collapsed, weights": (Collapsed, {"step_size": 1.0, "beta": np.full((3, 1), 0.4)}),
+    "stored": (TopicChain, {}),
+    "stored, one document at a time": (TopicChain, {"n_batch": 1}),
+    "collapsed": (CollapsedTopicChain, {"step_size": 1.0}),
+    "collapsed, weights": (CollapsedTopicChain, {"step_size": 1.0, "beta": np.full((3, 1), 0.4)}),
 }
 
 
@@ -76,7 +67,7 @@ def test_assignments_under_priors_of_groups_have_the_exact_law(key, global_rando
 
 
 def test_a_prior_of_the_wrong_group_is_rejected(global_random_seed):
-    assert z_of(FirstPrior, global_random_seed, 1.0, alpha=PRIORS[0]) > 1.3 * THRESHOLD
+    assert z_of(CollapsedTopicChain, global_random_seed, 1.0, prior=FirstPrior) > 1.3 * THRESHOLD
 
 
 # ----------------------------------------------------------------------------------- coefficients given assignments
@@ -208,7 +199,7 @@ def test_documents_left_behind_have_the_slope_of_their_likelihood_nearby(limits,
     def slope(value):
         return rows.pull(likelihood(known, group, coefficients.doc_priors(rows, value))[1])
 
-    left = LeftBehind(coefficients, rows, prior, information(known, group, prior))
+    left = QuadraticSummary(coefficients, rows, prior, information(known, group, prior))
     at = coefficients.value
     np.testing.assert_allclose(left.gradient(at), slope(at))
     near = at.copy()

@@ -12,14 +12,15 @@ from sk_sgmcmc.datasets import make_gamma_process, make_lda
 from sk_sgmcmc.kernels.models import gamma_process as kernels
 from sk_sgmcmc.samplers import SCIR, SGHMC, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
 from sk_sgmcmc.samplers.schedules import ConstantStep
-from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._gamma_process.atoms import Atoms, MovingAtoms, ProcessPrior
-from sk_sgmcmc.topic._gamma_process.chain import SweepsInUse
+from sk_sgmcmc.topic._gamma_process.sweeps import SweepsInUse
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import gamma_process as naive
 from tests.tiny_gamma_process import PRIOR, draw_process
-from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
+from tests.tiny_lda import ALPHA, batch_means, exact_law, make_chain, statistics
 
 # ------------------------------------------------------------------------------------------------------- the process
 
@@ -211,7 +212,8 @@ def test_the_mass_of_the_e_block_stays_the_identity():
         atoms.move(*seen(), np.random.default_rng(0))
     assert atoms.states[0].scalars.size == 32  # no room for a mass
     K = PRIOR.n_atoms
-    assert not np.allclose(atoms.states[1].scalars[32 : 32 + K], 1.0) and not np.allclose(atoms.states[2].scalars[32:34], 1.0)
+    of_t, of_numbers = atoms.states[1].scalars[32 : 32 + K], atoms.states[2].scalars[32:34]
+    assert not np.allclose(of_t, 1.0) and not np.allclose(of_numbers, 1.0)
     with pytest.raises(ValueError, match=r"mass has shape \(3,\)"):
         moving(SGHMC(mass=np.ones(3)))()
 
@@ -237,10 +239,11 @@ def test_counts_are_those_of_a_plain_loop():
 
 
 def test_sweeps_over_topics_in_use_have_the_exact_law(global_random_seed):
-    class InUse(GibbsTopicChain):
-        _sweeps = SweepsInUse
+    class InUse(DocumentPrior):
+        def sweeps(self, data, z, topic_word_prior):
+            return SweepsInUse(data, z, topic_word_prior)
 
-    chain = make_chain(global_random_seed, 1.0, 8000, make=InUse).run(8000)
+    chain = make_chain(global_random_seed, 1.0, 8000, make=CollapsedTopicChain, doc_prior=InUse(ALPHA)).run(8000)
     law = exact_law()
     assert np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max() < THRESHOLD
 
@@ -302,12 +305,12 @@ def test_a_stream_finds_the_planted_topics():
 def test_a_stream_after_fresh_assignments_goes_on_with_their_averages():
     X = make_lda(60, 20, 2, random_state=0).counts
     model = GammaProcessTopicModel(5, assignments="fresh", n_iter=20, random_state=0).fit(X)
-    assert model.partial_fit(X)._chains[0].seen.n_seen == 22  # the start counts as one
+    assert model.partial_fit(X)._chains[0].doc_prior.seen.n_seen == 22  # the start counts as one
 
 
 def test_levels_of_counts_reach_as_far_as_the_counts_and_come_back_from_a_file():
     X = make_lda(60, 20, 2, random_state=0).counts
-    seen = GammaProcessTopicModel(5, n_iter=10, random_state=0).fit(X)._chains[0].seen
+    seen = GammaProcessTopicModel(5, n_iter=10, random_state=0).fit(X)._chains[0].doc_prior.seen
     used = seen.used_levels()
     assert used[:, -1].any() and not seen.above[:, used.shape[1] :].any() and used.shape[1] < seen.above.shape[1]
     again = pickle.loads(pickle.dumps(seen))

@@ -8,7 +8,7 @@ from sk_sgmcmc.kernels.models.lda.assignments import count_assignments
 from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.kernels.samplers.simplex import add_rows
 from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.gibbs import GibbsTopicChain
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from tests import calibration
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, INFINITE, batch_means, exact_law, make_chain, statistics, tokens_of
@@ -41,7 +41,7 @@ def test_enumeration_has_the_prior_law_where_there_are_no_tokens():
 # ------------------------------------------------------------------------------------------------- the exact samplers
 
 EXACT = {
-    "gibbs": (1.0, {"make": GibbsTopicChain}),
+    "gibbs": (1.0, {"make": CollapsedTopicChain}),
     "scir, infinite step, all documents": (INFINITE, {}),
     "scir, infinite step, one document at a time": (INFINITE, {"n_batch": 1}),
     "scir, infinite step, kept rarely": (INFINITE, {"n_batch": 1, "thin": 3, "n_steps": 2 * N_STEPS}),
@@ -64,7 +64,7 @@ def test_warm_steps_have_the_same_law(law, global_random_seed):
 def test_gibbs_with_weights_has_the_law_of_whole_tokens(law, global_random_seed):
     # A prior given cell by cell takes the general kernel instead of the one for whole tokens and one number.
     beta = np.full((COUNTS.shape[1], 1), BETA)
-    chain = make_chain(global_random_seed, 1.0, N_STEPS, make=GibbsTopicChain, beta=beta)
+    chain = make_chain(global_random_seed, 1.0, N_STEPS, make=CollapsedTopicChain, beta=beta)
     values = statistics(chain.run(N_STEPS).draws()["components"])
     assert not chain.collapsed.is_fast
     assert np.abs(z_scores(batch_means(values[: len(values) // 50 * 50]), law)).max() < THRESHOLD

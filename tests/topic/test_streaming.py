@@ -11,6 +11,7 @@ from scipy import sparse
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.chains import plans
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts import stream as _stream
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -329,9 +330,18 @@ def test_gibbs_does_not_stream(frames):
     early, _ = frames
     with pytest.raises(ValueError, match='use sampler="scir" or "sgrld"'):
         BayesianLDA(**PARAMS, sampler="gibbs").partial_fit(early)
-    model = BayesianLDA(**PARAMS, sampler="gibbs", n_iter=6).fit(early)
-    with pytest.raises(ValueError, match='fit with sampler="scir"'):
-        model.set_params(sampler="scir").partial_fit(early)
+
+
+@pytest.mark.parametrize("then", [None, "scir", "sgrld"])
+def test_a_collapsed_fit_goes_on_as_a_stream(frames, then):
+    early, late = frames
+    model = BayesianLDA(**PARAMS, n_iter=40).fit(early)
+    before = model.components_
+    model.set_params(sampler=then).partial_fit(early)
+    assert type(model.sampler_).__name__ == (then or "scir").upper()
+    assert hellinger_distances(before, model.components_).diagonal().max() < 0.3
+    with pytest.raises(ValueError, match='use sampler="scir" or "sgrld"'):
+        model.set_params(sampler="gibbs").partial_fit(late)
 
 
 def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):

@@ -10,6 +10,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.topic._counts import lazy_topics as _waiting
 from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.lazy_topics import LONGEST, WaitingTopics
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
@@ -218,7 +219,9 @@ def lda_chain(make, corpus, n_iter, seed=0, step_size=0.5, n_batch=8):
     data = TokenData(corpus, n_batch, corpus.n_docs)
     plan = DrawPlan(n_iter, 0.5, 2)
     seed = np.random.SeedSequence(seed)
-    chain = make(seed, plan, sampler, 0.01, corpus.n_words, np.full(5, 0.1), stored=False, n_sweeps=(2, 1))
+    chain = make(
+        seed, plan, sampler, 0.01, corpus.n_words, DocumentPrior(np.full(5, 0.1), False), stored=False, n_sweeps=(2, 1)
+    )
     return chain.bind(data).run(n_iter)
 
 

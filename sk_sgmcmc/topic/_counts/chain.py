@@ -8,8 +8,7 @@ from ...chains.chain import TINY, Chain
 from ...kernels.models.lda import assignments
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
-from .collapsed import CollapsedSweeps
-from .doc_prior import OneDocPrior
+from .doc_prior import Moment
 from .lazy_topics import WaitingTopics, in_blocks
 from .renewal import RenewableChain
 from .softmax_topics import FlatTopics
@@ -21,7 +20,7 @@ _GROWN = 1.5
 _START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
 
 
-class TopicChain(RenewableChain, OneDocPrior, Chain):
+class TopicChain(RenewableChain, Chain):
     """Topics and assignments of a count topic model.
 
     Parameters
@@ -33,9 +32,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
     word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
         The topics' prior.
     n_words : int
-    doc_topic_prior : ndarray of shape (n_topics,)
-    learn_doc_topic_prior : bool
-        Fit it during burn-in.
+    doc_prior : DocumentPrior
     stored : bool
         Keep the assignment of every token (two bytes each): the shape of a topic is then the prior plus the counts of
         all of them, with no N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
@@ -51,8 +48,6 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     _unpickled = ("data", "_slot", "_active", "_pool")
     _pool = None
-    _sweeps = CollapsedSweeps
-    flat = None  # also of chains saved before there were others
     waits_for_start = False  # whether assignments to start from come from outside
     begins_anew = False  # whether the next step is to be made from another start
 
@@ -63,9 +58,8 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         sampler,
         word_prior,
         n_words,
-        doc_topic_prior,
+        doc_prior,
         *,
-        learn_doc_topic_prior=False,
         stored=True,
         n_sweeps=(0, 1),
         n_warm=0,
@@ -76,8 +70,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         self.sampler = sampler
         self.word_prior = word_prior
         self.n_words = n_words
-        self.doc_topic_prior = np.array(doc_topic_prior, dtype=np.float64)
-        self.learn_doc_topic_prior = learn_doc_topic_prior
+        self.doc_prior = doc_prior
         self.stored = stored
         self.n_sweeps = n_sweeps
         self.n_warm = n_warm if stored else 0
@@ -95,7 +88,12 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
     @property
     def n_topics(self):
         """Number of topics."""
-        return self.doc_topic_prior.size
+        return self.doc_prior.alpha.size
+
+    @property
+    def doc_topic_prior(self):
+        """Parameter of the documents' prior, (n_topics,), where they have one; a typical one where they differ."""
+        return self.doc_prior.alpha
 
     @property
     def given_sampler(self):
@@ -112,6 +110,10 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         """Whether the chain has a state yet."""
         return self.topics is not None or self.collapsed is not None
 
+    def __getstate__(self):
+        finished = self.step >= getattr(self.plan, "n_iter", np.inf)
+        return {**super().__getstate__(), "doc_prior": self.doc_prior.saved(self.z if finished else None)}
+
     def __setstate__(self, state):
         super().__setstate__(state)
         if self.collapsed is not None:
@@ -119,6 +121,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     def bind(self, data):
         self.data = data
+        self.doc_prior.bind(data)
         self._slot = np.full(data.n_words, -1, dtype=np.int32)
         self._active = np.empty(data.n_words, dtype=np.int64)
         self._pool = None
@@ -129,26 +132,29 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
     def _start(self, z=None):
         """Assignments to start from, made here or given, and what the chain keeps of them; returns them."""
         data = self.data.start or self.data
-        doc_prior = self._first_prior()
+        alpha = self.doc_prior.start()
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
-            z = first_assignments(data, doc_prior, self.word_prior, self.init, is_normal, self.rng)
-        self._start_from(data, z, doc_prior)
-        return z
-
-    def _start_from(self, data, z, doc_prior):
+            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng)
+        if self.init != "random":
+            alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.stored:
             self.z = z
-            self.collapsed = self._sweeps(data, z, self.topic_word_prior)
+            self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self._start_topics()
-            return
+            self.doc_prior.begin(data, z, alpha, self.rng)
+        else:
+            self._start_fresh(data, z, alpha)
+        return z
+
+    def _start_fresh(self, data, z, alpha):
         if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
-            collapsed = self._sweeps(data, z, self.topic_word_prior)
+            collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             no_groups = np.zeros(data.n_docs, dtype=np.int64)
             for _ in range(_START_SWEEPS):
-                collapsed.sweep(data, 0, data.n_docs, doc_prior[None], no_groups, self.rng)
-        self._fit_prior(data, z, doc_prior, self.data.start is not None)
+                collapsed.sweep(data, 0, data.n_docs, alpha[None], no_groups, self.rng)
+        self.doc_prior.begin(data, z, alpha, self.rng, swept=self.data.start is not None)
         counts = np.zeros((self.n_words, self.n_topics))
         assignments.count_assignments(data.words, data.weights, z, counts)
         counts *= self.data.total_samples / data.n_docs
@@ -156,7 +162,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
             order = align_topics(*shares, groups=self.like_groups)
             counts = counts[:, order]
-            self._reorder(order)
+            self.doc_prior.renumber(order)
         self._make_topics(np.ascontiguousarray(counts))
 
     def _has_like_topics(self):
@@ -171,8 +177,8 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
 
     @property
     def topic_groups(self):
-        """Topics of one number can change places without changing the posterior; a learnt prior goes along."""
-        priors = np.zeros(self.n_topics) if self.learn_doc_topic_prior else self.doc_topic_prior
+        """Topics of one number can change places without changing the posterior."""
+        priors = self.doc_prior.labels
         if self.topic_word_prior.strides[1] != 0:
             priors = np.vstack([priors, self.topic_word_prior])
         return np.unique(np.atleast_2d(priors), axis=1, return_inverse=True)[1].ravel()
@@ -245,15 +251,23 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         """
         data = self.data
         left = min(data.n_batch, data.n_docs)
+        docs = (self.next_doc + np.arange(left)) % data.n_docs
+        self.doc_prior.before_minibatch(docs, self.z)
         while left > 0:
             stop = min(self.next_doc + left, data.n_docs)
-            self.collapsed.sweep(data, self.next_doc, stop, *self._prior_table(), self.rng)
+            self.collapsed.sweep(data, self.next_doc, stop, *self.doc_prior.table(), self.rng)
             left -= stop - self.next_doc
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:
                 self.n_passes += 1
-                self._end_pass()
+                self.doc_prior.after_pass(self.z, self._now(), self.collapsed)
+        self.doc_prior.after_sweep(docs, self.z, self._now())
         self.step += 1
+
+    def _now(self):
+        """Where the chain is, as its parts need to know it."""
+        forgotten = -np.expm1(-float(self._hyper()[0])) if hasattr(self.sampler, "step_size_") else 1.0
+        return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.sweep_seed, forgotten)
 
     def one_step(self, docs):
         """One minibatch: wake its words, draw assignments given the topics, move the topics."""
@@ -263,10 +277,14 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         n_active = assignments.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
         cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
-        prior, group = self._prior_of(docs)
+        prior, group = self.doc_prior.table(docs)
+        self.doc_prior.before_minibatch(docs, self.z)
         counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
         assignments.clear_active(rows, self._slot)
-        self._end_minibatch(docs, doc_counts)
+        self.doc_prior.after_minibatch(docs, doc_counts, self.z, self._now())
+        if self.stored and not len(self.batches):
+            self.n_passes += 1
+            self.doc_prior.after_epoch(self.z, self._now())
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
@@ -336,7 +354,8 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
         """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_draws, n_batch, n_topics)."""
         data = self.data
         draw = assignments.draw_assignments.compiled
-        doc_counts = np.empty((self._n_draws, docs.size, self.n_topics))
+        n_draws = self.n_sweeps[1] if self.doc_prior.reads_every_draw and not self.stored else 1
+        doc_counts = np.empty((n_draws, docs.size, self.n_topics))
         z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
         seed = np.uint64(self.sweep_seed + self.step)
 
@@ -372,10 +391,7 @@ class TopicChain(RenewableChain, OneDocPrior, Chain):
             components = cells / cells.sum(axis=0)
         else:
             components = topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
-        draw = {"components": np.ascontiguousarray(components.T, dtype=np.float32)}
-        if self.learn_doc_topic_prior:
-            draw["doc_topic_prior"] = self.doc_topic_prior.copy()
-        return draw
+        return {"components": np.ascontiguousarray(components.T, dtype=np.float32), **self.doc_prior.draw()}
 
     def current(self):
         if not self.is_started:

@@ -27,8 +27,8 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
 
     ``_priors(n_words)``
         The documents' prior to start with, (n_topics,), and the topics', as `TopicChain` takes them; checked.
-    ``_prior_params()``
-        What its chains are told of the documents' prior beside that.
+    ``_document_prior(alpha, stored, plan)``
+        A `DocumentPrior` for a chain.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`.
     """
@@ -96,13 +96,12 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
                 resolved,
                 word_prior,
                 corpus.n_words,
-                doc_prior,
+                self._document_prior(doc_prior, stored, plan),
                 stored=stored,
                 n_sweeps=(0, 1) if stored else n_sweeps,
                 n_warm=int(_WARM_SHARE * plan.n_burn),
                 init=self.init,
                 flat=self._flat_arguments(pair),
-                **self._prior_params(),
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]

@@ -1,10 +1,13 @@
 """Particles of topics: chains with assignments of their own, whose topics move together."""
 
+from copy import deepcopy
+
 import numpy as np
 
 from ...chains.chain import Chain
 from ...metrics import align_topics
 from ...samplers.state import SamplerState
+from .chain import TopicChain
 
 
 def _of_first(name):
@@ -16,10 +19,8 @@ class ParticleTopicChain(Chain):
 
     Parameters
     ----------
-    make : subclass of TopicChain
-        Of one particle.
-    seed, plan, sampler, *args, **kwargs
-        As of ``make``.
+    seed, plan, sampler, word_prior, n_words, doc_prior, flat, **kwargs
+        As for `TopicChain`; each particle has a copy of ``doc_prior``.
 
     Notes
     -----
@@ -34,10 +35,13 @@ class ParticleTopicChain(Chain):
     )
     begins_anew = False
 
-    def __init__(self, make, seed, plan, sampler, *args, flat, **kwargs):
+    def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, *, flat, **kwargs):
         super().__init__(seed, plan)
         flat = {**flat, "moved_together": True}
-        self.particles = [make(s, plan, sampler, *args, flat=flat, **kwargs) for s in seed.spawn(sampler.n_particles)]
+        self.particles = [
+            TopicChain(s, plan, sampler, word_prior, n_words, deepcopy(doc_prior), flat=flat, **kwargs)
+            for s in seed.spawn(sampler.n_particles)
+        ]
         self.state = None
 
     @property
@@ -135,19 +139,19 @@ class ParticleTopicChain(Chain):
         for particle in self.particles:
             particle.forget_batches()
 
-    def start_streaming(self, sampler, plan, n_sweeps):
+    def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Go over from stored to fresh assignments."""
         if not self.is_started:
             self._start()
         self.plan = plan
         for particle in self.particles:
-            particle.start_streaming(sampler, plan, n_sweeps)
+            particle.start_streaming(sampler, plan, n_sweeps, **of_prior)
         self.state = None
 
-    def take_sampler(self, sampler, n_sweeps):
+    def take_sampler(self, sampler, n_sweeps, **of_prior):
         """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
         for particle in self.particles:
-            particle.take_sampler(sampler, n_sweeps)
+            particle.take_sampler(sampler, n_sweeps, **of_prior)
 
     def extend_vocabulary(self, word_prior, n_words):
         """Go on with ``n_words`` words: the new ones start with prior draws."""

@@ -1,10 +1,8 @@
 """Which samplers move the topics of a count topic model, by which chains, and in steps of what size."""
 
-from functools import partial
-
 from ...samplers.schedules import ConstantStep
 from .chain import TopicChain
-from .gibbs import GibbsTopicChain
+from .collapsed_chain import CollapsedTopicChain
 from .particles import ParticleTopicChain
 
 # Share of a variance that a step of a sampler on flat space may add; minibatches with fresh assignments, which start
@@ -37,13 +35,11 @@ class SamplersMixin:
         )
         return "gibbs" if exact else self._default_sampler
 
-    _chain, _gibbs_chain = TopicChain, GibbsTopicChain
-
     def _chain_of(self, sampler, pair):
         """What makes a chain of a sampler."""
         if pair[1] == "conditionals":
-            return self._gibbs_chain
-        return partial(ParticleTopicChain, self._chain) if sampler._runner == "particles" else self._chain
+            return CollapsedTopicChain
+        return ParticleTopicChain if sampler._runner == "particles" else TopicChain
 
     def _flat_arguments(self, pair):
         """What `FlatTopics` is made with; None for samplers on the simplex."""

@@ -90,8 +90,9 @@ class StreamingMixin:
         if first:
             chains = [
                 self._chain_of(sampler, pair)(
-                    seed, copy(plan), resolved, word_prior, corpus.n_words, doc_prior, n_sweeps=n_sweeps,
-                    stored=False, init=self.init, flat=self._flat_arguments(pair), **self._prior_params(),
+                    seed, copy(plan), resolved, word_prior, corpus.n_words,
+                    self._document_prior(doc_prior, False, plan), n_sweeps=n_sweeps, stored=False, init=self.init,
+                    flat=self._flat_arguments(pair),
                 )
                 for seed in self._chain_seeds()[1:]
             ]  # fmt: skip
@@ -149,7 +150,7 @@ class StreamingMixin:
         return fitting_pair(sampler, self._offers)[1] == "conditionals"
 
     def _streaming_params(self):
-        """What chains need beside the topics' sampler when they go on as a stream."""
+        """What `DocumentPrior.use` is given when chains go on as a stream."""
         return {}
 
     def _refuse_other_way(self, sampler, pair):

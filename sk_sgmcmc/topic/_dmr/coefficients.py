@@ -39,7 +39,7 @@ class Coefficients:
     ----------
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
-    held : LeftBehind or None
+    held : QuadraticSummary or None
         What documents say of the coefficients that are no longer read.
     """
 
@@ -262,7 +262,7 @@ class DiagonalWhitener(Whitener):
         return self.spread * (gradient - self.centre * gradient[:, -1:])
 
 
-class LeftBehind:
+class QuadraticSummary:
     """The log likelihood of documents that are no longer read, to second order about the coefficients as they were.
 
     Parameters

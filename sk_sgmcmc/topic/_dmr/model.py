@@ -10,7 +10,7 @@ from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
 from ...utils._sklearn import Interval, StrOptions
 from .._lda import BayesianLDA
-from .doc_prior import DMRChain, DMRGibbsChain
+from .doc_prior import MetadataPrior
 from .documents import MetadataInput
 from .prevalence import PrevalenceMixin
 
@@ -149,8 +149,6 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
     >>> dmr.predict_prevalence([[1900.0], [1950.0]]).shape
     (2, 3)
     """
-
-    _chain, _gibbs_chain = DMRChain, DMRGibbsChain
 
     # Metadata go wherever they are asked for, with routing on.
     __metadata_request__fit = {"metadata": True}
@@ -339,12 +337,11 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
             )
         return sampler
 
-    def _prior_params(self):
-        return {
-            "coef_sampler": None if self.coef_sampler is None else self._checked_coef_sampler(),
-            "n_metadata": self._encoder.n_metadata,
-            "scales": (self.metadata_prior_scale, self.intercept_prior_scale),
-        }
+    def _document_prior(self, alpha, stored, plan):
+        return MetadataPrior(
+            alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
+            n_metadata=self._encoder.n_metadata, scales=(self.metadata_prior_scale, self.intercept_prior_scale),
+        )  # fmt: skip
 
     # -- documents -----------------------------------------------------------------------------------------------
 

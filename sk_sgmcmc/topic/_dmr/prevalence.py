@@ -190,7 +190,7 @@ class PrevalenceMixin:
 
     def _present_doc_prior(self, chain, corpus):
         described = chain.data.given if corpus.described is None else corpus.described
-        coef = [self._encoder.as_given(c.coefficients.value) for c in getattr(chain, "particles", [chain])]
+        coef = [self._encoder.as_given(c.doc_prior.coefficients.value) for c in getattr(chain, "particles", [chain])]
         priors = np.mean([doc_priors(described, each) for each in coef], axis=0)
         return np.bincount(chain.data.group) @ priors / chain.data.n_docs if corpus.described is None else priors
 

@@ -92,6 +92,9 @@ class Atoms:
     def settle(self):
         """Burn-in is over: what is learnt about the sampler stays as it is."""
 
+    def use(self, sampler):
+        """Go on by another step size of the same sampler, on a stream."""
+
     def renumber(self, order):
         """Put the atoms into another order."""
         K = self.prior.n_atoms
@@ -159,6 +162,9 @@ class MovingAtoms(Atoms):
         for scalars in (state.scalars for state in self.states):
             if scalars.size > mass_kernels.LEARNING and getattr(mass, "freeze", True):
                 scalars[mass_kernels.LEARNING] = 0.0
+
+    def use(self, sampler):
+        self.sampler, self.is_settled = sampler, False
 
     def _blocks(self):
         return zip(range(3), self.cuts[:-1], self.cuts[1:], strict=True)

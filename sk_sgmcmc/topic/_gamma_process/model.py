@@ -14,7 +14,7 @@ from ...utils._numbers import real_array
 from ...utils._sklearn import Interval
 from .._counts.model import AssignedTopicModel
 from .atoms import MovingAtoms, ProcessPrior
-from .chain import _START_MASS, _START_WEIGHT, GammaProcessChain, GammaProcessGibbsChain
+from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
 
 _PAIR = [tuple, list]
 _MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
@@ -269,17 +269,13 @@ class GammaProcessTopicModel(AssignedTopicModel):
         if not (np.all(beta > 0) and np.all(np.isfinite(beta))):
             raise ValueError(f"topic_word_prior must be positive and finite, its smallest entry is {beta.min():g}.")
         K = self.n_components
-        return np.full(K, min(_START_WEIGHT, _START_MASS / K)), beta[:, None] if beta.ndim else float(beta)
+        return np.full(K, min(START_WEIGHT, START_MASS / K)), beta[:, None] if beta.ndim else float(beta)
 
-    _chain, _gibbs_chain = GammaProcessChain, GammaProcessGibbsChain
-
-    def _prior_params(self):
-        return {
-            "process": self._process(),
-            "n_inner": self.n_inner,
-            "moves_flat": self._of_weights[1],
-            **self._streaming_params(),
-        }
+    def _document_prior(self, alpha, stored, plan):
+        return GammaProcessPrior(
+            alpha, stored, process=self._process(), weights_sampler=self.sampler_, moves_flat=self._of_weights[1],
+            n_inner=self.n_inner, n_burn=plan.n_burn,
+        )  # fmt: skip
 
     def _streaming_params(self):
         return {"weights_sampler": self.sampler_}
@@ -297,8 +293,8 @@ class GammaProcessTopicModel(AssignedTopicModel):
 
     def _refuse_other_way(self, sampler, pair):
         super()._refuse_other_way(sampler, pair)
-        (weights, moves_flat), present = self._of_weights, self._chains[0].weights_sampler
-        if moves_flat != isinstance(self._chains[0].atoms, MovingAtoms):
+        (weights, moves_flat), present = self._of_weights, self._chains[0].doc_prior.weights_sampler
+        if moves_flat != isinstance(self._chains[0].doc_prior.atoms, MovingAtoms):
             raise ValueError(
                 f"The weights were moved by {present!r}, and cannot go on by {weights!r}; set the sampler back, or "
                 "call fit, or partial_fit on a clone, to begin anew."
@@ -322,7 +318,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
         values, often = np.unique(self.samples_["n_topics"], return_counts=True)
         self.n_topics_ = int(values[np.argmax(often)])
-        self._report_sampler([chain.atoms for chain in chains])
+        self._report_sampler([chain.doc_prior.atoms for chain in chains])
 
     def _report_sampler(self, atoms):
         """Write onto the fitted sampler the step size that was found, and masses."""

@@ -4,13 +4,11 @@ from .chain import TopicChain
 from .start import pieces
 
 
-class GibbsTopicChain(TopicChain):
+class CollapsedTopicChain(TopicChain):
     """Collapsed Gibbs sampler, a sweep over all documents a step; topics are drawn when a draw is kept.
 
     Parameters as for `TopicChain`; assignments are always stored and all documents read.
     """
-
-    _with_topics = TopicChain
 
     def _start_topics(self):
         """Topics stay integrated out."""
@@ -19,7 +17,7 @@ class GibbsTopicChain(TopicChain):
         """The chain that goes on from this one with topics in its state, moved by a resolved ``sampler``."""
         if not self.is_started:
             self._start()
-        chain = object.__new__(self._with_topics)
+        chain = object.__new__(TopicChain)
         chain.__dict__.update(self.__dict__)
         chain.sampler = sampler
         return chain
@@ -32,12 +30,13 @@ class GibbsTopicChain(TopicChain):
         stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
         if self.step >= self.plan.n_burn:
             self.collapsed.stop_adapting()
-        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self._prior_table(), self.rng)
+        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
         self.next_doc = (self.next_doc + stop) % data.n_docs
         if self.next_doc:
             return
         self.n_passes += 1
-        self._end_pass()
+        self.doc_prior.after_pass(self.z, self._now(), self.collapsed)
+        self.doc_prior.after_sweep(None, self.z, self._now())
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self._public(None))
