@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ...chains.chain import TINY, Chain
+from ...chains.minibatches import Minibatches
 from ...kernels.models.lda import assignments
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
@@ -83,7 +84,7 @@ class TopicChain(RenewableChain, Chain):
         self.z = None
         self.next_doc = 0
         self.n_passes = 0
-        self.forget_batches()
+        self.batches = Minibatches()
 
     @property
     def n_topics(self):
@@ -214,21 +215,11 @@ class TopicChain(RenewableChain, Chain):
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""
-        self.batches = []
+        self.batches.forget()
 
     def _next_batch(self):
-        data = self.data
-        if data.n_batch >= data.n_docs:
-            return np.arange(data.n_docs)
-        if not len(self.batches):
-            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
-            if np.isfinite(self.plan.n_burn):  # the documents left over are others in each epoch
-                order = order[: n_blocks * data.n_batch]
-            else:  # a stream passes over its documents once, and leaves none over
-                n_blocks = -(-data.n_docs // data.n_batch)
-            self.batches = [np.sort(block) for block in np.array_split(order, n_blocks)]
-        batch, self.batches = self.batches[0], self.batches[1:]
-        return batch
+        data, streams = self.data, not np.isfinite(self.plan.n_burn)
+        return self.batches.next(data.n_docs, data.n_batch, self.rng, leaves_none=streams)
 
     def _advance(self, until):
         if self.begins_anew:
@@ -261,12 +252,12 @@ class TopicChain(RenewableChain, Chain):
             if self.next_doc == 0:
                 self.n_passes += 1
                 self.doc_prior.after_pass(self.z, self._now(), self.collapsed)
-        self.doc_prior.after_sweep(docs, self.z, self._now())
         self.step += 1
+        self.doc_prior.after_sweep(docs, self.z, self._now())
 
     def _now(self):
         """Where the chain is, as its parts need to know it."""
-        forgotten = -np.expm1(-float(self._hyper()[0])) if hasattr(self.sampler, "step_size_") else 1.0
+        forgotten = -np.expm1(-float(self._hyper()[0]))
         return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.sweep_seed, forgotten)
 
     def one_step(self, docs):

@@ -24,7 +24,7 @@ class Moment(NamedTuple):
     seed : int
         From which the chain's parts may make streams of their own.
     forgotten : float
-        Share of their state that the topics forget in this step.
+        Share of their state that the topics forget in this step; 0 of a sampler without a step size.
     """
 
     step: int

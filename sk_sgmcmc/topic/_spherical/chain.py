@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...chains.chain import Chain
+from ...chains.minibatches import Minibatches
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
@@ -118,7 +119,7 @@ class AdmixtureChain(Chain):
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
         self.terms = np.zeros((data.n_docs, 2))
-        self.batches = []
+        self.batches = Minibatches()
         if self.stored:
             self.others = np.zeros_like(self.beta), np.zeros((K, K))
             if data.n_batch < data.n_docs:
@@ -173,18 +174,8 @@ class AdmixtureChain(Chain):
         return gram, products
 
     def _next_batch(self):
-        data = self.data
-        if data.n_batch >= data.n_docs:
-            return np.arange(data.n_docs)
-        if not len(self.batches):
-            n_blocks, order = data.n_docs // data.n_batch, self.rng.permutation(data.n_docs)
-            if self.total is None:  # the rows left over are others in each epoch
-                order = order[: n_blocks * data.n_batch]
-            else:  # a stream passes over its rows once, and leaves none over
-                n_blocks = -(-data.n_docs // data.n_batch)
-            self.batches = np.array_split(order, n_blocks)
-        batch, self.batches = np.sort(self.batches[0]), self.batches[1:]
-        return batch
+        data, streams = self.data, self.total is not None
+        return self.batches.next(data.n_docs, data.n_batch, self.rng, leaves_none=streams)
 
     def _exchange(self, docs, sign):
         admixture.exchange_documents(self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others)
