@@ -284,3 +284,13 @@ def test_levels_whose_probability_underflows_are_not_listed_as_marked():
         warnings.simplefilter("error")
         table = model.top_categories(5)
     assert np.all(np.isfinite(np.asarray(table["lift"]))) and np.all(np.asarray(table["probability"]) >= 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_concentration_that_the_labels_tell_little_of_stays_in_range(seed):
+    X = np.random.default_rng(seed).integers(0, 2, (3, 3)).astype(float)
+    params = {"concentration_prior": (1e-3, 1e3), "likelihood": "bernoulli", "n_iter": 400, "random_state": 2}
+    model = DPCategoricalMixture(sampler="exact-dirichlet", **params).fit(X)
+    stream = DPCategoricalMixture(sampler="exact-dirichlet", **params).partial_fit(X).partial_fit(X)
+    for draws in (model.samples_["concentration"], stream.samples_["concentration"]):
+        assert np.all(draws >= 1e-10 * (1 - 1e-9)) and np.all(np.isfinite(draws))

@@ -11,6 +11,7 @@ from .rows import BERNOULLI
 
 _START_CLUSTERS = 20
 _MOST = 5000  # sticks at most: a slice that thin is rounding
+_LOWEST = np.log(1e-10)  # of log alpha
 
 
 class StickChain(ClusterChain):
@@ -172,11 +173,13 @@ class StickChain(ClusterChain):
         after = np.cumsum(sizes[::-1])[::-1] - sizes
 
         def log_density(x):
+            if x < _LOWEST:  # where a vague prior, and labels that tell little, would let it fall for ever
+                return -np.inf
             alpha = np.exp(x)
             of_labels = gammaln(alpha + after) - gammaln(1.0 + alpha + after + sizes)
             return (shape + sizes.size) * x - rate * alpha + of_labels.sum()
 
-        x = np.log(self.concentration)
+        x = max(np.log(self.concentration), _LOWEST)
         bar = log_density(x) - self.rng.standard_exponential()
         low = x - 2.0 * self.rng.random()
         high = low + 2.0
