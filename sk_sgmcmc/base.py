@@ -187,7 +187,7 @@ class BaseSGMCMC(BaseEstimator):
         return copied
 
     def _look(self, chains):
-        """This estimator with the chains in their present state, as callbacks receive it."""
+        """The estimator with the chains in their present state, as callbacks receive it."""
         self._chains = chains
         return self
 
