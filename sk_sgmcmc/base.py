@@ -138,7 +138,7 @@ class BaseSGMCMC(BaseEstimator):
                 )
         if not sampler._continues(present):
             raise ValueError(
-                f"The chains of {present!r}, with which this estimator was fitted, cannot continue with {sampler!r}: "
+                f"The chains of {present!r}, with which this estimator was fitted, cannot go on with {sampler!r}: "
                 "only the step size, friction and temperature may change. Set the sampler back, or call fit, or "
                 "partial_fit on a clone, to start afresh."
             )
