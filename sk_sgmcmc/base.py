@@ -161,7 +161,13 @@ class BaseSGMCMC(BaseEstimator):
                 callback.start(self)
             n_jobs = min(self.n_chains, check_n_jobs(self.n_jobs))
             self._chains, _ = run_chains(
-                chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look, stop=stop
+                chains,
+                n_iter,
+                n_jobs=n_jobs,
+                verbose=self.verbose,
+                callbacks=callbacks,
+                view=self._view,
+                stop=stop,
             )
             self._set_fitted(self._chains)
             self.n_iter_ = min(chain.step for chain in self._chains)
@@ -186,7 +192,7 @@ class BaseSGMCMC(BaseEstimator):
             copied["_chains"] = [chain.twin(memo) for chain in state["_chains"]]
         return copied
 
-    def _look(self, chains):
+    def _view(self, chains):
         """The estimator with the chains in their present state, as callbacks receive it."""
         self._chains = chains
         return self

@@ -60,7 +60,7 @@ def test_a_stopped_fit_goes_on_from_a_file_with_the_same_draws(case, step, how, 
 
 @each
 def test_checkpoints_are_whole_and_resume_to_the_same_draws(case, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     data, path = case.data_of(), tmp_path / "model.joblib"
     written = []
 

@@ -189,7 +189,7 @@ def test_resuming_pickles_pieces_and_traces_change_no_particle(sampler, with_rep
     traced = new(callbacks=HeldOutScore(X, y, every=4)).fit(X, y)
     assert_same_draws(whole, traced)
     assert len(traced.trace_["score"]) == 6 and traced.trace_["score"][-1] == pytest.approx(traced.score(X, y))
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     monkeypatch.setattr("sk_sgmcmc.dense.chain._FIRST_PIECE", 1)
     assert_same_draws(whole, new().fit(X, y))
 
