@@ -1,4 +1,4 @@
-"""What all estimators share: the sampler argument, chains, burn-in and thinning, resuming."""
+"""Base class of all estimators: the sampler argument, chains, burn-in and thinning, resuming."""
 
 from contextlib import suppress
 from copy import copy, deepcopy
@@ -22,10 +22,10 @@ from .utils._warnings import warn_user
 
 
 def all_or_nothing(fit):
-    """Make a method of an estimator leave it as it was where it refuses its input, fails or is interrupted.
+    """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
-    Only after `FitInterrupted` does it stay as the method left it: fitted so far. ``fit`` makes its chains; other
-    methods go on with those at hand, which they change, and are given copies.
+    After `FitInterrupted`, and only then, its changes stay: the estimator is fitted so far. ``fit`` makes new chains;
+    other methods change the existing ones, and therefore work on copies.
     """
 
     @wraps(fit)
@@ -41,25 +41,25 @@ def all_or_nothing(fit):
                 self.__dict__ = before
             raise
         except BaseException:
-            self.__dict__ = before  # one assignment, in which a further Ctrl-C is not heard
+            self.__dict__ = before  # a single assignment: another Ctrl-C cannot cut it in two
             raise
 
     return refusing
 
 
 class BaseSGMCMC(BaseEstimator):
-    """Base of the estimators that are fitted by a sampler.
+    """Base class of estimators fitted by a sampler.
 
-    A subclass says which signals it can give a sampler, in ``_offers``: pairs (geometry, signal), best first; names
-    its default in ``_default_sampler``; and implements
+    A subclass lists the signals that it can give a sampler in ``_offers``, as pairs (geometry, signal), best first;
+    names its default sampler in ``_default_sampler``; and implements
 
     ``fit``
         Check parameters, sampler (`_checked_sampler`) and data, in this order; make chains bound to their data, one
         for each of ``_chain_seeds()[1:]``; hand them to `_run`.
     ``_bound_data(X, y)``
-        The data as chains are bound to them, for `resume`.
+        The data in the form to which chains are bound, for `resume`.
     ``_set_fitted(chains)``
-        Turn what the chains kept into fitted attributes.
+        Turn the draws that the chains kept into fitted attributes.
     """
 
     _offers = ()
@@ -79,7 +79,7 @@ class BaseSGMCMC(BaseEstimator):
     }
 
     def set_params(self, **params):
-        """Set parameters; ``sampler__...`` works also where ``sampler`` is a name or None.
+        """Set parameters; ``sampler__...`` also works where ``sampler`` is a name or None.
 
         Parameters
         ----------
@@ -92,16 +92,16 @@ class BaseSGMCMC(BaseEstimator):
         self : object
         """
         if any(key.startswith("sampler__") for key in params):
-            # The estimator's own first: the default sampler may depend on them.
+            # The estimator's own parameters first: the default sampler may depend on them.
             super().set_params(**{key: params.pop(key) for key in list(params) if not key.startswith("sampler__")})
             if self.sampler is None or isinstance(self.sampler, str):
                 self.sampler = make_sampler(self.sampler or self._default_sampler)
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler object, and the (geometry, signal) it and the model meet on; raises before data are seen.
+        """The sampler object, and the (geometry, signal) on which it and the model agree; raises before reading data.
 
-        ``streams`` is whether rows come one block after another, by `partial_fit`.
+        ``streams`` states whether rows arrive block by block, through `partial_fit`.
         """
         as_callbacks(self.callbacks)
         sampler = make_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
@@ -114,11 +114,11 @@ class BaseSGMCMC(BaseEstimator):
         return self._default_sampler
 
     def _offered(self):
-        """Those of ``_offers`` that the parameters leave."""
+        """Those of ``_offers`` that the parameters allow."""
         return self._offers
 
     def _refuse_large_batch(self, n, of="rows"):
-        """Raise where more rows are asked for in a minibatch than there are."""
+        """Raise if a minibatch would hold more rows than there are."""
         if isinstance(self.batch_size, Integral) and self.batch_size > n:
             raise ValueError(
                 f"batch_size={self.batch_size} is larger than the {n} {of} of X; "
@@ -126,21 +126,21 @@ class BaseSGMCMC(BaseEstimator):
             )
 
     def _refuse_other_chains(self, sampler, present, **made_with):
-        """Raise where the chains at hand cannot go on with the parameters as they are now.
+        """Raise if the existing chains cannot continue with the current parameters.
 
-        ``present`` is the sampler that they were made with, ``made_with`` are other parameters.
+        ``present`` is the sampler that they were made with, and ``made_with`` are the other parameters.
         """
         for name, value in {**made_with, "n_chains": len(self._chains)}.items():
             if getattr(self, name) != value:
                 raise ValueError(
-                    f"{name}={getattr(self, name)}, but the chains that partial_fit goes on with were made with "
-                    f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to begin anew."
+                    f"{name}={getattr(self, name)}, but the chains that partial_fit continues were made with "
+                    f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to start afresh."
                 )
         if not sampler._continues(present):
             raise ValueError(
-                f"The chains of {present!r}, by which this estimator was fitted, cannot go on by {sampler!r}: only its "
-                "step size, friction and temperature may change. Set the sampler back, or call fit, or partial_fit on "
-                "a clone, to begin anew."
+                f"The chains of {present!r}, with which this estimator was fitted, cannot go on with {sampler!r}: "
+                "only the step size, friction and temperature may change. Set the sampler back, or call fit, or "
+                "partial_fit on a clone, to start afresh."
             )
 
     def _chain_seeds(self):
@@ -161,15 +161,21 @@ class BaseSGMCMC(BaseEstimator):
                 callback.start(self)
             n_jobs = min(self.n_chains, check_n_jobs(self.n_jobs))
             self._chains, _ = run_chains(
-                chains, n_iter, n_jobs=n_jobs, verbose=self.verbose, callbacks=callbacks, look=self._look, stop=stop
+                chains,
+                n_iter,
+                n_jobs=n_jobs,
+                verbose=self.verbose,
+                callbacks=callbacks,
+                view=self._view,
+                stop=stop,
             )
             self._set_fitted(self._chains)
             self.n_iter_ = min(chain.step for chain in self._chains)
         if stop.is_set():
-            with suppress(UserWarning):  # where warnings are errors: the interrupt says the same
+            with suppress(UserWarning):  # where warnings are errors, the exception below carries the news
                 warn_user(
                     f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
-                    "far, and resume(X) goes on from here."
+                    "far, and resume(X) continues from here."
                 )
             interrupted = FitInterrupted(
                 f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far."
@@ -179,20 +185,20 @@ class BaseSGMCMC(BaseEstimator):
         return self
 
     def _copied_state(self):
-        """What moves in a run, copied: the chains at their data, and what shares objects with them."""
+        """Copies of what a run changes: the chains, bound to their data, and whatever shares objects with them."""
         memo, state = {}, self.__dict__
         copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
         if "_chains" in state:
             copied["_chains"] = [chain.twin(memo) for chain in state["_chains"]]
         return copied
 
-    def _look(self, chains):
-        """What callbacks are shown: this estimator, with its chains as they are now."""
+    def _view(self, chains):
+        """The estimator with the chains in their present state, as callbacks receive it."""
         self._chains = chains
         return self
 
     def _score_now(self, callback):
-        """Held-out score of the first chain's present state alone, for `HeldOutScore`."""
+        """Held-out score of the first chain's present state only, for `HeldOutScore`."""
         present, shown = self._chains[0].copy_for_looking(), copy(self)
         present.n_kept = 0
         shown._set_fitted([present])
@@ -200,14 +206,14 @@ class BaseSGMCMC(BaseEstimator):
 
     @all_or_nothing
     def resume(self, X, y=None):
-        """Go on with a fit that was interrupted or loaded from a checkpoint.
+        """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted ``fit`` would have given.
 
         Parameters
         ----------
         X : same type and content as given to ``fit``
-            The data: a saved estimator holds none, but for a young stream of a topic model.
+            The data: a saved estimator holds none, except early in a stream of a topic model.
         y : same as given to ``fit``, default=None
 
         Returns
@@ -218,7 +224,7 @@ class BaseSGMCMC(BaseEstimator):
         return self._resume(X, y)
 
     def _resume(self, *data, **given):
-        """Bind the chains to the data again, and go on."""
+        """Bind the chains to the data again, and continue."""
         check_is_fitted(self, "_chains")
         bound = self._bound_data(*data, **given)
         for chain in self._chains:
@@ -227,12 +233,12 @@ class BaseSGMCMC(BaseEstimator):
 
     def __getstate__(self):
         state = super().__getstate__()
-        # Callbacks are for one run: they may hold files and validation data. One that is still to be fitted, in
-        # another process, keeps them.
+        # Callbacks belong to one run: they may hold files and validation data. An estimator that is yet to be fitted,
+        # in another process, keeps them.
         return {**state, "callbacks": None} if "_chains" in state else state
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        # A model saved by an earlier version goes on with the defaults of parameters that it did not know.
+        # A model saved by an earlier version takes the defaults of parameters that were added since.
         for name, parameter in signature(type(self)).parameters.items():
             self.__dict__.setdefault(name, parameter.default)

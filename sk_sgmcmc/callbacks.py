@@ -1,8 +1,8 @@
-"""What can look at a fit while it runs: held-out scores, checkpoints, or a function of one's own.
+"""Watch a fit while it runs: held-out scores, checkpoints, or a function of your own.
 
 Pass one or several as ``callbacks=`` of an estimator. A function is called after every step, as
-``function(estimator, step)``, and ends the run by returning True. They look at copies, so a chain's draws are the same
-with and without them.
+``function(estimator, step)``, and ends the run by returning True. Callbacks receive copies, so a chain's draws are the
+same with and without them.
 """
 
 import os
@@ -15,7 +15,7 @@ from .utils._warnings import warn_user
 
 
 class Callback:
-    """Base of callbacks.
+    """Base class of callbacks.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class Callback:
         self.every = every
 
     def start(self, estimator):
-        """Called once, before the first step of a run."""
+        """Prepare for a run; called once, before its first step."""
 
     def next_step(self, step):
-        """The next step at which to stop and look."""
+        """The next step after which to call back."""
         return (step // self.every + 1) * self.every
 
     def __call__(self, estimator, step):
-        """Look at the estimator after ``step`` steps; return True to end the run early."""
+        """Inspect the estimator after ``step`` steps; return True to end the run early."""
         return False
 
 
@@ -52,7 +52,7 @@ class _Function(Callback):
 
 
 def as_callbacks(callbacks):
-    """The list of `Callback` that a user's ``callbacks=`` argument means."""
+    """The list of `Callback` that a user's ``callbacks=`` argument stands for."""
     if callbacks is None:
         return []
     found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
@@ -71,18 +71,18 @@ class HeldOutScore(Callback):
     Parameters
     ----------
     X, y : as for ``score``
-        Data that are not fitted.
+        Held-out data.
     every : int, default=10
         Steps between two scores.
     patience : int or None, default=None
-        End the run when the best score is this many scores old; None never does.
+        Scores without a new best after which the run ends; None never ends it early.
     **given
-        What else ``score`` is to be given, for example ``metadata`` or ``n_temperatures``.
+        Further arguments of ``score``, for example ``metadata`` or ``n_temperatures``.
 
     Notes
     -----
-    ``trace_`` is a dict with lists ``step``, ``seconds`` (of fitting, scores not counted) and ``score``, the score of
-    the present state alone, not averaged over draws.
+    ``trace_`` is a dict of the lists ``step``, ``seconds`` (of fitting, without the time for scoring) and ``score``,
+    the score of the present state alone, not averaged over draws.
     """
 
     def __init__(self, X, y=None, *, every=10, patience=None, **given):
@@ -91,7 +91,7 @@ class HeldOutScore(Callback):
         self.patience = patience
 
     def start(self, estimator):
-        """Go on with an existing trace, or begin one."""
+        """Continue an existing trace, or start one."""
         self._split = None
         self._last = None
         if not hasattr(estimator, "trace_") or estimator._chains[0].step == 0:
@@ -114,28 +114,28 @@ class HeldOutScore(Callback):
 
 
 class Checkpoint(Callback):
-    """Save the estimator to a file now and then; `load_checkpoint` it and call ``resume(X)`` to go on.
+    """Save the estimator to a file at intervals; load it by `load_checkpoint` and continue by ``resume(X)``.
 
     Parameters
     ----------
     path : str or path-like
-        File in a folder that exists. It is replaced as a whole each time, so that it is valid whenever the machine
-        stops. Several fits may share it, such as those of ``GridSearchCV(n_jobs=2)``: it then holds one whole model,
-        the one saved last.
+        File in a folder that exists. Each save replaces it as a whole, so that it is valid whenever the machine stops.
+        Several fits may share it, such as those of ``GridSearchCV(n_jobs=2)``: it then holds one whole model, the one
+        saved last.
     seconds : float, default=60
         Time between two saves.
 
     See Also
     --------
-    load_checkpoint : Reads the file.
+    load_checkpoint : Read the file.
 
     Notes
     -----
-    Where a save fails, as on a full disk, a warning says so once; the fit goes on and tries again, and the file keeps
-    the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends in
+    If a save fails, for example on a full disk, one warning is given; the fit continues and tries again, and the file
+    keeps the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends in
     ``.part`` beside it, which may be deleted.
 
-    Loading a pickle runs code that it names: load only files from a source that you trust.
+    Loading a pickle runs the code that it names: load only files from a source that you trust.
     """
 
     def __init__(self, path, seconds=60.0):
@@ -144,11 +144,11 @@ class Checkpoint(Callback):
         self.seconds = seconds
 
     def start(self, estimator):
-        """Start the clock; refuses a path at which nothing can be saved."""
+        """Start the clock; raise if nothing can be saved at the path."""
         folder = os.path.dirname(self.path) or os.curdir
         if not os.path.isdir(folder):
             raise ValueError(
-                f"path={self.path!r} lies in {folder!r}, which is no folder; make it, or give another path."
+                f"path={self.path!r} lies in {folder!r}, which is not a folder; make it, or give another path."
             )
         if os.path.isdir(self.path):
             raise ValueError(f"path={self.path!r} is a folder; give the name of a file in it, such as 'fit.joblib'.")
@@ -156,11 +156,11 @@ class Checkpoint(Callback):
         self._warned = False
 
     def next_step(self, step):
-        """Never asks for a stop of its own: any pause between two pieces will do."""
+        """Needs no stop of its own: any pause between two pieces will do."""
         return np.iinfo(np.int64).max
 
     def __call__(self, estimator, step):
-        """Save if it is time."""
+        """Save if ``seconds`` have passed."""
         if time.monotonic() - self._saved_at >= self.seconds:
             estimator._set_fitted(estimator._chains)
             estimator.n_iter_ = step
@@ -184,20 +184,20 @@ class Checkpoint(Callback):
 
 
 def load_checkpoint(path):
-    """Load what `Checkpoint` saved, and find out whether the file is damaged.
+    """Load what `Checkpoint` saved, and detect damage to the file.
 
-    `joblib.load` reads the file too, and finds bytes that have changed; this gives one error for every kind of damage.
+    `joblib.load` reads the file too, and detects changed bytes; this raises one error for every kind of damage.
 
     Parameters
     ----------
     path : str or path-like
         File saved by `Checkpoint`, by this or an earlier version, or a model saved by `joblib.dump` (in which changed
-        bytes are not found: only `Checkpoint` writes a checksum).
+        bytes go undetected: only `Checkpoint` writes a checksum).
 
     Returns
     -------
     estimator : estimator
-        Fitted up to the save; ``resume(X)`` goes on from there.
+        Fitted up to the save; ``resume(X)`` continues from there.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def load_checkpoint(path):
 
     Notes
     -----
-    Loading a pickle runs code that it names: load only files from a source that you trust. The checksum guards against
-    accidents, not against somebody who means harm.
+    Loading a pickle runs the code that it names: load only files from a source that you trust. The checksum guards
+    against accidents, not against malice.
     """
     return _sealed.read(path)

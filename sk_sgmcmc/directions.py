@@ -1,4 +1,4 @@
-"""Rows that are directions: scaled to unit length, and as the kernels of models on the sphere read them."""
+"""Rows that are directions: scaled to unit length, in the form that kernels of models on the sphere read."""
 
 import zlib
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from .utils import row_keys
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
 
-_HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults end between 0.98 and 1.28
-_SETTLED = 20  # steps from which on a chain at a default step has lost the heat that it brings from its start
+_HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
+_SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
 
 
 def unit_rows(X, normalize):
-    """Rows of unit length as CSR of float64; all-zero rows stay; refuses others unless ``normalize``."""
+    """Rows of unit length as CSR of float64; all-zero rows stay; rejects other lengths unless ``normalize``."""
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
-    rows.eliminate_zeros()  # of the copy: they are no content, by which rows are known again
+    rows.eliminate_zeros()  # in the copy: content keys ignore them
     if normalize and rows.nnz and not 1e-100 < abs(rows).data.min() <= abs(rows).data.max() < 1e100:
-        largest = abs(rows).max(axis=1).toarray().ravel()  # whose squares would leave the numbers
+        largest = abs(rows).max(axis=1).toarray().ravel()  # squares would overflow or underflow
         rows.data /= np.repeat(largest, np.diff(rows.indptr))
         rows.eliminate_zeros()
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
@@ -37,20 +37,20 @@ def unit_rows(X, normalize):
 
 
 def content_keys(rows):
-    """A key for each row's content, blind to the last digits, in which scaling to unit length may differ."""
+    """A key for each row's content that ignores the last digits, in which scaling to unit length may differ."""
     rounded = rows.copy()
     rounded.data = rounded.data.astype(np.float32).astype(np.float64)
     return row_keys(rounded)
 
 
 def has_content(rows):
-    """Which of CSR rows are not all-zero; the others say nothing."""
+    """Which CSR rows are not all-zero; the others carry no information."""
     return np.diff(rows.indptr) > 0
 
 
 @dataclass(frozen=True, eq=False)
 class RowData:
-    """Unit rows as the kernels read them, shared by all chains.
+    """Unit rows in the form that kernels read, shared by all chains.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class RowData:
         return cls(*parts, X.shape[1], n_batch)
 
     def fingerprint(self):
-        """A number that other rows would hardly have, to know the data again; blind to the last digits."""
+        """A number by which to recognise the data; it ignores the last digits."""
         rounded = self.values.astype(np.float32)
         return zlib.crc32(self.words, zlib.crc32(self.ptr, zlib.crc32(rounded)))
 
@@ -94,18 +94,18 @@ class RowData:
 
 
 def excess_heat(velocity):
-    """Mean squared velocity on spheres, of which 1 is right, where it is too much for chance; otherwise 0."""
+    """Mean squared velocity on spheres (1 is right) if it is too large for chance, otherwise 0."""
     n = velocity.shape[0] * (velocity.shape[1] - 1)
     with np.errstate(over="ignore"):
         heat = np.sum(velocity**2) / n
-    # Of a few dimensions chance alone gives more than the bound: a chi-square of n, with a probability of exp(-20).
+    # In few dimensions chance alone may exceed _HOT: take the chi-square quantile of probability exp(-20).
     return 0.0 if heat <= max(_HOT, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n) else float(heat)
 
 
 class UnitRowsMixin:
-    """What estimators of directions share: rows scaled to unit length, known again by their content.
+    """Shared by estimators of directions: rows scaled to unit length, recognised by their content.
 
-    For classes with a parameter ``normalize``, whose `fit` leaves the size of a minibatch in ``_n_batch_`` and the
+    For classes with a parameter ``normalize``, whose `fit` stores the size of a minibatch in ``_n_batch_`` and the
     rows' fingerprint in ``_fingerprint``, and whose chains have `_is_too_stiff`, and velocities in ``state.aux[0]``.
     """
 
@@ -123,13 +123,13 @@ class UnitRowsMixin:
         return unit_rows(X, self.normalize)
 
     def _scored_rows(self, X):
-        """Unit rows of X that are not all-zero, which a mean is taken over; refuses X without any."""
+        """Unit rows of X that are not all-zero, for a mean over them; raises if there are none."""
         rows = self._check_X(X, reset=False)
         full = has_content(rows)
         if not full.any():
             raise ValueError(
                 f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
-                "at least one row with an entry that is not zero."
+                "at least one row with a nonzero entry."
             )
         return rows if full.all() else rows[full]
 
@@ -139,9 +139,9 @@ class UnitRowsMixin:
         return self
 
     def _warn_where_hot(self):
-        """Warn where velocities are too large: on a sphere nothing leaves the finite numbers.
+        """Warn if velocities are too large: on a sphere, nothing becomes infinite.
 
-        Chains that still fall towards the posterior, by short steps, are hot too; the curvature tells them apart.
+        Chains that are still falling towards the posterior, by short steps, are hot too; the curvature separates them.
         """
         if not self._chains[0].sampler._keeps_velocity or self._chains[0].step < _SETTLED:
             return
@@ -157,12 +157,12 @@ class UnitRowsMixin:
         warn_user(
             f"The step size of {h:.3g} is too long: at the end of the fit the mean squared velocity of "
             f"{type(chain.sampler).__name__} is {heat:.3g} instead of 1, so draws are spread too widely. Set "
-            f"{instead} by set_params.",
+            f"{instead} with set_params.",
             ConvergenceWarning,
         )
 
     def _noted(self, rows, n_batch):
-        """Rows as chains are bound to them; notes what `resume` needs to know of them."""
+        """Rows in the form to which chains are bound; records what `resume` checks."""
         data = RowData.from_csr(rows, n_batch)
         self._n_batch_, self._fingerprint = n_batch, data.fingerprint()
         return data
@@ -170,7 +170,5 @@ class UnitRowsMixin:
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
         if data.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "resume goes on with the rows that fit was given, and X holds others; pass the same X again."
-            )
+            raise ValueError("resume continues with the rows passed to fit, but X differs; pass the same X again.")
         return data

@@ -147,7 +147,7 @@ BASE = [
         ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
         ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
         ("used[-1] = True", "pass"),
-        ("twin.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
+        ("copy.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
         ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
     ),
     *_in(
@@ -160,7 +160,7 @@ BASE = [
     ),
     *_in(
         "base.py", "tests/test_callbacks.py -k on_the_way",
-        ("self.__dict__ = before  # one assignment", "pass  # one assignment"),
+        ("self.__dict__ = before  # a single assignment", "pass  # one assignment"),
         ("self.__dict__.update(self._copied_state())", "pass"),
     ),
     *_in(
@@ -229,7 +229,7 @@ MODELS = [
     ),
     *_in(
         "mixture/_dp_fitted.py", "tests/mixture/test_dp_tables.py",
-        ("share = _together(log_weight)[:, :-1]", "share = _together(log_weight)"),
+        ("share = _responsibilities(log_weight)[:, :-1]", "share = _responsibilities(log_weight)"),
         ("top = np.argsort(-mean * np.log(lift)", "top = np.argsort(-mean"),
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
     ),

@@ -60,7 +60,7 @@ def test_a_stopped_fit_goes_on_from_a_file_with_the_same_draws(case, step, how, 
 
 @each
 def test_checkpoints_are_whole_and_resume_to_the_same_draws(case, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     data, path = case.data_of(), tmp_path / "model.joblib"
     written = []
 
@@ -100,7 +100,7 @@ def test_a_failing_save_neither_ends_the_fit_nor_touches_the_last_checkpoint(cas
     assert np.isfinite(load_checkpoint(path).score(*data))
 
 
-@pytest.mark.parametrize("path, match", [("nowhere/fit.joblib", "nowhere.*no folder"), ("", "is a folder")])
+@pytest.mark.parametrize("path, match", [("nowhere/fit.joblib", "nowhere.*not a folder"), ("", "is a folder")])
 def test_a_path_where_nothing_can_be_saved_is_refused_before_the_fit(path, match, tmp_path):
     case = DEFAULTS[0]
     with pytest.raises(ValueError, match=match):

@@ -13,7 +13,7 @@ import pytest
 
 from sk_sgmcmc.chains import interrupts, plans, run
 from sk_sgmcmc.chains.chain import Chain
-from sk_sgmcmc.chains.interrupts import deaf_to_interrupts
+from sk_sgmcmc.chains.interrupts import ignoring_interrupts
 from sk_sgmcmc.chains.plans import DrawPlan, StreamPlan
 from sk_sgmcmc.chains.run import run_chains
 from sk_sgmcmc.dense import chain as dense_chain
@@ -127,7 +127,7 @@ def expected():
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 10.0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_draws_depend_neither_on_looking_around_nor_on_threads(monkeypatch, expected, seconds, n_jobs):
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", seconds)
+    monkeypatch.setattr(run, "PIECE_SECONDS", seconds)
     np.testing.assert_array_equal(draws_of(run_chains(dense_chains(), 200, n_jobs=n_jobs)[0]), expected)
 
 
@@ -139,7 +139,7 @@ def test_the_length_of_a_piece_in_another_process_changes_no_draw(monkeypatch, b
     made, looks = dense_chains(2000, n_chains=3), Looks([])
     expected, data = draws_of(run_chains(dense_chains(2000, n_chains=3), 2000)[0]), [chain.data for chain in made]
     with joblib.parallel_config(backend=backend):
-        made, _ = run_chains(made, 2000, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+        made, _ = run_chains(made, 2000, n_jobs=2, callbacks=[looks], view=lambda chains: None)
     np.testing.assert_array_equal(draws_of(made), expected)
     assert len(looks.at) == 1 if seconds else len(looks.at) >= 3
     assert all(chain.data is bound for chain, bound in zip(made, data, strict=True))
@@ -212,10 +212,10 @@ def test_where_ctrl_c_costs_a_worker_the_last_copies_of_its_chains_are_kept(monk
     with joblib.parallel_config(backend=backend):
         if how == "pressed again":
             with pytest.raises(KeyboardInterrupt):
-                run_chains(made, 10, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+                run_chains(made, 10, n_jobs=2, callbacks=[looks], view=lambda chains: None)
             return
         with pytest.warns(UserWarning, match="Interrupted after 4 of 10"):
-            made, interrupted = run_chains(made, 10, n_jobs=2, callbacks=[looks], look=lambda chains: None)
+            made, interrupted = run_chains(made, 10, n_jobs=2, callbacks=[looks], view=lambda chains: None)
     assert time.monotonic() - began < 50
     assert interrupted and [chain.step for chain in made] == [4, 4]
     expected = Counter(0, DrawPlan(10, 0, 1)).run(10).draws()["step"]
@@ -226,17 +226,17 @@ def test_where_ctrl_c_costs_a_worker_the_last_copies_of_its_chains_are_kept(monk
 def test_a_worker_hears_ctrl_c_again_some_time_after_its_piece(monkeypatch):
     before = signal.getsignal(signal.SIGINT)
     try:
-        with deaf_to_interrupts():
+        with ignoring_interrupts():
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # still handing its chain back
-        with deaf_to_interrupts():
-            monkeypatch.setattr(interrupts, "_DEAF_SECONDS", -1.0)
+        with ignoring_interrupts():
+            monkeypatch.setattr(interrupts, "_IGNORE_SECONDS", -1.0)
             signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is before
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with deaf_to_interrupts():
+        with ignoring_interrupts():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

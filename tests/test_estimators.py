@@ -98,9 +98,9 @@ def test_a_chain_does_not_depend_on_the_number_of_chains(case):
 
 @each
 def test_chunk_length_changes_no_draw(case, monkeypatch):
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 1e9)  # a single piece
+    monkeypatch.setattr(run, "PIECE_SECONDS", 1e9)  # a single piece
     whole = case.fitted(n_chains=2)
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     assert_same_draws(whole, case.fitted(n_chains=2))
     assert_same_draws(whole, case.fitted(n_chains=2, n_jobs=2))
 
@@ -391,7 +391,7 @@ def test_verbose_shows_progress(case, capsys, monkeypatch):
     assert_same_draws(quiet, model)
     # Without tqdm: lines.
     monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     case.fitted(verbose=1, n_iter=40, callbacks=lambda estimator, step: False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "step 40 of 40" and 5 <= len(lines) <= 12

@@ -1,7 +1,7 @@
 """Chains: state, a stream of random numbers, and the draws kept so far.
 
-A chain is numbers only, so that it can be pickled, resumed and sent to another process; the data are bound to it from
-outside. How long a piece of it runs never changes a draw.
+A chain holds only numbers, so that it can be pickled, resumed and sent to another process; the data are bound to it
+from outside. How its run is divided into pieces never changes a draw.
 """
 
 import time
@@ -9,25 +9,25 @@ from copy import deepcopy
 
 import numpy as np
 
-TINY = 1e-300  # what a cell that underflows is set to, so that no row sums to 0
+TINY = 1e-300  # replaces a cell that underflows, so that no row sums to 0
 
 
 class Chain:
     """One Markov chain: state, stream of random numbers, and the draws kept so far.
 
-    Subclasses hold arrays and numbers only, name in ``_unpickled`` what they derive from the data, and implement
+    Subclasses hold arrays and numbers only, list in ``_unpickled`` what they derive from the data, and implement
     `bind`, `_advance` and `current`.
 
     Attributes
     ----------
     data : object
-        What `bind` was given; not part of a pickle.
+        The argument of `bind`; not part of a pickle.
     step : int
         Steps made.
     rng : numpy.random.Generator
         The chain's own stream.
     kept : dict of str to ndarray of shape (n_draws, ...)
-        Draws kept so far, filled up to ``n_kept``; ``kept_steps`` says after which steps.
+        Draws kept so far, filled up to ``n_kept``; ``kept_steps`` lists after which steps.
     """
 
     _unpickled = ("data",)
@@ -42,7 +42,7 @@ class Chain:
         self.n_kept = 0
 
     def bind(self, data):
-        """Give the chain its data, at the start and again after it was pickled."""
+        """Bind the chain to its data, at the start and again after it was pickled."""
         self.data = data
         return self
 
@@ -64,7 +64,7 @@ class Chain:
         raise TypeError(f"{type(self).__name__} has no draws.")
 
     def keep(self, draw):
-        """Store a draw (dict of arrays); a stream that is full first forgets every second of its draws."""
+        """Store a draw (dict of arrays); a full stream first drops every second draw."""
         if self.n_kept == self.plan.n_draws:
             self.plan.stride *= 2
             staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
@@ -83,7 +83,7 @@ class Chain:
         self.n_kept += 1
 
     def draws(self):
-        """Kept draws that count, (n, ...) each; the present state where none is kept yet."""
+        """Kept draws that count, (n, ...) each; the present state if none is kept yet."""
         if self.n_kept == 0:
             return {name: np.asarray(value)[None] for name, value in self.current().items()}
         used = self.plan.used(self.kept_steps)
@@ -104,9 +104,9 @@ class Chain:
         self.rng = np.random.Generator(bits)
 
     def twin(self, memo=None):
-        """A copy at the same data that moves, and draws, on its own; the two share the draws kept so far.
+        """A copy bound to the same data that moves and draws independently; the two share the draws kept so far.
 
-        Only one of them may go on: draws are added behind those that both count.
+        Only one of the two may continue: draws are appended to the shared ones.
 
         Parameters
         ----------
@@ -115,20 +115,20 @@ class Chain:
         """
         memo = {} if memo is None else memo
         memo |= {id(value): value for value in self.kept.values()}
-        twin = deepcopy(self, memo)
-        return twin if self.data is None else twin.bind(self.data)
+        copy = deepcopy(self, memo)
+        return copy if self.data is None else copy.bind(self.data)
 
     def copy_for_looking(self):
-        """A copy with a stream of its own, to look at the chain without changing it."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        """A copy with its own stream, for inspecting the chain without changing it."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
         present = self.rng.bit_generator.state["state"]
-        twin.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
-        return twin
+        copy.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
+        return copy
 
 
 def stacked_draws(chains):
-    """The draws of all chains that count, (n_chains, n_kept, ...) each; as many of each as the shortest has."""
+    """The draws that count of all chains, (n_chains, n_kept, ...) each, cut to the shortest chain."""
     drawn = [chain.draws() for chain in chains]
     n_kept = min(len(value) for draws in drawn for value in draws.values())
     return {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}

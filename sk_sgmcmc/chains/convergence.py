@@ -1,4 +1,4 @@
-"""Whether the draws of `sk_sgmcmc.sample` can be believed: chains that agree, and a spread that fits the curvature."""
+"""Convergence of the draws of `sk_sgmcmc.sample`: agreement of chains, and a spread that fits the curvature."""
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -7,26 +7,26 @@ from ..metrics import effective_sample_size, split_r_hat
 from ..utils._warnings import warn_user
 
 R_HAT = 1.1
-FEW_DRAWS = 10  # effective ones, of each of up to four chains
-# Bounds of a variance over the one that the curvature allows: half and 1.4 times the standard deviation.
+FEW_DRAWS = 10  # effective draws, for each of up to four chains
+# Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
 _MIN_KEPT = 20
-_PROBES = 100  # gradients on all rows that the spread is compared with, fewer where rows are many
+_PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _CELLS = 5e8  # rows times entries that all of these gradients may read
 
 
 def warn_if_not_converged(samples, remedies, ratios=None):
-    """Warn where draws have not converged, with the number, its meaning and what to type.
+    """Warn if draws have not converged, with the number, its meaning and a remedy.
 
     Parameters
     ----------
     samples : dict of ndarray of shape (n_chains, n_kept, ...)
-        What a user is given. Logarithms and velocities beside other draws are left out.
+        The draws returned to the user. Logarithms and velocities beside other draws are ignored.
     remedies : dict of str to str
-        What to type against draws that are "unsettled", "narrow" or "wide".
+        Remedies for draws that are "unsettled", "narrow" or "wide".
     ratios : ndarray of shape (D,), default=None
-        Of `spread_ratios`, for samples of one array (n_chains, n_kept, D).
+        From `spread_ratios`, for samples of one array (n_chains, n_kept, D).
     """
     name, at, r_hat, ess = _worst(samples)
     n_chains = next(iter(samples.values())).shape[0]
@@ -34,8 +34,8 @@ def warn_if_not_converged(samples, remedies, ratios=None):
     if name is not None and (r_hat > R_HAT or ess < FEW_DRAWS * min(n_chains, 4)):
         stuck = f"{_entry(name, at)} never moved. {remedies['unsettled']}"
         found.append(
-            f"split R-hat of {_entry(name, at)} is {r_hat:.4g} (1 where each chain agrees with the others and with "
-            f"itself, {R_HAT} at most), and all draws together are worth {ess:.0f} independent ones. "
+            f"split R-hat of {_entry(name, at)} is {r_hat:.4g} (1 if chains agree with each other and over time, "
+            f"{R_HAT} at most), and all draws together are worth {ess:.0f} independent ones. "
             f"{remedies['unsettled']}"
             if np.isfinite(r_hat)
             else stuck
@@ -44,13 +44,13 @@ def warn_if_not_converged(samples, remedies, ratios=None):
         name = next(iter(samples))
         for kind, at, bad in (
             ("narrow", np.argmin(ratios), ratios.min() < NARROW),
-            # Chains that lie apart are wide together, whatever the spread of each.
+            # Chains that lie apart are jointly wide, whatever the spread of each.
             ("wide", np.argmax(ratios), ratios.max() > WIDE and not found),
         ):
             if bad:
                 found.append(
                     f"the draws of {_entry(name, (at,))} are too {kind}: their standard deviation is "
-                    f"{np.sqrt(max(ratios[at], 0.0)):.2g} times what the curvature of the log density allows (1 is "
+                    f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
                     f"right). {remedies[kind]}"
                 )
     if found:
@@ -79,24 +79,24 @@ def _entry(name, at):
 
 
 def spread_ratios(gradient, draws, temperature=1.0):
-    r"""Variance of draws over the one that the curvature of the log density allows, for each entry: 1 at convergence.
+    r"""Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
 
-    For any density :math:`p^{1/T}` on flat space that falls off, partial integration gives
-    :math:`E[-(\theta_i - c) \, \partial_i \log p(\theta)] = T` for every entry and every constant :math:`c`. Of a
-    normal density the left side is the variance of the draws times the precision. Chains that have hardly moved come
-    out near 0, chains that are heated by the noise of minibatches or by long steps above 1.
+    For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
+    :math:`E[-(\theta_i - c) \, \partial_i \log p(\theta)] = T` for every entry and every constant :math:`c`. For a
+    normal density the left side is the variance of the draws times the precision. Chains that have hardly moved have
+    ratios near 0, chains heated by the noise of minibatches or by long steps above 1.
 
     Parameters
     ----------
     gradient : DenseGradient
-        On all the rows.
+        Gradient on all rows.
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
 
     Returns
     -------
     ndarray of shape (D,), or None
-        None of too few draws.
+        None if draws are too few.
     """
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < _MIN_KEPT:

@@ -1,4 +1,4 @@
-"""Ctrl-C: where it becomes a request to stop between two steps, and where it must not be heard."""
+"""Ctrl-C: where it becomes a request to stop between two steps, and where it is ignored."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import threading
 import time
 from contextlib import contextmanager
 
-# How long a worker stays deaf to Ctrl-C after a piece: until its chain is home and the next piece has come.
-_DEAF_SECONDS = 60.0
+# How long a worker ignores Ctrl-C after a piece: until its chain is back and the next piece has arrived.
+_IGNORE_SECONDS = 60.0
 
 
 class Stop(threading.Event):
@@ -18,10 +18,10 @@ class Stop(threading.Event):
     pressed_again : bool
         Whether Ctrl-C was pressed a second time, which interrupts at once.
     when_set : callable
-        Called inside the signal handler.
+        Called in the signal handler.
     shielded : bool
-        Whether the second interrupt waits for whoever set this, who raises it: an interrupt in the middle of a pool
-        that starts or ends can leave a lock taken for ever. A third one interrupts at once.
+        Whether the second interrupt is left to whoever set this, to raise it: an interrupt while a pool starts or ends
+        can leave a lock held for ever. A third one interrupts at once.
     """
 
     pressed_again = False
@@ -76,8 +76,8 @@ def deferred_interrupt():
             signal.signal(signal.SIGINT, before)
 
 
-class _Deaf:
-    """A worker's handler of SIGINT that does nothing until ``until``, and then gives way to the one before."""
+class _Ignore:
+    """A worker's handler of SIGINT that does nothing until ``until``, and then restores the previous one."""
 
     def __init__(self, before):
         self.before, self.until = before, 0.0
@@ -89,19 +89,19 @@ class _Deaf:
 
 
 @contextmanager
-def deaf_to_interrupts():
+def ignoring_interrupts():
     """Keep a worker process alive when a terminal sends Ctrl-C to the whole process group.
 
-    It stays deaf for a while afterwards: dying while it hands its chain back would break the pool. Then the handler
-    that was there acts again, since the worker may be given other work.
+    It ignores Ctrl-C for a while afterwards: dying while it returns its chain would break the pool. Then the previous
+    handler acts again, since the worker may receive other work.
     """
     handler = None
     if threading.current_thread() is threading.main_thread():
         handler = signal.getsignal(signal.SIGINT)
         if handler in (None, signal.SIG_IGN):
             handler = None
-        elif not isinstance(handler, _Deaf):
-            handler = _Deaf(handler)
+        elif not isinstance(handler, _Ignore):
+            handler = _Ignore(handler)
     if handler is None:
         yield
         return
@@ -110,4 +110,4 @@ def deaf_to_interrupts():
     try:
         yield
     finally:
-        handler.until = time.monotonic() + _DEAF_SECONDS
+        handler.until = time.monotonic() + _IGNORE_SECONDS

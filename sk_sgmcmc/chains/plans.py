@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer rather than more.
+# Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer draws to stay below.
 DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
 
@@ -15,13 +15,13 @@ class DrawPlan:
     n_iter : int
         Steps of the chain.
     burn_in : float or int
-        A fraction of ``n_iter`` in [0, 1), or a number of steps: what is thrown away at the start.
+        Steps to discard at the start, as a fraction of ``n_iter`` in [0, 1) or a number.
     thin : int or "auto"
         Every ``thin``-th later step is kept; "auto" keeps at most `MAX_AUTO_DRAWS` within `DRAW_MEMORY`.
     bytes_per_draw : int
         Over all chains.
     max_draws : int
-        What "auto" keeps at most.
+        Maximum for "auto".
     """
 
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
@@ -29,7 +29,7 @@ class DrawPlan:
         self.n_burn = int(burn_in * n_iter) if burn_in < 1 else int(burn_in)
         if self.n_burn >= self.n_iter:
             raise ValueError(
-                f"burn_in={burn_in!r} throws away all of the n_iter={n_iter} steps; "
+                f"burn_in={burn_in!r} discards all of the n_iter={n_iter} steps; "
                 f"use a burn_in below {n_iter} or a fraction such as 0.5."
             )
         n_left = self.n_iter - self.n_burn
@@ -58,7 +58,7 @@ class DrawPlan:
 
 
 class StreamPlan:
-    """Which steps of a chain without an end are kept: every one, then every second, every fourth, ... as it grows.
+    """Which steps of an endless chain are kept: every one, then every second, every fourth, ... as it grows.
 
     Parameters
     ----------

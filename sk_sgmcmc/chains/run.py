@@ -10,36 +10,36 @@ from joblib.parallel import get_active_backend
 
 from ..utils._progress import progress_bar
 from ..utils._warnings import warn_user
-from .interrupts import deaf_to_interrupts, deferred_interrupt
+from .interrupts import deferred_interrupt, ignoring_interrupts
 
-LOOK_AROUND_SECONDS = 0.5
-# In other processes: the first piece, which starts them; bounds of later ones; the share of time that sending may take.
+PIECE_SECONDS = 0.5
+# In other processes: the first piece, which starts them; bounds of later ones; the share of time for sending.
 FIRST_AWAY_SECONDS = 0.5
 AWAY_SECONDS = 1.0, 10.0
 AWAY_SHARE = 0.05
-# How long after Ctrl-C and the end of a piece a worker may take to answer.
+# How long after Ctrl-C and the end of a piece a worker may take to return.
 PATIENCE_SECONDS = 5.0
 
 
-def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=None, stop=None):
-    """Run chains up to step ``n_iter``, looking around about twice a second (less often at chains in other processes).
+def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=None, stop=None):
+    """Run chains up to step ``n_iter``, pausing about twice a second (less often for chains in other processes).
 
     Parameters
     ----------
     chains : list of Chain
-        Bound to their data. With a joblib backend of processes they come back as copies.
+        Bound to their data. With a joblib backend of processes, copies are returned.
     n_iter : int
         Last step.
     n_jobs : int or None
-        Chains at a time, in threads unless `joblib.parallel_config` says otherwise. Draws do not depend on it.
+        Chains at a time, in threads unless `joblib.parallel_config` chooses otherwise. Draws do not depend on it.
     verbose : int
         1 shows a progress bar (tqdm where installed).
     callbacks : sequence of callbacks
         See `sk_sgmcmc.callbacks`.
-    look : callable, optional
-        Given the chains, returns the estimator that callbacks are shown.
+    view : callable, optional
+        Function from the chains to the estimator that callbacks receive.
     stop : Stop, optional
-        From `deferred_interrupt`, where the caller handles Ctrl-C; otherwise it is handled, and warned of, here.
+        From `deferred_interrupt`, if the caller handles Ctrl-C; otherwise it is handled here, with a warning.
 
     Returns
     -------
@@ -49,36 +49,36 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), look=Non
     """
     if stop is None:
         with deferred_interrupt() as stop:
-            chains = _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop)
+            chains = _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop)
         if stop.is_set():
             step = min(chain.step for chain in chains)
             warn_user(f"Interrupted after {step} of {n_iter} steps; what is returned holds the draws made so far.")
         return chains, stop.is_set()
-    return _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop), stop.is_set()
+    return _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop), stop.is_set()
 
 
-def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop):
+def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
     bar = progress_bar(verbose, n_iter, min(chain.step for chain in chains))
     shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
     stop.shielded = not shared
     # Large arrays reach other processes as memory maps, copied on write.
     with bar, Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c") as pool:
-        away = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
+        others = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
             bar.update(step - bar.n)
             if step >= n_iter:
                 break
             until = min([n_iter, *(callback.next_step(step) for callback in callbacks)])
-            if away:
-                chains = away.run(chains, until)
+            if others:
+                chains = others.run(chains, until)
             elif pool.n_jobs == 1 or len(chains) == 1:
                 for chain in chains:
-                    chain.run(max(until, chain.step), LOOK_AROUND_SECONDS, stop)
+                    chain.run(max(until, chain.step), PIECE_SECONDS, stop)
             else:
-                pool(delayed(chain.run)(max(until, chain.step), LOOK_AROUND_SECONDS, stop) for chain in chains)
+                pool(delayed(chain.run)(max(until, chain.step), PIECE_SECONDS, stop) for chain in chains)
             reached = min(chain.step for chain in chains)
-            if callbacks and reached > step and any([callback(look(chains), reached) for callback in callbacks]):
+            if callbacks and reached > step and any([callback(view(chains), reached) for callback in callbacks]):
                 break
     stop.shielded = False
     if not shared and stop.pressed_again:
@@ -87,10 +87,10 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, look, stop):
 
 
 class _OtherProcesses:
-    """Runs chains in other processes, piece by piece; they come home in between, as copies.
+    """Runs chains in other processes, piece by piece; copies return in between.
 
     A piece is long enough that sending chains takes a small share of the time, and short enough that Ctrl-C,
-    checkpoints and progress need not wait for long.
+    checkpoints and progress are not delayed for long.
 
     Parameters
     ----------
@@ -103,35 +103,35 @@ class _OtherProcesses:
         self.seconds, self.sending = FIRST_AWAY_SECONDS, None
 
     def run(self, chains, until):
-        """Chains after one more piece; those given where Ctrl-C lost it."""
-        # A worker that was interrupted before it could turn deaf may leave its task without an answer for ever.
+        """Chains after one more piece; the given ones if Ctrl-C lost it."""
+        # A worker interrupted before it ignores Ctrl-C may never return from its task.
         self.pool.timeout = None
         self.stop.when_set = self._hurry
         turns = -(-len(chains) // self.pool.n_jobs)
         began = time.monotonic()
         try:
-            answers = self.pool(
-                delayed(_run_away)(_Parcel(chain), chain.data, max(until, chain.step), self.seconds / turns)
+            results = self.pool(
+                delayed(_run_there)(_Parcel(chain), chain.data, max(until, chain.step), self.seconds / turns)
                 for chain in chains
             )
         except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
-            # Ctrl-C reached a worker between two pieces, maybe before it reached us. The last copies are whole.
+            # Ctrl-C reached a worker between two pieces, perhaps before it reached us. The last copies are intact.
             if not self.stop.wait(1.0):
                 raise
             return chains
         finally:
             self.stop.when_set = lambda: None
         spent = time.monotonic() - began
-        ran = max(seconds for _, seconds in answers) * turns
+        ran = max(seconds for _, seconds in results) * turns
         self._adapt(max(0.0, spent - ran))
-        return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, answers, strict=True)]
+        return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, results, strict=True)]
 
     def _hurry(self):
-        """Give the workers a little longer after Ctrl-C, and none after a second one."""
+        """Give the workers a little more time after Ctrl-C, and none after a second one."""
         self.pool.timeout = -1.0 if self.stop.pressed_again else self.seconds + PATIENCE_SECONDS
 
     def _adapt(self, sending):
-        """Size the next piece; what the first one took beside running was the start of the processes."""
+        """Size the next piece; the overhead of the first one was the start of the processes."""
         if self.sending is None:
             self.sending = np.inf
         else:
@@ -145,7 +145,7 @@ def _rebind(chain, data):
 
 
 class _Parcel:
-    """A chain on its way to another process, as bytes: of arrays joblib would leave a file for each piece."""
+    """A chain for another process, as bytes: for arrays, joblib would leave a file behind for each piece."""
 
     def __init__(self, chain):
         self.chain = chain
@@ -154,9 +154,9 @@ class _Parcel:
         return _Parcel, (wrap_non_picklable_objects(self.chain, keep_wrapper=False),)
 
 
-def _run_away(parcel, data, until, seconds):
-    """What a worker does: the chain after a piece, and for how long it ran."""
-    with deaf_to_interrupts():
+def _run_there(parcel, data, until, seconds):
+    """Run a piece in a worker; returns the chain and how long it ran."""
+    with ignoring_interrupts():
         chain = parcel.chain.bind(data)
         began = time.monotonic()
         chain.run(until, seconds)

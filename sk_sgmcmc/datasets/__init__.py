@@ -1,7 +1,7 @@
 """Data sets.
 
-``make_*`` are drawn from a model and come with the truth; ``load_*`` are always there; ``fetch_*`` are public sets in a
-folder of yours (see `fetch_corpus`), or downloaded.
+``make_*`` draw data from a model and return the truth with them; ``load_*`` need no files; ``fetch_*`` read public sets
+from a folder of yours (see `fetch_corpus`), or download them.
 
 ========================  ===============================================================================
 `make_lda`                documents drawn from latent Dirichlet allocation

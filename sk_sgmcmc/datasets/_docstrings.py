@@ -1,4 +1,4 @@
-"""A corpus that is always there: the public docstrings of the packages that this one depends on."""
+"""A corpus that needs no files: the public docstrings of the packages that this one depends on."""
 
 import contextlib
 import gzip
@@ -22,7 +22,7 @@ from ..utils import as_table
 from ._home import cache_folder
 from ._text import document_frequency_mask, make_count_vectorizer
 
-# Import names of the hard dependencies, and the distributions that bring them.
+# Import names of the hard dependencies, and the distributions that provide them.
 _PACKAGES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -30,20 +30,20 @@ _PACKAGES = {
     "numba": "numba",
     "joblib": "joblib",
 }
-# Modules that do something when imported (tests, build scripts, thread pools, drivers, switches) or that are copies of
-# other projects.
+# Modules with side effects on import (tests, build scripts, thread pools, drivers, switches), and copies of other
+# projects.
 _SKIPPED_MODULES = frozenset(
     "tests test testing conftest setup externals experimental distutils f2py cuda runtests pycc scripts misc "
     "cloudpickle parallel tbbpool omppool workqueue mypy_plugin".split()
 )
-_RECIPE = 1  # part of the cache's key; to be raised when what is collected changes
+_RECIPE = 1  # part of the cache's key; raise it when the collection changes
 _MIN_TOKENS = 10
 
 
 def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, data_home=None):
     """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib, one document each.
 
-    About 5,000 documents and 0.7 million counted words; how many exactly depends on the installed versions.
+    About 5,000 documents and 0.7 million counted words; the exact numbers depend on the installed versions.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, d
     return_text : bool, default=False
         Also return the texts.
     data_home : path-like, default=None
-        Folder for the cache; None for ``sk_sgmcmc`` inside scikit-learn's data home. Where it cannot be written,
+        Folder for the cache; None for ``sk_sgmcmc`` inside scikit-learn's data home. If it cannot be written,
         the docstrings are read anew each time.
 
     Returns
@@ -68,14 +68,14 @@ def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, d
         ``metadata`` : table (DataFrame where pandas is installed, else Bunch) with the columns ``package``, ``module``
         (package and subpackage, such as ``scipy.stats``), ``name`` (full name) and ``kind`` (module, class, function
         or method).
-        ``target`` : ndarray of int64, number of the package in ``target_names``.
-        ``versions`` : dict, of the packages. ``text`` : list of str, where asked for. ``DESCR`` : str.
+        ``target`` : ndarray of int64, index of the package in ``target_names``.
+        ``versions`` : dict, of the packages. ``text`` : list of str, with ``return_text``. ``DESCR`` : str.
 
     Notes
     -----
-    Public modules are imported (not those of tests, build scripts and the like; one that fails is left out) and the
-    docstrings of their public classes, functions and methods are taken, each text once and under its public name.
-    Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
+    Public modules are imported (except tests, build scripts and the like; one that fails is left out), and the
+    docstrings of their public classes, functions and methods are collected, each text once and under its public
+    name. Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
     package and name. Words are counted by the recipe of `make_count_vectorizer`.
     """
     names = tuple(_PACKAGES) if packages is None else tuple(dict.fromkeys(packages))
@@ -129,7 +129,7 @@ def _version(name):
 
 
 def _import(name):
-    """The module, or None if it cannot be imported; nothing is printed, no warning shown."""
+    """The module, or None if it cannot be imported; without output or warnings."""
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
@@ -138,12 +138,12 @@ def _import(name):
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module(name)
-        except (Exception, SystemExit):  # a module may do anything, also leave
+        except (Exception, SystemExit):  # a module may do anything, even exit
             return None
 
 
 def _public_modules(package):
-    """The public modules of a package, the ones nearest to its top first, then by name."""
+    """The public modules of a package, those nearest to its top first, then by name."""
     found, waiting = [], [package]
     while waiting:
         name = waiting.pop(0)
@@ -159,7 +159,7 @@ def _public_modules(package):
 
 
 def _docstring(obj):
-    """Cleaned docstring of its own, or an empty string."""
+    """Cleaned docstring of the object itself, or an empty string."""
     try:
         text = obj.__doc__
     except Exception:  # a descriptor may raise anything
@@ -175,7 +175,7 @@ def _members(module, package):
             continue
         home = getattr(obj, "__module__", None)
         if not isinstance(home, str):
-            # Ufuncs do not say where they come from; then they are of the module that declares them.
+            # Ufuncs do not record their origin; they count for the module that declares them.
             if name not in getattr(module, "__all__", ()):
                 continue
             home = package
@@ -187,7 +187,7 @@ def _members(module, package):
 
 
 def _home_of(obj, module):
-    """Public module that an object belongs to: the public part of its own path, else where it was found."""
+    """Public module of an object: the public part of its own path, else where it was found."""
     home = getattr(obj, "__module__", None)
     if not isinstance(home, str):
         return module.__name__
@@ -197,7 +197,7 @@ def _home_of(obj, module):
 
 
 def _documents_of(package, seen):
-    """All documents of a package whose text is not in the set seen: tuples (package, module, name, kind, text)."""
+    """All documents of a package whose text is not in the set ``seen``: tuples (package, module, name, kind, text)."""
 
     def document(home, name, kind, obj):
         text = _docstring(obj)
@@ -223,14 +223,14 @@ def _collect(names):
     """Documents of all packages, by package and name."""
     documents, seen = [], set()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # attributes of modules may warn when looked at
+        warnings.simplefilter("ignore")  # attributes of modules may warn on access
         for package in names:
             documents += sorted(_documents_of(package, seen), key=lambda document: document[2])
     return documents
 
 
 def _count(documents):
-    """Count the words; what goes into the cache, a dict of lists."""
+    """Count the words; returns the content of the cache, a dict of lists."""
     vectorizer = make_count_vectorizer(max_df=1.0, dtype=np.int64)
     counts = vectorizer.fit_transform([document[4] for document in documents] + ["placeholder"])[:-1]
     long_enough = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel() >= _MIN_TOKENS)
@@ -249,7 +249,7 @@ def _count(documents):
 
 
 def _read(path):
-    """The cached dict, or None where there is none, or where it is damaged."""
+    """The cached dict, or None if it is missing or damaged."""
     if path is None or not path.exists():
         return None
     try:

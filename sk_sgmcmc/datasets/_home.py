@@ -1,4 +1,4 @@
-"""Where data lie: a folder given, the one that ``SK_SGMCMC_DATA`` names, or ours in scikit-learn's data home."""
+"""Location of data: a given folder, the one that ``SK_SGMCMC_DATA`` names, or ours in scikit-learn's data home."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ _VARIABLE = "SK_SGMCMC_DATA"
 
 
 def data_folders(data_home=None):
-    """Folders in which data sets are looked for, in this order.
+    """Folders in which to look for data sets, in this order.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        If given, it is the only one.
+        If given, the only folder.
 
     Returns
     -------
@@ -30,13 +30,13 @@ def data_folders(data_home=None):
 
 
 def _own_folder():
-    # Not get_data_home() itself: it makes the folder, and looking for data should leave no trace.
+    # Not get_data_home() itself: it creates the folder, and looking for data should leave no trace.
     home = os.environ.get("SCIKIT_LEARN_DATA") or Path("~", "scikit_learn_data")
     return Path(home).expanduser() / "sk_sgmcmc"
 
 
 def cache_folder(data_home=None):
-    """Folder for caches, made if need be; None where that is not possible.
+    """Folder for caches, created if necessary; None if that is impossible.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ._home import data_folders
 from ._registry import CORPORA, TABLES
 from ._text import make_count_vectorizer
 
-# Columns of metadata that name something, and are texts even where they look like numbers.
+# Columns of metadata that hold names: text even if they look like numbers.
 _NAMES = frozenset("filename curid id newid title booktitle authors blog".split())
 
 
@@ -26,8 +26,8 @@ def fetch_corpus(name, *, data_home=None):
         "20newsgroups", "wikipedia", "acl_abstracts", "acl2020_abstracts", "sotu_paragraphs", "poliblog5k",
         "reuters21578", "ap", "20news_different", "msweb" or "nltcs".
     data_home : path-like, default=None
-        The folder that holds ``<name>/counts.npz`` and so on. None looks into the folder that the environment variable
-        ``SK_SGMCMC_DATA`` names, then into ``sk_sgmcmc`` inside scikit-learn's data home.
+        The folder that holds ``<name>/counts.npz`` and so on. None: the folder that the environment variable
+        ``SK_SGMCMC_DATA`` names, then ``sk_sgmcmc`` inside scikit-learn's data home.
 
     Returns
     -------
@@ -36,13 +36,13 @@ def fetch_corpus(name, *, data_home=None):
         "nltcs". ``feature_names`` : ndarray of str. ``metadata`` : table of the documents (DataFrame where pandas is
         installed, else Bunch). ``DESCR`` : str.
         Where there are labels: ``target``, ndarray of int64, and ``target_names``.
-        Where there is a split: ``train``, ``test`` (for "nltcs" also ``valid``), the numbers of the rows.
+        Where there is a split: ``train``, ``test`` (for "nltcs" also ``valid``), the indices of the rows.
         For "20news_different" also ``tfidf``, csr_matrix with unit rows; for "msweb" also ``areas``, a table.
 
     Raises
     ------
     OSError
-        The files are nowhere; the message says where was looked, what is expected and where the set is published.
+        If the files are not found; the message lists the folders searched, the expected files and the set's source.
     """
     facts = _facts(name, CORPORA, "fetch_corpus")
     folder_name = "binary" if name == "nltcs" else name
@@ -69,13 +69,13 @@ def fetch_corpus(name, *, data_home=None):
     if names.size != counts.shape[1] or wrong:
         raise OSError(
             f"the files of {name!r} in {folder} do not fit together: counts of shape {counts.shape}, {names.size} "
-            f"lines in vocab.txt, other lengths {wrong}; get the data anew. {_how_to_get(name, facts)}"
+            f"lines in vocab.txt, other lengths {wrong}; get the data again. {_how_to_get(name, facts)}"
         )
     return _bunch(counts, names, columns, facts, _extras(name, folder, facts))
 
 
 def _extras(name, folder, facts):
-    """What only one of the sets has."""
+    """Extra items of single data sets."""
     if name == "20news_different":
         files = [folder / f"tfidf_{part}.npz" for part in facts.parts]
         if all(file.exists() for file in files):
@@ -86,7 +86,7 @@ def _extras(name, folder, facts):
 
 
 def _bunch(counts, names, columns, facts, extras):
-    """The Bunch that all corpora come in."""
+    """The Bunch of a corpus."""
     data = Bunch(
         data=counts,
         counts=counts,
@@ -130,7 +130,7 @@ def fetch_table(name, *, data_home=None):
     data : sklearn.utils.Bunch
         ``data`` : ndarray of float64, for "a9a" csr_matrix, shape (n_samples, n_features), not scaled.
         ``target`` : ndarray of int64, as published. ``feature_names`` : ndarray of str. ``DESCR`` : str.
-        For "a9a" also ``train`` and ``test``, the numbers of the rows.
+        For "a9a" also ``train`` and ``test``, the indices of the rows.
 
     Raises
     ------
@@ -168,15 +168,15 @@ def fetch_table(name, *, data_home=None):
 
 
 def fetch_20newsgroups_counts(*, data_home=None, download_if_missing=True):
-    """20 Newsgroups as counts, downloaded by scikit-learn where no data folder has them.
+    """20 Newsgroups as counts, downloaded by scikit-learn if no data folder has them.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        As for `fetch_corpus`; where it has no ``20newsgroups/counts.npz``, it is handed on to
+        As for `fetch_corpus`; if it has no ``20newsgroups/counts.npz``, it is passed on to
         `sklearn.datasets.fetch_20newsgroups`, which keeps the posts there, and the words are counted here.
     download_if_missing : bool, default=True
-        False raises OSError where the data are not on this machine.
+        False raises OSError if the data are not on this machine.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def fetch_20newsgroups_counts(*, data_home=None, download_if_missing=True):
 
 
 def _named(name):
-    """A function fetch_<name> of its own."""
+    """The function ``fetch_<name>`` of one data set."""
 
     def fetch(*, data_home=None):
         return fetch_corpus(name, data_home=data_home)
@@ -226,7 +226,7 @@ def _named(name):
     Returns
     -------
     data : sklearn.utils.Bunch
-        As for `fetch_corpus`, whose argument is here "{name}".
+        As for `fetch_corpus("{name}")`.
     """
     return fetch
 
@@ -285,15 +285,15 @@ def _how_to_get(name, facts):
 
 
 def _lines(path):
-    """Lines of a text file; none where there is no file."""
+    """Lines of a text file; none if there is no file."""
     if not path.exists():
         return []
-    # Not splitlines(): it cuts at separators that may stand inside a line.
+    # Not splitlines(): it splits at separators that may occur within a line.
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def _read_table(path):
-    """Columns of a csv file with a header, numbers as int64; an empty dict where there is no file."""
+    """Columns of a csv file with a header, numbers as int64; an empty dict if there is no file."""
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""What is known of each public data set: what it is, where it comes from, under which terms."""
+"""Facts about each public data set: its content, source and terms."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ class Facts:
     Parameters
     ----------
     title, source, terms, recipe : str
-        What it is; where it was published; licence; how texts became counts.
+        Content; source; licence; how texts became counts.
     target : str, default=None
         Column of the metadata that is the label.
     split : str, default=None
         Column of the metadata that names the split, with values that begin with "train" and "test" in any case.
     parts : tuple of str, default=()
-        The set comes as ``counts_<part>.npz`` and so on.
+        Parts of the set, in files ``counts_<part>.npz`` and so on.
     files : tuple of str
         The files that must be there.
     """

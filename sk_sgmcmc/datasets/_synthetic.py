@@ -1,4 +1,4 @@
-"""Data drawn from a model, with the truth that they were drawn from."""
+"""Data drawn from a model, together with the truth."""
 
 import numpy as np
 from scipy import sparse
@@ -8,9 +8,9 @@ from ..utils._seeds import seed_sequence
 
 
 def _dirichlet(seed, alpha, size):
-    """Dirichlet draws by way of log-gamma ones, so that small parameters give no row of zeros."""
+    """Dirichlet draws by way of log-gamma draws, so that small parameters give no rows of zeros."""
     alpha = np.broadcast_to(alpha, size)
-    # A stream for each kind of number: the first rows are the same whatever the number of rows.
+    # One stream for each kind of number: the first rows do not depend on the number of rows.
     gamma_rng, uniform_rng = (np.random.default_rng(part) for part in seed.spawn(2))
     # log G(a) = log G(a + 1) + log(U) / a
     logs = np.log(gamma_rng.standard_gamma(alpha + 1.0)) + np.log1p(-uniform_rng.random(size)) / alpha
@@ -44,7 +44,7 @@ def make_lda(
     topic_word_prior=0.1,
     random_state=None,
 ):
-    r"""Documents drawn from latent Dirichlet allocation, with the topics they were drawn from.
+    r"""Documents drawn from latent Dirichlet allocation, with the true topics.
 
     .. math:: \phi_k \sim \mathrm{Dir}(\beta), \quad \theta_d \sim \mathrm{Dir}(\alpha), \quad
               n_d \sim \mathrm{Multinomial}(L_d,\; \theta_d^\top \phi), \quad L_d \sim \mathrm{Poisson}(L).
@@ -54,7 +54,7 @@ def make_lda(
     n_samples, n_features, n_components : int
         Numbers of documents, words and topics.
     document_length : float or array-like of shape (n_samples,), default=80
-        Mean number L of tokens of a document. An array gives each document's own number, exactly.
+        Mean number L of tokens of a document. An array gives the exact number of each document.
     doc_topic_prior : float or array-like of shape (n_components,), default=0.2
         alpha.
     topic_word_prior : float or array-like of shape (n_features,), default=0.1
@@ -82,7 +82,7 @@ def make_lda(
     _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components)
     alpha = _parameter(doc_topic_prior, n_components, "doc_topic_prior")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
-    # A stream for each part, so that more documents leave the topics and the first documents' proportions alone.
+    # One stream for each part, so that more documents do not change the topics or the first documents' proportions.
     topic_seed, theta_seed, length_seed, word_seed = seed_sequence(random_state).spawn(4)
     length_rng, word_rng = np.random.default_rng(length_seed), np.random.default_rng(word_seed)
     components = _dirichlet(topic_seed, beta, (n_components, n_features))
@@ -96,7 +96,7 @@ def make_lda(
 
 
 def _documents(components, doc_topics, document_length, length_rng, word_rng):
-    """Counts drawn given topics and proportions, and these, as entries of a Bunch."""
+    """Counts drawn given topics and proportions, with these, as entries of a Bunch."""
     n_samples, n_features = len(doc_topics), components.shape[1]
     lengths = np.asarray(document_length)
     if np.any(lengths < 0):
@@ -104,7 +104,7 @@ def _documents(components, doc_topics, document_length, length_rng, word_rng):
     if lengths.ndim == 0:
         lengths = length_rng.poisson(lengths, n_samples)
     elif lengths.shape != (n_samples,):
-        raise ValueError(f"document_length has shape {lengths.shape}; needed is a number or ({n_samples},).")
+        raise ValueError(f"document_length has shape {lengths.shape}; give a number or ({n_samples},) of them.")
     rows = []
     for theta, length in zip(doc_topics, lengths, strict=True):
         p = theta @ components
@@ -142,8 +142,8 @@ def make_dmr(
     Parameters
     ----------
     n_samples, n_features, n_components, n_metadata : int
-        Numbers of documents, words, topics and columns of metadata. Columns are normal numbers, standardised, and fair
-        coins (0 or 1) by turns.
+        Numbers of documents, words, topics and columns of metadata. Columns alternate between standardised normal
+        numbers and fair coins (0 or 1).
     document_length : float or array-like of shape (n_samples,), default=60
         As in `make_lda`.
     doc_topic_prior, intercept_prior_scale : float
@@ -157,7 +157,7 @@ def make_dmr(
     Returns
     -------
     data : sklearn.utils.Bunch
-        As of `make_lda`, with ``metadata`` : ndarray (n_samples, n_metadata), and ``coef`` : ndarray (n_components,
+        As from `make_lda`, with ``metadata`` : ndarray (n_samples, n_metadata), and ``coef`` : ndarray (n_components,
         n_metadata + 1), the true coefficients, intercept first.
 
     References
@@ -207,7 +207,7 @@ def make_gamma_process(
     topic_word_prior=0.1,
     random_state=None,
 ):
-    r"""Documents drawn from Poisson factor analysis with the weights of a gamma process, and what they were drawn from.
+    r"""Documents drawn from Poisson factor analysis with the weights of a gamma process, with the truth.
 
     .. math:: r_k = E_k e^{-T_k}, \quad \theta_{nk} \sim \mathrm{Gamma}\Bigl(r_k, \frac{p_n}{1 - p_n}\Bigr), \quad
               x_{nv} \sim \mathrm{Poisson}\Bigl(\sum_k \theta_{nk} \phi_{kv}\Bigr),
@@ -215,7 +215,7 @@ def make_gamma_process(
     with :math:`E_k \sim \mathrm{Exp}(c)`, in each round r = 1, 2, ... a Poisson(1) number of :math:`T_k \sim
     \mathrm{Gamma}(r, \alpha)`, :math:`\phi_k \sim \mathrm{Dir}(\beta)` and :math:`p_n \sim \mathrm{Beta}(a_0,
     b_0)`.
-    Rounds go on until those left out hold less than :math:`10^{-9}` of the mass.
+    Rounds end when the remaining ones hold less than :math:`10^{-9}` of the mass.
 
     Parameters
     ----------
@@ -226,9 +226,9 @@ def make_gamma_process(
     rate : float, default=5
         c.
     weights : array-like of shape (n_components,) or None, default=None
-        The weights themselves, instead of a draw of the process.
+        The weights themselves, instead of a draw from the process.
     scale_prior : tuple of two float, default=(400.0, 5.0)
-        a0 and b0. A document has a0 / (b0 - 1) times the sum of the weights tokens on average.
+        a0 and b0. The mean length of a document is a0 / (b0 - 1) times the sum of the weights.
     topic_word_prior : float or array-like of shape (n_features,), default=0.1
         beta.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
@@ -277,7 +277,7 @@ def make_gamma_process(
 
 
 def _gamma_process(rng, concentration, rate):
-    """Atoms of a gamma process by rounds, at least one."""
+    """Atoms of a gamma process, drawn by rounds; at least one."""
     for name, value in (("concentration", concentration), ("rate", rate)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name}={value} must be a positive number.")

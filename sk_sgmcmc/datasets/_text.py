@@ -1,4 +1,4 @@
-"""From texts to counts: the one recipe that all our corpora of text are made by."""
+"""From texts to counts: the recipe of all our text corpora."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ _CLITICS = re.compile(r"n't\b|'(?:s|re|ll|ve|d|m|t)\b")
 
 
 def normalize_text(text):
-    """Fold accents, lower the case, and take off English clitics ("don't" becomes "do").
+    """Fold accents, convert to lower case, and strip English clitics ("don't" becomes "do").
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def normalize_text(text):
 
 
 def make_count_vectorizer(*, min_df=1, max_df=0.5, vocabulary=None, stop_words="english", **params):
-    """A scikit-learn `CountVectorizer` set to the recipe by which this package's corpora of text were counted.
+    """A scikit-learn `CountVectorizer` with the recipe of this package's text corpora.
 
-    Accents are folded, the case is lowered, English clitics ("'s", "n't") are dropped; tokens are runs of at least
+    Accents are folded, letters are lower-cased, English clitics ("'s", "n't") are dropped; tokens are runs of at least
     three letters a to z that are not among scikit-learn's English stop words; columns are in alphabetical order.
 
     Parameters
@@ -48,7 +48,7 @@ def make_count_vectorizer(*, min_df=1, max_df=0.5, vocabulary=None, stop_words="
     Returns
     -------
     sklearn.feature_extraction.text.CountVectorizer
-        Not fitted. It can be pickled.
+        Not fitted. Can be pickled.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The chain of models whose data are dense rows and whose state moves as a whole at every step."""
+"""Chain of models whose data are dense rows and whose state moves as a whole at every step."""
 
 import time
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from ..kernels import runners
 from ..kernels.samplers import riemannian
 from ..samplers.state import SamplerState
 
-# Steps of the first piece of a run; later pieces are sized by the time the last one took.
+# Steps of the first piece of a run; the time of each piece sets the size of the next.
 _FIRST_PIECE = 64
 _PIECE_SECONDS = 0.2
-# Minibatches whose order is drawn together.
+# Number of minibatches whose order is drawn together.
 _STEPS_AHEAD = 1024
-# Entries of a state beyond which its draws are kept as float32.
+# Number of entries of a state above which its draws are kept as float32.
 _WIDE = 10_000
 
 
@@ -30,7 +30,7 @@ class Metric:
     params : ndarray
         Its constants.
     diagonal : bool
-        Whether G is a diagonal.
+        Whether G is diagonal.
     """
 
     kernel: object
@@ -40,7 +40,7 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class DenseData:
-    """Rows as the kernels read them.
+    """Rows in the form that kernels read.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class DenseData:
     with_replacement : bool
         Draw each minibatch row by row instead of reading blocks of a shuffled copy.
     in_random_order : bool
-        The rows are already in random order, and need not be shuffled.
+        Whether the rows are already in random order.
     metric : Metric or None
-        For samplers that move under one.
+        For samplers that need one.
     """
 
     X: np.ndarray
@@ -76,9 +76,9 @@ class DenseData:
         return self.X.shape[0]
 
     def in_reading_order(self, rng):
-        """Shuffled into place once, so that a minibatch is a block; the first block is repeated behind the end.
+        """The rows shuffled once, so that a minibatch is a block; the first block is repeated after the end.
 
-        Blocks that start anywhere and run past the end then need no second piece. Returns padded X, y, weight.
+        Blocks that run past the end are then contiguous too. Returns padded X, y, weight.
         """
         X, y, weight = self.X, self.y, self.weight
         if self.n_batch < self.n_rows and not self.with_replacement:
@@ -88,7 +88,7 @@ class DenseData:
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
 
     def metric_rows(self):
-        """As many rows as a minibatch has, evenly spaced: the metric is theirs at every step, a function of theta."""
+        """As many rows as a minibatch has, evenly spaced and fixed, so that the metric is a function of theta."""
         some = np.linspace(0, self.n_rows - 1, self.n_batch).round().astype(int)
         return tuple(np.ascontiguousarray(part[some], dtype=np.float64) for part in (self.X, self.y, self.weight))
 
@@ -106,7 +106,7 @@ class DenseChain(Chain):
     theta : ndarray of shape (n_rows, width)
         Start.
     shuffle_seed : int
-        Seed of the order into which rows are put; one for all chains, so that they share the copy.
+        Seed of the order of rows; one for all chains, so that they share the copy.
     """
 
     _unpickled = ("data", "_rows", "_metric_rows")
@@ -116,7 +116,7 @@ class DenseChain(Chain):
         self.state = SamplerState(sampler, self._begin(theta, sampler), geometry, plan.n_burn)
         self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.state.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
-        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        # Each epoch's order comes from a stream of its own, so that reading ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.starts = np.empty(0, dtype=np.int64)
@@ -137,7 +137,7 @@ class DenseChain(Chain):
         return np.array(theta, dtype=np.float64)
 
     def bind(self, data):
-        """Take a `DenseData`, or (DenseData, rows already in reading order) so that chains share the copy."""
+        """Bind to a `DenseData`, or to (DenseData, rows already in reading order), so that chains share the copy."""
         self.data = data
         dense, rows = data
         if rows is None:
@@ -158,13 +158,13 @@ class DenseChain(Chain):
             if dense.n_batch == dense.n_rows:
                 epochs = np.zeros(n, dtype=np.int64)
             else:
-                # A stream costs as much to make as several small steps, so short epochs share one.
+                # Creating a generator costs as much as several small steps, so short epochs share one.
                 rng = np.random.default_rng([self.order_seed, self.epoch])
                 n_blocks = dense.n_rows // dense.n_batch
                 together = -(-_STEPS_AHEAD // n_blocks)
                 self.epoch += together
                 blocks = rng.permuted(np.tile(np.arange(n_blocks), (together, 1)), axis=1)
-                # The offset runs over the whole circle of rows, so each row is as likely as any other.
+                # The offset runs over the whole circle of rows, so that all rows are equally likely.
                 offsets = rng.integers(dense.n_rows, size=(together, 1))
                 epochs = ((offsets + blocks * dense.n_batch) % dense.n_rows).ravel()
             ahead.append(epochs)
@@ -189,7 +189,7 @@ class DenseChain(Chain):
             self._piece = max(1, self._piece // 2)
 
     def _make_steps(self, slots, hypers):
-        """Make as many steps as ``slots`` has and keep those that it names; (status, steps made)."""
+        """Make one step for each of ``slots`` and keep those with a slot; returns (status, steps made)."""
         if "theta" not in self.kept:
             dtype = np.float32 if self.theta.size > _WIDE else np.float64
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
@@ -200,7 +200,7 @@ class DenseChain(Chain):
         return self._call_runner(slots, hypers, self.kept["theta"], self.kept.get("aux"))
 
     def _keep_rounded(self, slots, hypers):
-        """As `_call_runner`, with the draws of this piece rounded to float32 as they are kept."""
+        """Like `_call_runner`, with the kept draws of this piece rounded to float32."""
         keeps = slots >= 0
         shape = (int(keeps.sum()), *self.theta.shape)
         piece = {name: np.empty(shape) for name in self.kept}
@@ -212,7 +212,7 @@ class DenseChain(Chain):
         return status, made
 
     def _call_runner(self, slots, hypers, kept, kept_aux):
-        """Make as many steps as ``slots`` has, by the loop that the sampler asks for; (status, steps made)."""
+        """Make one step for each of ``slots``, in the sampler's loop; returns (status, steps made)."""
         dense = self.data[0]
         kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
         state = *self.state.arrays, *self._rows, dense.params

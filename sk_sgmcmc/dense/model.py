@@ -1,4 +1,4 @@
-"""What the estimators with dense rows and a Gaussian-like posterior share: chains in coordinates of unit spread."""
+"""Base class of estimators with dense rows and a nearly Gaussian posterior: chains in coordinates of unit spread."""
 
 from numbers import Integral
 
@@ -15,22 +15,22 @@ from ..utils._warnings import warn_user
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
-# With ``thin="auto"``, draws that posterior means are taken over; a hundred of them, evenly spaced, are shown.
+# With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.
 MAX_DRAWS = 1500
-# The same of models with more than `_WIDE` coefficients.
+# The same for models with more than `_WIDE` coefficients.
 WIDE_DRAWS = 200
 _WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
-_CELLS_PER_STEP = 100_000  # of the data, in a minibatch chosen by "auto": reading them takes about 50 microseconds
+_CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
 _NOISE = 0.05  # share of a variance that minibatches may add
 _R_HAT = 1.1
-_FLOW_TIME = 60.0  # that particles are moved for, in units in which the posterior relaxes in 1
-_COLLAPSED = 0.3  # of the standard deviation that the curvature at the mode leads to expect
+_FLOW_TIME = 60.0  # time for which particles move, in units in which the posterior relaxes in 1
+_COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
 class BaseDenseSGMCMC(BaseSGMCMC):
-    """Base of estimators whose rows are dense, and whose coordinates have about unit posterior spread."""
+    """Base class of estimators with dense rows, in coordinates of about unit posterior spread."""
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
@@ -38,7 +38,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
-        """Rows of a minibatch, before the noise of gradients is looked at; ``width`` numbers are read for a row."""
+        """Rows of a minibatch, regardless of the noise of gradients; ``width`` numbers are read for a row."""
         if isinstance(self.batch_size, Integral):
             if not streams:  # the last block of a stream may be shorter than a minibatch
                 self._refuse_large_batch(n_rows)
@@ -63,7 +63,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             probe = gradient
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
         largest = max(1.0, *(stiffness(probe, point, None, rng) for point in points))
-        if largest > 100.0:  # a probe far outside the posterior of a skew coordinate
+        if largest > 100.0:  # a probe lies far outside the posterior of a skew coordinate
             largest = 100.0
         while True:
             noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
@@ -83,10 +83,10 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         except ValueError:
             if sampler._picks_step:
                 raise
-            return 1.0  # its own is given; no batch size is better than another for one without a rule
+            return 1.0  # its step size is given; without a rule, no batch size is better than another
 
     def _n_draws(self, n_entries):
-        """Draws that ``thin="auto"`` keeps: fewer of wide models, within the memory for draws."""
+        """Draws that ``thin="auto"`` keeps: fewer for wide models, within the memory for draws."""
         most = MAX_DRAWS if n_entries <= _WIDE else WIDE_DRAWS
         return int(max(20, min(most, DRAW_MEMORY // (4 * self.n_chains * n_entries))))
 
@@ -103,16 +103,16 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
     def _refuse_other_rows(self, *data):
-        """Raise where `resume` is given other data than those being fitted."""
-        known = getattr(self, "_fingerprint", None)  # None: of a model saved by an earlier version
+        """Raise if `resume` receives other data than those being fitted."""
+        known = getattr(self, "_fingerprint", None)  # None: a model saved by an earlier version
         if known is not None and fingerprint(*data) != known:
             raise ValueError(
-                "resume goes on with the rows that were being fitted, and X (or y, or sample_weight) holds others; "
+                "resume continues with the rows that were being fitted, but X (or y, or sample_weight) differs; "
                 "pass the same again."
             )
 
     def _make_chains(self, sampler, dense, n_iter, starts, before=None):
-        """New chains, which go on with the random streams of as many chains ``before``."""
+        """New chains, which continue the random streams of as many chains ``before``."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = self._chain_seeds()
         chains = make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
@@ -121,7 +121,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return chains
 
     def _shown(self, samples):
-        """The draws that become ``samples_``: all that were asked for, or `MAX_AUTO_DRAWS` of those of "auto"."""
+        """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""
         n = next(iter(samples.values())).shape[1]
         if self.thin != "auto" or n <= MAX_AUTO_DRAWS or self.sampler_._runner == "particles":
             return samples
@@ -131,7 +131,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def _kept_theta(self, chains):
         """Draws of all chains, (n_chains, n_kept, n_entries).
 
-        Warns where chains disagree, and where they hardly move: in these coordinates deviations are near 1.
+        Warns if chains disagree or hardly move: in these coordinates standard deviations are near 1.
         """
         self.sampler_._report([chain.state for chain in chains])
         theta = stacked_draws(chains)["theta"][..., 0]
@@ -150,7 +150,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             if spread < _COLLAPSED:
                 warn_user(
                     f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
-                    f"standard deviation that the curvature leads to expect. Use a larger n_iter than "
+                    f"standard deviation predicted by the curvature. Use a larger n_iter than "
                     f"{chains[0].step}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}.",
                     ConvergenceWarning,
                 )

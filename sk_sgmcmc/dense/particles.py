@@ -1,4 +1,4 @@
-"""The chain of particle samplers: many states that move together, whose draws are the states themselves."""
+"""Chain of particle samplers: many states that move together, whose draws are the states themselves."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from .chain import DenseChain
 
 
 class ParticleChain(DenseChain):
-    """Particles over dense rows; parameters as of `DenseChain`.
+    """Particles over dense rows; parameters as for `DenseChain`.
 
-    ``theta`` is (n_particles, n_rows, width). The start is that of all particles, or one about which they are spread.
-    The draws are the particles as they are now: none is kept on the way.
+    ``theta`` is (n_particles, n_rows, width). The start is that of all particles, or one point about which they are
+    spread. The draws are the present particles: none are kept on the way.
     """
 
     def _begin(self, theta, sampler):
@@ -33,7 +33,7 @@ class ParticleChain(DenseChain):
 
 
 def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
-    """Chains for a sampler, one from each seed and start, which share one copy of the data."""
+    """Chains for a sampler, one for each seed and start, which share one copy of the data."""
     rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
     make = ParticleChain if sampler._runner == "particles" else DenseChain
     return [

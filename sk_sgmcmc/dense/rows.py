@@ -1,4 +1,4 @@
-"""Rows of a design in standardised columns: the three products that its mode and Hessian ask for."""
+"""Rows of a design in standardised columns: the products for its mode and Hessian."""
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ def moments(X, weight):
     total = weight.sum()
     if sparse.issparse(X):
         mean = X.T @ weight / total
-        # Exact where a column is mostly zeros; each entry's distance from the mean, and that of the zeros.
+        # Accurate even if a column is mostly zeros: sums each entry's distance from the mean, and that of the zeros.
         rows = np.repeat(weight, np.diff(X.indptr))
         filled = np.bincount(X.indices, rows, X.shape[1])
         apart = np.bincount(X.indices, rows * (X.data - mean[X.indices]) ** 2, X.shape[1])
@@ -30,17 +30,17 @@ def moments(X, weight):
 
 
 def far_offsets(X, weight):
-    """The mean of each column that lies far from 0 for its spread, constant ones too; 0 for the others."""
+    """The mean of each column that lies far from 0 for its spread, constant ones included; 0 for the others."""
     mean, spread, _ = moments(X, weight)
     offsets = np.zeros(mean.size)
     for j in np.flatnonzero(np.abs(mean) > FAR * spread):
         column = X[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
-        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # of a constant exactly its value
+        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # exactly the value of a constant column
     return offsets
 
 
 def less_offsets(X, offsets):
-    """X less an offset for each column; stays sparse, for a column far from 0 has hardly any zeros."""
+    """X less an offset for each column; stays sparse, since a column far from 0 has hardly any zeros."""
     columns = np.flatnonzero(offsets)
     if columns.size == 0:
         return X
@@ -52,7 +52,7 @@ def less_offsets(X, offsets):
 
 
 def refuse_extremes(X, names=None, of="X"):
-    """Raise where a column of X, dense or sparse, holds numbers beyond `LARGEST`; ``of`` names X in the error."""
+    """Raise if a column of X, dense or sparse, holds numbers beyond `LARGEST`; ``of`` names X in the error."""
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or max(values.max(), -values.min()) <= LARGEST:
         return
@@ -65,13 +65,13 @@ def refuse_extremes(X, names=None, of="X"):
     name = f" ({str(names[column])!r})" if names is not None else ""
     raise ValueError(
         f"Column {column} of {of}{name} holds {value:.6g}; numbers beyond {LARGEST:g} are too large to compute with in "
-        "float64. Is it a code for a missing value? Else give the column in larger units, for example by "
+        "float64. Is it a code for a missing value? Otherwise give the column in larger units, for example by "
         "sklearn.preprocessing.MaxAbsScaler."
     )
 
 
 class DenseRows:
-    """Dense standardised rows, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
+    """Dense standardised rows Z, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
 
     def __init__(self, X, shift, scale, intercept):
         Z = (X - shift) / scale
@@ -95,19 +95,19 @@ class DenseRows:
         return C.T @ self.Z**2
 
     def coupling(self, P, c):
-        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        """Sum over rows of c z z^T times each pair of columns of P: (n_columns, width, n_columns, width)."""
         weighted = [np.ascontiguousarray((P * (c * z)[:, None]).T) for z in self.Z.T]
         return np.stack([np.stack([a @ (P * z[:, None]) for z in self.Z.T]) for a in weighted]).transpose(2, 0, 3, 1)
 
     def take(self, index):
-        """Some of the rows."""
-        twin = object.__new__(DenseRows)
-        twin.Z, twin.width = self.Z[index], self.width
-        return twin
+        """The rows at ``index``."""
+        copy = object.__new__(DenseRows)
+        copy.Z, copy.width = self.Z[index], self.width
+        return copy
 
 
 class SparseRows:
-    """The same of sparse rows, whose standardised columns are never made."""
+    """The same for sparse rows, whose standardised columns are never formed."""
 
     def __init__(self, X, shift, scale, intercept):
         self.X, self.shift, self.scale, self.intercept = X, shift, scale, intercept
@@ -146,11 +146,11 @@ class SparseRows:
         return np.column_stack([out, total]) if self.intercept else out
 
     def take(self, index):
-        """Some of the rows."""
+        """The rows at ``index``."""
         return SparseRows(self.X[index], self.shift, self.scale, self.intercept)
 
     def coupling(self, P, c):
-        """Sum over rows of c z z^T for each two columns of P, times both: (n_columns, width, n_columns, width)."""
+        """Sum over rows of c z z^T times each pair of columns of P: (n_columns, width, n_columns, width)."""
         out = np.empty((P.shape[1], self.width, P.shape[1], self.width))
         for k in range(P.shape[1]):
             for j in range(k + 1):
@@ -164,7 +164,7 @@ class SparseRows:
 
 
 def packed(X, outputs, weight, params, signal, n_batch, with_replacement):
-    """`DenseData` of sparse rows: each is where its (value, column) pairs begin and end, behind ``params``.
+    """`DenseData` of sparse rows: bounds of each row's (value, column) pairs, which follow ``params``.
 
     The rows are put into random order here, so that a minibatch is a block of memory.
     """

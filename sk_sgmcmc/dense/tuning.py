@@ -6,13 +6,13 @@ from ..samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30
 _SOME_ROWS = 20_000
-# The largest share of the variance, in the worst direction, that discretisation or minibatches may add.
+# Largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
 _REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
 
 
 class DenseGradient:
-    """Gradient of a dense target in Python's hands.
+    """Gradient of a dense target, callable from Python.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DenseGradient:
         return (extra[0] if status == 0 else np.nan), out.ravel()
 
     def on_some_rows(self):
-        """The same as a function of theta alone, from at most `_SOME_ROWS` rows: enough for a curvature."""
+        """The same as a function of theta only, from at most `_SOME_ROWS` rows: enough for a curvature."""
         n_rows = self.dense.n_rows
         if n_rows <= _SOME_ROWS:
             return self
@@ -53,7 +53,7 @@ def stiffness(gradient, theta, inverse_mass, rng):
     value = 0.0
     step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
     while not np.all(np.isfinite(gradient(theta + step * direction)[1])) and step > 1e-12:
-        step *= 0.1  # a density that overflows within what is a small step of others
+        step *= 0.1  # the density overflows within a step that is usually small
     for _ in range(_STIFFNESS_STEPS):
         direction /= np.linalg.norm(direction)
         image = (base - gradient(theta + step * direction)[1]) / step
@@ -81,12 +81,12 @@ def metric_at(dense, theta):
 
 
 def difference_step(theta):
-    """How far to go for a difference of log densities or metrics."""
+    """Step of differences of log densities or metrics."""
     return 1e-5 * (1.0 + np.abs(theta).max())
 
 
 def check_finite(gradient, theta):
-    """Raise where a user's log density or its gradient is not finite at the start."""
+    """Raise if a user's log density or its gradient is not finite at the start."""
     value, slope = gradient(theta.ravel())
     if not np.isfinite(value):
         raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
@@ -94,12 +94,12 @@ def check_finite(gradient, theta):
     if bad.size:
         raise ValueError(
             f"The gradient at the start is {slope[bad[0]]} in entry {bad[0]} of theta, one of {bad.size} that are not "
-            "finite; give a start where it is, and write all of its entries."
+            "finite; give a start where it is, and write every entry."
         )
 
 
 def check_gradient(gradient, theta, direction=None, which="", where="at the start"):
-    """Raise where a user's gradient is not the slope of the log density along a direction.
+    """Raise if a user's gradient is not the slope of the log density along a direction.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
     theta : ndarray
         The point.
     direction : ndarray of shape (D,), default=None
-        One in which the state can move; None is a random one.
+        A direction in which the state can move; None is a random one.
     which : str
         Part of the gradient that is checked, for the error.
     where : str
@@ -128,9 +128,9 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
 
 
 def points_away(gradient, theta):
-    """Points away from the start, at which a wrong sign cannot hide in a zero, each with a phrase that says where.
+    """Points away from the start, at which a wrong sign is not hidden by a zero, each with a description for errors.
 
-    They lie in random directions, one at the distance at which the density changes much, by its curvature, and one
+    They lie in random directions, one at the distance at which, by its curvature, the density changes much, and one
     further away. Points at which the log density is not finite are left out.
     """
     rng = np.random.default_rng(2)
@@ -144,7 +144,7 @@ def points_away(gradient, theta):
 
 
 def check_scale(gradient, theta):
-    """Raise where the two halves of the rows, each scaled up, do not average to all rows, as minibatches have to."""
+    """Raise if the two halves of the rows, each scaled up, do not average to all rows, as minibatches must."""
     n = gradient.dense.n_rows
     x = theta.ravel()
     halves = (slice(0, n // 2), slice(n // 2, n))
@@ -157,12 +157,12 @@ def check_scale(gradient, theta):
             which = "the log density" if k == 0 else f"entry {k - 1} of the gradient"
             raise ValueError(
                 f"Minibatches do not add up to the data: {which} is {whole[k]:.6g} on all rows and {sum(parts)[k]:.6g} "
-                "on average over two halves of them. Multiply what is a sum over rows by scale, and nothing else."
+                "on average over two halves of them. Multiply sums over rows by scale, and nothing else."
             )
 
 
 def check_metric(dense, theta):
-    """Raise where a user's metric is no metric at the start, or its derivatives are not those of differences."""
+    """Raise if a user's metric is invalid at the start, or its derivatives do not match differences."""
     G, rates = metric_at(dense, theta)
     if not (np.all(np.isfinite(G)) and np.allclose(G, G.T) and np.linalg.eigvalsh(G).min() > 0):
         raise ValueError(f"The metric at the start is not symmetric and positive definite: {G.tolist()}.")
@@ -171,17 +171,17 @@ def check_metric(dense, theta):
     seen = (metric_at(dense, theta + step * direction)[0] - metric_at(dense, theta - step * direction)[0]) / (
         2.0 * step
     )
-    told = np.einsum("k,kij->ij", direction.ravel(), rates)
-    slack = 1e-3 * np.abs(told).max() + 1e-9 * np.abs(G).max() / step
-    if not np.abs(seen - told).max() <= slack:
+    given = np.einsum("k,kij->ij", direction.ravel(), rates)
+    slack = 1e-3 * np.abs(given).max() + 1e-9 * np.abs(G).max() / step
+    if not np.abs(seen - given).max() <= slack:
         raise ValueError(
-            f"The derivatives do not fit the metric: along a random direction at the start they say {told.tolist()}, "
-            f"differences of the metric say {seen.tolist()}. dG[k] is the derivative of G along theta[k]."
+            f"The derivatives do not fit the metric: along a random direction at the start they give {given.tolist()}, "
+            f"differences of the metric give {seen.tolist()}. dG[k] is the derivative of G along theta[k]."
         )
 
 
 def check_density(dense, starts, derivatives=True):
-    """Raise where a user's density is not finite at the starts, or its ``derivatives`` or minibatches do not fit."""
+    """Raise if a user's density is not finite at the starts, or its ``derivatives`` or minibatches are inconsistent."""
     gradient, theta = DenseGradient(dense, starts[0].shape), starts[0]
     for start in starts:
         check_finite(gradient, start)
@@ -196,9 +196,9 @@ def check_density(dense, starts, derivatives=True):
 
 
 def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
-    """Largest variance of an entry of the minibatch gradient; 0 where a batch is all the data.
+    """Largest variance of an entry of the minibatch gradient; 0 if a batch is all the data.
 
-    ``root``, (D, D), changes the units: the entries are those of its transpose times the gradient.
+    ``root``, (D, D), changes the units: entries are those of its transpose times the gradient.
     """
     n_rows = gradient.dense.n_rows
     if n_batch >= n_rows:
@@ -215,14 +215,14 @@ def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
 
 
 def auto_step_size(sampler, dense, points, n_batch):
-    """A constant step that keeps the errors of discretisation and of minibatches near 5 % of a variance.
+    """A constant step size that keeps the errors of discretisation and of minibatches near 5 % of a variance.
 
     Parameters
     ----------
     sampler : Sampler
     dense : DenseData
     points : list of ndarray
-        States at which curvature and noise are measured: the worst of them counts.
+        States at which curvature and noise are measured; the largest values count.
     n_batch : int
     """
     rng = np.random.default_rng(0)
@@ -231,7 +231,7 @@ def auto_step_size(sampler, dense, points, n_batch):
     W = sampler._inverse_mass(D)
     if dense.metric is not None:
         W = np.linalg.inv(metric_at(dense, points[0])[0])
-    # Noise counts in units in which W is the identity.
+    # Noise is measured in units in which W is the identity.
     root = None if W is None or np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
     probe = gradient if len(points) == 1 else gradient.on_some_rows()
     largest = max(stiffness(probe, point, W, rng) for point in points)

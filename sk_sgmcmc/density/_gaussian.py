@@ -21,11 +21,11 @@ _CELLS = 5_000_000
 
 
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
-    r"""Gaussian rows with a normal-Wishart prior, with draws of mean and precision.
+    r"""Gaussian rows under a normal-Wishart prior, with posterior draws of mean and precision.
 
     :math:`x_i \sim N(\mu, \Lambda^{-1})`, :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
     :math:`\Lambda \sim \mathrm{Wishart}(\nu_0, (\nu_0 C_0)^{-1})`, so that :math:`C_0^{-1}` is the prior mean of
-    :math:`\Lambda`. The posterior is known exactly (`exact_posterior`): this model is a test bed of samplers.
+    :math:`\Lambda`. The posterior is known exactly (`exact_posterior`), so the model is a test bed for samplers.
 
     Parameters
     ----------
@@ -71,20 +71,21 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     samples_ : dict of ndarray
         ``"mean"``: (n_chains, n_kept, n_features), ``"precision"``: (n_chains, n_kept, n_features, n_features).
     sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is what "auto" chose, in units of standardised coordinates.
+        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
+        coordinates.
     batch_size_ : int
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
     n_samples_seen_ : int
-        Rows, those of earlier calls of `partial_fit` too.
+        Rows, including those of earlier calls of `partial_fit`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     Notes
     -----
-    The chain moves in :math:`\mu` and the lower root of :math:`\Lambda = L L^\top`, its diagonal on the logarithmic
-    scale, of rows standardised by the mean and the scale of the exact posterior. Each coordinate is measured in its
+    The chain moves in :math:`\mu` and the lower root of :math:`\Lambda = L L^\top`, whose diagonal is on a logarithmic
+    scale, for rows standardised by the mean and scale of the exact posterior. Each coordinate is measured in its
     posterior standard deviation, so that one step size suits all data and all priors.
 
     References
@@ -147,7 +148,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     @all_or_nothing
     def fit(self, X, y=None):
-        """Draw mean and precision given rows.
+        """Draw the mean and the precision given rows.
 
         Parameters
         ----------
@@ -167,9 +168,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Go on with further rows: the exact posterior given the rows of earlier calls is their prior.
+        """Continue with further rows: their prior is the exact posterior given the rows of earlier calls.
 
-        The priors are those of the first call, of whose rows those that are None are made. Chains start near the new
+        Priors are those of the first call; any that are None are computed from its rows. Chains start near the new
         mode.
 
         Parameters
@@ -195,7 +196,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._run_on(sampler, X, None)
 
     def _checked_rows(self, X, **kwargs):
-        """Rows in one layout, so that sums have the same last bits whatever the layout of what was passed."""
+        """Rows in one memory layout, so that sums have the same last bits whatever the layout of the input."""
         X = validate_data(self, X, dtype=np.float64, order="C", **kwargs)
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
         return X
@@ -205,9 +206,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
-        """Run chains on rows; those of a stream go on with the random streams of the chains ``before``."""
+        """Run chains on rows; in a stream they continue the random streams of the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
-        # In these units the law of the precision has the mean I, and that of the mean lies about 0.
+        # In these units the law of the precision has mean I, and that of the mean is centred at 0.
         self._root, self._centre = linalg.cholesky(law.inverse_scale / law.nu, lower=True), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
@@ -266,7 +267,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     def exact_posterior(self, X):
         r"""The normal-Wishart posterior given rows, under the prior of the fit.
 
-        After `partial_fit` that prior holds the rows of the calls before the last.
+        After `partial_fit` that prior includes the rows of the calls before the last.
 
         Parameters
         ----------
@@ -294,7 +295,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )
 
     def exact_samples(self, X, n_draws=1000, random_state=None):
-        """Independent draws from the exact posterior, to compare with.
+        """Independent draws from the exact posterior, for comparison.
 
         Parameters
         ----------
@@ -321,7 +322,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return Bunch(mean=law.mean + noise, precision=precision)
 
     def score_samples(self, X):
-        """Log predictive density of each row, averaged over draws in density.
+        """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
         ----------
@@ -341,8 +342,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             root = np.linalg.cholesky(self._all_samples["precision"].reshape(-1, d, d))
         except np.linalg.LinAlgError:
             raise ValueError(
-                "A draw of the precision is not positive definite to the digits of float64, so that X has no density "
-                "under it: fit again by a smaller step_size than "
+                "A draw of the precision is not positive definite in float64, so that X has no density "
+                "under it: fit again with a step_size smaller than "
                 f"{float(self.sampler_.step_size_(0)):.3g}, or with larger priors."
             ) from None
         constant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2.0 * np.pi)

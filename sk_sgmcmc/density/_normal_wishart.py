@@ -1,4 +1,4 @@
-"""Normal-Wishart laws: the prior of `BayesianGaussian`, and what rows make of it."""
+"""Normal-Wishart laws: the prior of `BayesianGaussian`, and its posterior."""
 
 import numpy as np
 from scipy import linalg
@@ -13,24 +13,24 @@ def updated(prior, X):
     n, centre = len(X), column_means(X)
     kappa, away = prior.kappa + n, centre - prior.mean
     rows = X - centre
-    rows -= rows.mean(axis=0)  # what rounding has left of the mean of a column far from 0
+    rows -= rows.mean(axis=0)  # the rounding error in the mean of a column far from 0
     inverse_scale = prior.inverse_scale + rows.T @ rows
     return Bunch(
         mean=centre - prior.kappa / kappa * away,
         kappa=kappa,
-        # A flat prior of the mean takes the one power of |Lambda|^(1/2) that its normal law would have brought.
+        # A flat prior of the mean lacks the factor |Lambda|^(1/2) of its normal law.
         nu=prior.nu + n - (1.0 if prior.kappa == 0 else 0.0),
         inverse_scale=inverse_scale + prior.kappa * n / kappa * np.outer(away, away),
     )
 
 
 def column_means(X):
-    """Means of columns: of a constant one exactly its value, however large."""
+    """Means of columns; that of a constant column is exactly its value, however large."""
     return X[0] + (X - X[0]).mean(axis=0)
 
 
 def is_positive_definite(matrix):
-    """Whether a symmetric matrix is, whatever the units of its rows."""
+    """Whether a symmetric matrix is positive definite, whatever the units of its rows."""
     diagonal = np.diag(matrix)
     if diagonal.min() <= 0:
         return False
@@ -39,22 +39,22 @@ def is_positive_definite(matrix):
 
 
 def checked_prior(X, mean_prior, mean_precision_prior, degrees_of_freedom_prior, covariance_prior):
-    """The prior that the parameters of `BayesianGaussian` say, those that are None taken from the rows."""
+    """The prior that the parameters of `BayesianGaussian` specify; those that are None are taken from the rows."""
     d = X.shape[1]
     nu = float(d if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
     if nu <= d - 1:
         raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
     mean = column_means(X) if mean_prior is None else real_array("mean_prior", mean_prior)
     if covariance_prior is None:
-        # A constant column says nothing about its scale; whether one varies does not depend on its units.
+        # A constant column carries no information about its scale; whether one varies does not depend on its units.
         varies = moments(X, np.ones(len(X)))[2]
         covariance = np.diag(np.where(varies, X.var(axis=0), 1.0))
         largest = np.abs(X).max(axis=0)
         tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
         if tiny.size:
             raise ValueError(
-                f"Column {tiny[0]} of X holds nothing beyond {largest[tiny[0]]:.6g}, too small for its precision "
-                "to be a number of float64; give the column in smaller units, for example by "
+                f"Column {tiny[0]} of X has no entry larger than {largest[tiny[0]]:.6g}, too small for its precision "
+                "to fit into float64; give the column in smaller units, for example by "
                 "sklearn.preprocessing.MaxAbsScaler."
             )
     else:
@@ -66,7 +66,7 @@ def checked_prior(X, mean_prior, mean_precision_prior, degrees_of_freedom_prior,
         )
     for name, value, most in (("mean_prior", mean, LARGEST), ("covariance_prior", covariance, LARGEST**2)):
         if not np.all(np.abs(value) <= most):
-            raise ValueError(f"{name} must be finite and not beyond {most:g}, got {value.tolist()}.")
+            raise ValueError(f"{name} must be finite and at most {most:g} in size, got {value.tolist()}.")
     if not np.allclose(covariance, covariance.T, rtol=1e-8, atol=0.0) or not is_positive_definite(covariance):
         raise ValueError(f"covariance_prior must be symmetric and positive definite, got {covariance.tolist()}.")
     return Bunch(mean=mean, kappa=float(mean_precision_prior), nu=nu, inverse_scale=nu * covariance)

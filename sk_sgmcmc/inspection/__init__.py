@@ -1,6 +1,6 @@
 """Pictures of fitted estimators, and their draws for ArviZ and pyLDAvis.
 
-The packages behind them are optional and imported where they are used: ``pip install sk-sgmcmc[inspection]``.
+The packages that they need are optional, and imported on use: ``pip install sk-sgmcmc[inspection]``.
 """
 
 from ._displays import TopicWordsDisplay, TraceDisplay

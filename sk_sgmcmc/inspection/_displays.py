@@ -1,4 +1,4 @@
-"""Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws, both may be called again."""
+"""Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws; both may be called repeatedly."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,14 +19,14 @@ def _pyplot(whom):
 
 
 class TopicWordsDisplay:
-    """The most probable words of topics, with their credible intervals; one small panel a topic.
+    """The most probable words of topics, with their credible intervals; one small panel per topic.
 
-    It is usually made by `from_estimator`.
+    Usually created by `from_estimator`.
 
     Parameters
     ----------
     topics : ndarray of shape (n_topics,)
-        Numbers of the topics shown.
+        Indices of the topics shown.
     words : ndarray of str, shape (n_topics, n_words)
         Most probable first.
     probability : ndarray of shape (n_topics, n_words)
@@ -86,7 +86,7 @@ class TopicWordsDisplay:
         interval : float, default=0.9
             Mass of the credible intervals.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
         ax : matplotlib Axes or sequence of Axes, default=None
             One for each topic; None makes a figure.
         figure : matplotlib Figure or SubFigure, default=None
@@ -104,7 +104,7 @@ class TopicWordsDisplay:
         if topics.ndim != 1 or not topics.size or topics.dtype.kind not in "iu" or not np.all(
             (topics >= 0) & (topics < n_topics)
         ):  # fmt: skip
-            raise ValueError(f"topics={topics.tolist()} must be numbers of topics from 0 to {n_topics - 1}.")
+            raise ValueError(f"topics={topics.tolist()} must be indices of topics, from 0 to {n_topics - 1}.")
         if interval is None:
             raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
         table = estimator.top_words(n_words, interval=interval, feature_names=feature_names)
@@ -144,7 +144,7 @@ class TopicWordsDisplay:
         widest = self.high.max()
         for i, panel in enumerate(axes):
             mean = self.probability[i]
-            # A mean may lie outside the interval where the draws have two modes.
+            # The mean may lie outside the interval if the draws have two modes.
             whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
             panel.barh(places, mean, height=0.72, color=_BAR, zorder=2)
             panel.errorbar(
@@ -172,13 +172,13 @@ class TopicWordsDisplay:
         if ax is not None:
             axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
             if axes.size != n_topics:
-                raise ValueError(f"ax holds {axes.size} Axes, needed is one for each of the {n_topics} topics.")
+                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics.")
             self.figure_ = axes[0].figure
         else:
             n_columns = min(n_topics, n_columns or 5)
             n_rows = -(-n_topics // n_columns)
             if figure is None:
-                # Words take as much width as they are long, the bars the rest.
+                # Words take the width that they need, the bars the rest.
                 width = 1.5 + 0.075 * min(_LONGEST, max(len(word) for word in self.words.ravel()))
                 size = (max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * n_words))
                 figure = plt.figure(figsize=size, layout="constrained")
@@ -198,14 +198,14 @@ def _shortened(word):
 
 
 class TraceDisplay:
-    """The held-out score while fitting, over seconds or steps.
+    """The held-out score during the fit, over seconds or steps.
 
-    It is usually made by `from_estimator`.
+    Usually created by `from_estimator`.
 
     Parameters
     ----------
     trace : dict
-        Lists ``step``, ``seconds`` and ``score``, as `HeldOutScore` leaves them in ``trace_``.
+        Lists ``step``, ``seconds`` and ``score``, as `HeldOutScore` stores them in ``trace_``.
     n_burn : int or None, default=None
         Last step of burn-in, which is shaded.
 
@@ -239,9 +239,9 @@ class TraceDisplay:
         ----------
         estimator : fitted estimator
         x : {"seconds", "step"}, default="seconds"
-            What the score is drawn over.
+            The horizontal axis.
         ax : matplotlib Axes, default=None
-            None makes a figure. Several estimators in the same Axes are compared.
+            None makes a figure. Pass the same Axes for several estimators to compare them.
         name : str, default=None
             Label of the line; None is the class and the sampler.
 
@@ -266,7 +266,7 @@ class TraceDisplay:
         Parameters
         ----------
         x : {"seconds", "step"}, default="seconds"
-            What the score is drawn over.
+            The horizontal axis.
         ax : matplotlib Axes, default=None
             None makes a figure.
         name : str, default=None

@@ -1,30 +1,30 @@
-"""Draws and topics in the forms that other packages take."""
+"""Draws and topics in the forms that other packages read."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic._counts.answers import BaseTopicModel
 
-# What the axes of a draw are called; others get ArviZ's own names.
+# Names of the axes of draws; others get ArviZ's own names.
 _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
 
 
 def _names(estimator, feature_names):
     n_features = estimator.samples_["components"].shape[-1]
-    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are no words
+    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are not words
         feature_names = estimator._word_names(n_features).astype(str)
     elif feature_names is None:
         feature_names = getattr(estimator, "feature_names_in_", np.empty(0))
-        # The cells of categories are more than the columns that they come from.
+        # Categories have more cells than columns.
         feature_names = feature_names if len(feature_names) == n_features else np.arange(n_features).astype(str)
     names = np.asarray(feature_names, dtype=object)
     if names.shape != (n_features,):
-        raise ValueError(f"feature_names has shape {names.shape}, needed are {n_features} names.")
+        raise ValueError(f"feature_names has shape {names.shape}; it must hold {n_features} names.")
     return names.astype(str)
 
 
 def check_count_model(estimator, who):
-    """Raise where an estimator is no fitted topic model whose topics are probabilities of words."""
+    """Raise unless an estimator is a fitted topic model whose topics are probabilities of words."""
     if not isinstance(estimator, BaseTopicModel):
         raise TypeError(
             f"{who} shows topics that are probabilities of words, which {type(estimator).__name__} does not have; "
@@ -34,7 +34,7 @@ def check_count_model(estimator, who):
 
 
 def _columns(estimator, words, names):
-    """Numbers of the words asked for, ascending where a number of top words was."""
+    """Indices of the requested words; ascending if ``words`` is a number of top words."""
     if words is None:
         return None
     if isinstance(words, (int, np.integer)) and not isinstance(words, bool):
@@ -43,7 +43,7 @@ def _columns(estimator, words, names):
         if not hasattr(estimator, "components_"):
             raise ValueError(
                 f"words={words}: {type(estimator).__name__} has no average of components, whose labels change from "
-                "draw to draw; give names or numbers of columns."
+                "draw to draw; give names or indices of columns."
             )
         top = np.argsort(-estimator.components_, axis=1, kind="stable")[:, :words]
         return np.unique(top)
@@ -57,7 +57,7 @@ def _columns(estimator, words, names):
         columns = np.array([place.get(word, 0) for word in words.astype(str)], dtype=int)
     if len(bad) or not len(columns):
         raise ValueError(
-            f"words={list(bad)[:5]} are not among the {names.size} words; give names or numbers of columns."
+            f"words={list(bad)[:5]} are not among the {names.size} words; give names or indices of columns."
         )
     return columns
 
@@ -70,11 +70,11 @@ def to_arviz(estimator, *, words=None, feature_names=None):
     estimator : fitted estimator
         With ``samples_``.
     words : int, array-like of str or array-like of int, default=None
-        Which words of topics: the given number of top words of each topic, or names, or numbers of columns. None
-        takes all, without copying the draws; most of ArviZ's functions copy them to float64, so name some where
+        Which words of topics: the given number of top words of each topic, or names, or indices of columns. None
+        takes all, without copying the draws; most of ArviZ's functions copy them to float64, so choose some where
         there are thousands.
     feature_names : array-like of str, default=None
-        Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+        Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
 
     Returns
     -------
@@ -120,9 +120,9 @@ def to_pyldavis(estimator, X, *, feature_names=None):
     ----------
     estimator : fitted topic model
     X : array-like or sparse of shape (n_samples, n_features)
-        Counts. Empty documents are left out, and words that no document has, since pyLDAvis divides by both.
+        Counts. Empty documents, and words that occur in none, are left out, since pyLDAvis divides by both totals.
     feature_names : array-like of str, default=None
-        Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+        Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Compiled arithmetic: arrays in, arrays out.
 
-Nothing here knows an estimator or a sampler class, and this is the only package that imports numba. The rest of the
-library imports its modules as usual, at the top of a file; they are loaded at first use, see `_lazy`, so ``import
+Nothing here depends on an estimator or a sampler class, and this is the only package that imports numba. The rest of
+the library imports its modules as usual, at the top of a file; they are loaded at first use, see `_lazy`, so ``import
 sk_sgmcmc`` compiles nothing and does not load numba.
 """
 

@@ -1,17 +1,17 @@
-"""How a function becomes compiled: two decorators and the table of signatures.
+"""Compilation of functions: two decorators and the table of signatures.
 
 ``@helper``
     For a function that only other kernels call. It is compiled into its caller.
 ``@kernel(SIGNATURE)``
-    For a function that Python calls, or that is handed to a runner as an argument. It is compiled once, for that
-    signature alone, at its first use. Another dtype or memory order raises ``TypeError`` instead of quietly
+    For a function that Python calls, or that is passed to a runner as an argument. It is compiled once, for that
+    signature only, at its first use. Another dtype or memory order raises ``TypeError`` instead of quietly
     compiling a second variant.
 
-Functions are handed over as ``numba.types.FunctionType``, because numba then keeps the compiled loop on disk: loops
+Functions are passed as ``numba.types.FunctionType``, because numba then caches the compiled loop on disk: loops
 that take ordinary jitted functions or closures as arguments are compiled again in every process.
 
-Only this module and the loops that take kernels know about ``FunctionType`` (numba calls it experimental). Kernels
-never raise, they return a status: `OK`, or the code of what went wrong.
+Only this module and the loops that take kernels use ``FunctionType`` (numba calls it experimental). Kernels
+never raise, they return a status: `OK`, or the code of an error.
 """
 
 import threading
@@ -24,9 +24,9 @@ from numba import types
 from numba.core.caching import FunctionCache
 
 OK = 0
-NOT_FINITE = 1  # the state left the finite numbers: the step size is too large
+NOT_FINITE = 1  # the state became infinite or NaN: the step size is too large
 
-# Sums may be reordered and fused; NaN and inf keep their meaning, which full fastmath would take from them.
+# Sums may be reordered and fused; NaN and inf keep their meaning, which full fastmath would not guarantee.
 FAST_SUMS = {"reassoc", "contract"}
 
 RNG = numba.typeof(np.random.default_rng(0))
@@ -36,7 +36,7 @@ BOOL = types.boolean
 
 
 def read_only(dtype, ndim, layout="C"):
-    """Array type that takes writable and read-only arrays alike (joblib hands out read-only memory maps)."""
+    """Array type that accepts writable and read-only arrays alike (joblib passes read-only memory maps)."""
     return types.Array(dtype, ndim, layout, readonly=True)
 
 
@@ -53,21 +53,21 @@ I1_IN = read_only(I8, 1)
 # One signature for every sampler's transition kernels, see ``doc/developer/kernels.rst``:
 # (theta, aux, scalars, signal, extra, hyper, rows, rng) -> status
 TRANSITION = I8(F2, F3, F1, F2_IN, F1_IN, F1_IN, I1_IN, RNG)
-# What a Metropolis trajectory asks of a geometry: move along the flow of the kinetic energy for a time, and project a
-# momentum onto the tangent space. (theta, momentum, space, time) and (theta, momentum, space) -> status; ``space`` is
+# A geometry's functions for a Metropolis trajectory: move along the flow of the kinetic energy for a time, and project
+# a momentum onto the tangent space. (theta, momentum, space, time) and (theta, momentum, space) -> status; ``space`` is
 # the inverse mass on flat space, and the table of blocks on a product of manifolds.
 FLOW = I8(F2, F2, F2_IN, F8)
 PROJECT = I8(F2, F2, F2_IN)
 
 _lock = threading.RLock()
-_troubles, _told = {}, set()  # with numba's cache on disk, by kind: still to be told, and told
+_troubles, _warned = {}, set()  # with numba's cache on disk, by kind: messages, and kinds already warned of
 
 
 class _GuardedCache(FunctionCache):
-    """numba's cache of a function on disk; what cannot be read is compiled again, what cannot be written is not kept.
+    """numba's cache of a function on disk; unreadable files are compiled again, unwritable ones are not kept.
 
-    Nothing is warned of here: numba asks in the midst of compiling, where a warning that the user turned into an error
-    would leave things half done. `_tell_troubles` does it afterwards.
+    No warnings are given here: numba calls this in the middle of compiling, where a warning turned into an error would
+    leave things half done. `_warn_of_troubles` gives them afterwards.
     """
 
     def load_overload(self, sig, target_context):
@@ -79,8 +79,8 @@ class _GuardedCache(FunctionCache):
             except OSError:
                 self.disable()
             _troubles["read"] = (
-                f"numba's cache in {self.cache_path} holds files that cannot be read ({_said(error)}); their kernels "
-                "were compiled again. If this comes back, delete that folder, or set the environment variable "
+                f"numba's cache in {self.cache_path} holds files that cannot be read ({_text(error)}); their kernels "
+                "were compiled again. If this happens again, delete that folder, or set the environment variable "
                 "NUMBA_CACHE_DIR to another folder, writable only by you."
             )
             return None
@@ -90,44 +90,44 @@ class _GuardedCache(FunctionCache):
             super().save_overload(sig, data)
         except Exception as error:
             _troubles["write"] = (
-                f"numba's cache in {self.cache_path} cannot be written ({_said(error)}), so kernels are compiled anew "
+                f"numba's cache in {self.cache_path} cannot be written ({_text(error)}), so kernels are compiled again "
                 "in each process. Make room there, or set the environment variable NUMBA_CACHE_DIR to another folder, "
                 "writable only by you."
             )
 
 
-def _said(error):
+def _text(error):
     return f"{type(error).__name__}: {error}"
 
 
-def _tell_troubles():
-    """Warn once in a process of each kind of trouble with the cache."""
+def _warn_of_troubles():
+    """Warn once per process of each kind of trouble with the cache."""
     for kind, message in list(_troubles.items()):
-        if kind not in _told:
-            _told.add(kind)  # first: the warning may be an error, and the next call goes on
+        if kind not in _warned:
+            _warned.add(kind)  # first: the warning may be an error, and the next call must continue
             warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _njit(function, **options):
-    """`numba.njit` with a disk cache, or without one where no place for it can be written."""
+    """`numba.njit` with a disk cache, or without one if there is no writable place."""
     options["error_model"] = "numpy"  # a division by zero gives inf, as in NumPy; kernels never raise
     dispatcher = numba.njit(nogil=True, **options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT=1
         return function
     try:
-        dispatcher._cache = _GuardedCache(function)  # what ``cache=True`` does, with numba's own
+        dispatcher._cache = _GuardedCache(function)  # as with ``cache=True``, which uses numba's own class
     except RuntimeError as error:
         if "cannot cache function" not in str(error):
             raise
         _troubles["place"] = (
-            "numba found no writable place for its cache, so kernels are compiled anew in each process; "
+            "numba found no writable place for its cache, so kernels are compiled again in each process; "
             "set the environment variable NUMBA_CACHE_DIR to a folder writable only by you to avoid that."
         )
     return dispatcher
 
 
 def _interpreted(function):
-    """A function as Python runs it with NUMBA_DISABLE_JIT=1, where compiled code would not warn of 1/0 either."""
+    """A function for NUMBA_DISABLE_JIT=1, without NumPy's warnings of 1/0, which compiled code does not give either."""
 
     @wraps(function)
     def quiet(*args):
@@ -150,14 +150,14 @@ def helper(function=None, *, fast_sums=False, inline=False):
 
 
 class Kernel:
-    """A function compiled for one signature at its first use; call it like the function itself.
+    """A function compiled for one signature at its first use; callable like the function itself.
 
     Attributes
     ----------
     py_func : callable
         The uncompiled function, for tests and for reading.
     signature : numba signature
-        The one signature it takes.
+        Its only signature.
     """
 
     def __init__(self, function, signature, **options):
@@ -171,7 +171,7 @@ class Kernel:
 
     @property
     def compiled(self):
-        """The compiled dispatcher, as a runner takes it."""
+        """The compiled dispatcher, as runners take it."""
         if self._dispatcher is None:
             # Two threads that compile the same dispatcher at once break each other (numba keeps no lock here).
             with _lock:
@@ -183,7 +183,7 @@ class Kernel:
                         dispatcher.compile(self.signature)
                         dispatcher.disable_compile()
                         self._dispatcher = dispatcher
-            _tell_troubles()
+            _warn_of_troubles()
         return self._dispatcher
 
     def _jitted(self):
@@ -193,7 +193,7 @@ class Kernel:
         return self.compiled(*args)
 
     def __reduce__(self):
-        # A pickle names the kernel and holds nothing compiled.
+        # A pickle holds the kernel's name and nothing compiled.
         return _find_kernel, (self.__module__, self.__name__)
 
     def __repr__(self):

@@ -1,10 +1,10 @@
 """Kernel modules that are loaded, and their functions compiled, at first use.
 
-numba takes a good part of a second to import. So the packages of kernels hand out their modules as `LazyModule`, and a
+numba takes a good part of a second to import. So the packages of kernels provide their modules as `LazyModule`, and a
 plain import at the top of a file, such as ``from ..kernels.samplers import simplex``, costs nothing: readers and tools
 see where a function comes from, and the first ``simplex.scir_step`` loads the module. Import modules this way, never
 functions: ``from ..kernels.samplers.simplex import scir_step`` loads at once. Within this package, where numba is
-loaded anyway, functions are imported as anywhere.
+loaded anyway, functions are imported as usual.
 """
 
 import importlib
@@ -20,7 +20,7 @@ class LazyModule(ModuleType):
 
 
 def lazy_modules(package):
-    """A ``__getattr__`` for a package that hands out its modules as `LazyModule`."""
+    """A ``__getattr__`` for a package that provides its modules as `LazyModule`."""
 
     def get(name):
         spec = None if name.startswith("__") else importlib.util.find_spec(f"{package}.{name}")

@@ -1,4 +1,4 @@
-"""Kernels made of functions that users write."""
+"""Kernels made from users' functions."""
 
 import inspect
 from functools import lru_cache
@@ -10,7 +10,7 @@ from ._jit import Kernel
 
 
 class _UserKernel(Kernel):
-    """Calls a user's function; compiled in each process, because numba keeps no closures on disk."""
+    """Calls a user's function; compiled in each process, because numba does not cache closures on disk."""
 
     def __init__(self, make, function, signature):
         self._made_by = make, function, signature
@@ -25,12 +25,12 @@ class _UserKernel(Kernel):
 
 @lru_cache(maxsize=64)
 def kernel_of(make, function, signature):
-    """The kernel that ``make(function)`` returns, function a user's own: compiled once in a process."""
+    """The kernel ``make(function)`` of a user's function, compiled once per process."""
     return _UserKernel(make, function, signature)
 
 
 def checked_function(function, name, n_arguments, lack, how):
-    """A user's function, if it takes so many arguments; else what it lacks is told."""
+    """A user's function, if it takes that many arguments; otherwise raises with what it lacks."""
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {function!r}. {how}")
     wanted = inspect.signature(getattr(function, "py_func", function)).parameters

@@ -1,7 +1,7 @@
 """Topic proportions of documents with the topics fixed, and the predictive probability of their words.
 
 The fixed-point iteration of document completion, see `sk_sgmcmc.metrics.document_completion`. Every document is
-handled by itself, with the same operations in the same order whatever the other documents are, so any split of the
+handled separately, with the same operations in the same order whatever the other documents are, so any split of the
 documents over calls or threads gives the same bits.
 """
 
@@ -17,7 +17,7 @@ W1_IN = read_only(types.int32, 1)
 def _one_update(lo, hi, words, counts, phi, weight, share):
     """share_k = sum_w c_w phi_wk / (sum_l weight_l phi_wl), over the words lo:hi of one document.
 
-    Four words at a time: ``weight`` and ``share`` are then read from memory once for four words and not for each.
+    Four words at a time: ``weight`` and ``share`` are then read from memory once for four words, not once for each.
     """
     n_topics = weight.size
     for k in range(n_topics):
@@ -31,7 +31,7 @@ def _one_update(lo, hi, words, counts, phi, weight, share):
             tb += weight[k] * b[k]
             tc += weight[k] * c[k]
             td += weight[k] * d[k]
-        # A word that no topic can make has total 0 and is left out.
+        # A word that is impossible under every topic has total 0 and is left out.
         sa = counts[j] / ta if ta > 0.0 else 0.0
         sb = counts[j + 1] / tb if tb > 0.0 else 0.0
         sc = counts[j + 2] / tc if tc > 0.0 else 0.0

@@ -1,6 +1,6 @@
-"""The loops that call a sampler's transition with a model's signal, compiled once for each data layout.
+"""The loops that call a sampler's transition with a model's signal, compiled once for each layout of the data.
 
-A runner makes a chunk of steps, never a whole fit: Python looks around in between (progress, Ctrl-C, checkpoint).
+A runner makes a chunk of steps, never a whole fit: Python acts in between (progress, Ctrl-C, checkpoints).
 The length of a chunk never changes a draw, because all randomness comes from ``rng`` in the order of the steps.
 """
 
@@ -73,9 +73,9 @@ def run_dense(
     params : constants of the model
     starts : (n_steps,) first row of each batch; -1 draws the batch with replacement instead
     n_batch : rows in a batch; the batch is X[start : start + n_batch]
-    scale : N/n; X may hold some rows twice, behind its first N, so that a block can run past the end
+    scale : N/n; X may repeat some rows after its first N, so that a block can run past the end
     hypers : (n_steps, n_hyper) the sampler's numbers at each step, the step size first
-    slots : (n_steps,) where the state after a step is kept in ``kept`` and ``kept_aux``, -1 for not
+    slots : (n_steps,) index at which ``kept`` and ``kept_aux`` store the state after a step, -1 for none
     advance, step, signal_of : the sampler's two transitions and the model's signal
     """
     n_rows = int(scale * n_batch + 0.5)
@@ -121,12 +121,12 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
     Parameters
     ----------
     theta, aux, scalars : state, changed in place
-        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space takes no mass, and
-        of a product the table of its blocks is behind the head.
+        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space has no mass, and a product
+        has the table of its blocks after the head.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
     hypers : (n_steps, 4 or 5) step size, steps of a trajectory, relative jitter of the step size, the acceptance rate
-        that the step size is adapted to while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0:
-        no), and whether the steps are a uniform number from 1 to those
+        to which the step size adapts while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0: does
+        not adapt), and whether the steps are a uniform number from 1 to those
     slots, kept : as in `run_dense`
     flow, project : the geometry, `FLOW` and `PROJECT`
     signal_of : the model's gradient, its log density in ``extra[0]``
@@ -178,7 +178,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             project(proposal, end, W)
         times_inverse_mass(scalars, end, velocity)
         change = before - 0.5 * kinetic(end, velocity) + new_extra[0]
-        # A trajectory that left the finite numbers is a rejected one.
+        # A trajectory that becomes infinite or NaN is rejected.
         rate = min(1.0, np.exp(change)) if status == OK and np.isfinite(change) else 0.0
         if rng.random() < rate:
             theta[:] = proposal
@@ -189,7 +189,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         if hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
             scalars[ADAPTED] += 1.0
             scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
-        # The momentum at the end, or after a rejection the one at the start: else the test would select momenta.
+        # The momentum at the end, or after a rejection that at the start: otherwise the test would select momenta.
         times_inverse_mass(scalars, p, velocity)
         learn_mass(scalars, p, velocity, 1.0, rng)
         if slots[t] >= 0:

@@ -1,4 +1,4 @@
-"""Logistic regression's data and prior in coordinates that suit a sampler."""
+"""Data and prior of logistic regression, in coordinates that suit a sampler."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from ..utils._warnings import warn_user
 
 _MAX_NEWTON = 60
 _MAX_LBFGS = 500
-FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # what control variates take out of the likelihood
-_PIVOT = 1e-7  # of the Hessian's root, below which rounding decides
-_ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones, the first that will do
-_FAR_FROM_MODE = 5.0  # Hessian's standard deviations; where draws are right, skew posteriors stay within 3.6
+FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
+_PIVOT = 1e-7  # of the Hessian's root, below which rounding dominates
+_ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones; the first that suffices is taken
+_FAR_FROM_MODE = 5.0  # standard deviations of the Hessian; correct draws of skew posteriors stay within 3.6
 _FEW_DRAWS = 20
-MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian is not factorised and its diagonal stands for it
+MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian's diagonal replaces its factorisation
 
 
 @dataclass
 class Quadratic:
-    """A Gaussian prior on the coefficients as given and the intercept at the reference, class by class.
+    """A Gaussian prior on the coefficients of the columns as given, and on the intercept at the reference, by class.
 
     ``mean`` (D,), ``precision`` (D, D), or (D,) for a diagonal; D = rows x (features + intercept).
     """
@@ -42,7 +42,7 @@ def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
 
 
 def reference_of(mean, reference, fit_intercept):
-    """The row at which the prior takes the intercept: the columns' mean, unless it is known from earlier rows."""
+    """The row at which the intercept has its prior: the columns' mean, unless earlier rows fixed it."""
     if not fit_intercept:
         return np.zeros(mean.size)
     return mean if reference is None else reference
@@ -56,7 +56,7 @@ def log_likelihood(y, weight, eta):
 
 
 def residuals(y, weight, eta):
-    """Derivative of `log_likelihood` by the predictors, and the probabilities; both of the shape of ``eta``."""
+    """Derivative of `log_likelihood` in the predictors, and the probabilities; both of the shape of ``eta``."""
     if eta.shape[1] == 1:
         p = special.expit(eta)
         return weight[:, None] * (y[:, None] - p), p
@@ -65,21 +65,21 @@ def residuals(y, weight, eta):
 
 
 def signal_outputs(y, eta):
-    """What the kernels are told of each row: class, predictors at the mode, for two classes what they need of them."""
+    """What the kernels read of each row: class, predictors at the mode and, for two classes, functions of these."""
     if eta.shape[1] > 1:
         return np.column_stack([y, eta])
     return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
 
 def warn_far_from_mode(theta, temperature):
-    """Warn where draws (n_chains, n_kept, D) in whitened coordinates are not near the Gaussian at the mode."""
+    """Warn if draws (n_chains, n_kept, D) in whitened coordinates lie far from the Gaussian at the mode."""
     if theta.shape[1] < _FEW_DRAWS:
         return
     away, spread = np.abs(theta.mean(axis=(0, 1))).max(), theta.std(axis=(0, 1)).max()
     if max(away, spread) > _FAR_FROM_MODE * max(1.0, np.sqrt(temperature)):
         warn_user(
             f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
-            f"of its standard deviations from the mode and spread over {spread:.3g}, and are not to be trusted. Where "
+            f"of its standard deviations from the mode and spread over {spread:.3g}, and cannot be trusted. Where "
             "columns separate the classes, use a smaller prior_scale; where a column has outliers, such as a code for "
             "missing values, mend them or transform it; else use a larger n_iter.",
             ConvergenceWarning,
@@ -100,7 +100,7 @@ class Design:
     prior : Quadratic
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
-        The row at which the prior takes the intercept; None for the mean of these rows.
+        The row at which the intercept has its prior; None for the mean of these rows.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Design:
         else:
             self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
             self._quadratic = self.whitener.T @ precision @ self.whitener
-        # The Gaussian that stands for these data when more come: in the coordinates of the prior.
+        # The Gaussian that replaces these data when more arrive, in the coordinates of the prior.
         forward = self.forward.T
         self.summary = Quadratic(self._each(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
 
@@ -158,7 +158,7 @@ class Design:
         return np.concatenate([(self.whitener.T @ self.precision @ self.whitener).ravel(), self.whitener.ravel()])
 
     def _back(self, at=0.0):
-        """Matrix from coefficients of standardised columns to those of the columns as given, the intercept ``at`` x."""
+        """Matrix from coefficients of standardised columns to those as given, the intercept taken at x = ``at``."""
         back = np.diag(np.append(1.0 / self.scale, np.ones(int(self.fit_intercept))))
         if self.fit_intercept:
             back[-1, :-1] = (at - self.shift) / self.scale
@@ -198,9 +198,9 @@ class Design:
     def _factor(hessian):
         """Units d, and the lower root of d H d, whose diagonal is 1: so the factorisation does not depend on units.
 
-        What the prior alone holds (equal columns; what is added to all classes alike) is lost to rounding where the
-        columns' spread is a million times the prior's inverse. It is then held as tight as rounding asks for, which
-        changes no prediction.
+        Directions that only the prior determines (equal columns; what is added to all classes alike) are lost to
+        rounding where the columns' spread is a million times the prior's inverse. They are then held as tightly as
+        rounding requires, which changes no prediction.
         """
         d = 1.0 / np.sqrt(np.diag(hessian))
         scaled = hessian * d[:, None] * d
@@ -241,7 +241,7 @@ class Design:
         return b
 
     def warn_if_far(self, theta, temperature):
-        """Warn where draws are not near the Gaussian at the mode, in whose units they are."""
+        """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
         warn_far_from_mode(theta, temperature)
 
     def coefficients(self, theta):
@@ -261,9 +261,9 @@ class Design:
 class DiagonalDesign:
     """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
 
-    Parameters as for `Design`, with a prior of diagonal precision. The state lies column by column: a column's classes
-    are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the Hessian
-    gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
+    Parameters as for `Design`, with a prior of diagonal precision. The state is stored column by column: the classes of
+    a column are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the
+    Hessian gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class DiagonalDesign:
         if fit_intercept:
             last = precision[d * n_rows :]
             hessian += (away**2 * last).ravel()
-            # All of the intercepts' Hessian: what is added to all classes alike, only the wide prior holds.
+            # The intercepts' full Hessian: only the wide prior bounds what is added to all classes alike.
             block = np.diag(total + last)
             if n_rows > 1:
                 block = np.diag((weight @ p) + last) - (p.T * weight) @ p
@@ -327,7 +327,7 @@ class DiagonalDesign:
         return self.centre - self.reference[:, None]
 
     def rows(self, X):
-        """The rows, from the reference on."""
+        """The rows less the reference."""
         return SparseRows(X, self.reference, np.ones(X.shape[1]), self.fit_intercept)
 
     def params(self, is_sparse, with_value):
@@ -346,7 +346,7 @@ class DiagonalDesign:
         return vector.reshape(self.n_rows, -1).T.ravel()
 
     def warn_if_far(self, theta, temperature):
-        """Say nothing: these units are not those of the posterior's spread."""
+        """Never warn: these units are not those of the posterior's spread."""
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""
@@ -356,7 +356,7 @@ class DiagonalDesign:
             b += mode.astype(b.dtype)
             return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
         intercept = mode[-1] - self.reference @ mode[:-1] + b[..., -1, :] @ self.root.T
-        # One class at a time: numpy would make a copy of all draws in float64.
+        # One class at a time: otherwise numpy would copy all draws in float64.
         for k in range(self.n_rows):
             intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
         b += mode.astype(b.dtype)

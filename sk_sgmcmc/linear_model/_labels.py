@@ -7,7 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 
 def check_labels(y):
-    """Raise where y holds no class labels, or some of different types, which have no order."""
+    """Raise if y holds no class labels, or labels of different types, which have no order."""
     y = np.asarray(y)
     if y.dtype == object:
         examples = {"a number" if isinstance(label, Number) else type(label).__name__: label for label in y.ravel()}

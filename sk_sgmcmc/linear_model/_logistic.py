@@ -20,7 +20,7 @@ from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
 from ._rows import row_offsets, row_weights
 
-# Above this share of entries that are not zero, sparse rows are read faster as dense ones.
+# Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
 
 
@@ -36,20 +36,20 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         :math:`\sigma`, in the units of the columns of X as given. The mode of the posterior is the estimate of
         scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior.
     fit_intercept : bool, default=True
-        Whether there is an intercept. Without one, a column far from 0 for its spread can hardly have an effect, which
-        warns.
+        Whether there is an intercept. Without one, a column whose mean is large for its spread can have hardly any
+        effect; a warning says so.
     intercept_prior_scale : float, default=100
         Standard deviation of the wide normal prior of the intercept of centred columns, which is the linear predictor
         at the mean of X (in a stream, of the first block): so a column of years or timestamps keeps its effect.
-        ``intercept_`` and ``samples_["intercept"]`` are those of the columns as given.
+        ``intercept_`` and ``samples_["intercept"]`` refer to the columns as given.
     class_weight : dict, "balanced" or None, default=None
         As in scikit-learn: multiplies the weights of the rows of a class. The posterior is then that of so many more
-        rows: of a class that is counted w times, intervals are up to :math:`\sqrt w` times too narrow. A weight above
-        2 warns.
+        rows: for a class counted w times, intervals are up to :math:`\sqrt w` times too narrow. A weight above 2
+        warns.
     control_variates : bool, default=True
-        Whether minibatches estimate only what the log likelihood has beyond its second order at the mode.
+        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space.
+        None is `SGHMC`. Any sampler on flat space will do.
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
@@ -84,7 +84,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_rows, n_features), ``"intercept"``: (n_chains, n_kept, n_rows).
     sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is what "auto" chose, in units of whitened coordinates.
+        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
+        coordinates.
     batch_size_ : int
         Rows of a minibatch.
     n_iter_ : int
@@ -104,13 +105,14 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     .. math:: -\phi + \frac Nn \, T^\top \sum_{i \in S} x_i \bigl(p_i(\hat\beta) - p_i(\beta)
               + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
 
-    unbiased, and without noise where the posterior is Gaussian. `partial_fit` lets the Gaussian approximation at the
-    mode stand for the rows of earlier calls.
+    unbiased, and without noise where the posterior is Gaussian. In `partial_fit` the Gaussian approximation at the
+    mode replaces the rows of earlier calls.
 
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
-    mode, :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates take out the first order
-    alone, draws are fewer (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in
-    `partial_fit` the diagonal stands for the Hessian. Dense rows are then kept as sparse ones.
+    mode,
+    :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates remove the first order only,
+    fewer draws are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in
+    `partial_fit` the diagonal replaces the Hessian. Dense rows are then converted to sparse ones.
 
     References
     ----------
@@ -184,7 +186,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Draw coefficients given labelled rows.
+        """Draw the coefficients given labelled rows.
 
         Parameters
         ----------
@@ -211,7 +213,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on with further rows, a Gaussian standing for those seen before.
+        """Continue with further rows, those of earlier calls being replaced by a Gaussian.
 
         Parameters
         ----------
@@ -234,8 +236,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         check_labels(y)
         if isinstance(self.class_weight, str):
             raise ValueError(
-                'class_weight="balanced" needs all rows at once, partial_fit sees some; give a dict, for example of '
-                "sklearn.utils.class_weight.compute_class_weight."
+                'class_weight="balanced" needs all rows at once, but partial_fit receives some; give a dict, for '
+                "example from sklearn.utils.class_weight.compute_class_weight."
             )
         if first:
             known = np.unique(y if classes is None else classes)
@@ -250,7 +252,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     @staticmethod
     def _check_classes(classes):
         if len(classes) < 2:
-            raise ValueError(f"y holds one class only, {classes.tolist()}; a classifier needs at least two classes.")
+            raise ValueError(f"y holds only one class, {classes.tolist()}; a classifier needs at least two classes.")
 
     @staticmethod
     def _codes(y, known):
@@ -260,7 +262,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         return np.searchsorted(known, y)
 
     def _weighted(self, X, codes, classes, y, sample_weight):
-        """Rows with a weight above 0, their class codes and weights; rows sparse where that is how they are read."""
+        """Rows with a weight above 0, their class codes and weights; rows are sparse where the kernels read them so."""
         if sparse.issparse(X):
             X = canonical(X)
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
@@ -286,8 +288,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         else:
             if self.fit_intercept != self._design.fit_intercept:
                 raise ValueError(
-                    f"fit_intercept={self.fit_intercept} differs from that of the rows seen before; partial_fit goes "
-                    "on with the same coefficients. Call fit to begin anew."
+                    f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues "
+                    "with the same coefficients. Call fit to start afresh."
                 )
             prior = self._design.summary
         X = less_offsets(X, self._offsets)
@@ -310,23 +312,23 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     @staticmethod
     def _is_alike(chain, sampler):
-        """Whether a sampler can go on from the state of a chain: both have one, or as many particles."""
+        """Whether a sampler can continue from the state of a chain: both have one particle, or equally many."""
         if sampler._runner != "particles":
             return chain.theta.ndim == 2
         return chain.theta.ndim == 3 and len(chain.theta) == sampler.n_particles
 
     def _carried(self, theta, design):
-        """A state in the coordinates of another design; of particles each."""
+        """A state, or that of each particle, in the coordinates of another design."""
         if theta.ndim == 3:
             return np.stack([self._carried(each, design) for each in theta])
         return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
 
     def _reader(self, design, sampler, X, codes, weight):
-        """A function of the batch size that gives the data as the kernels read them; numbers read for a row."""
+        """A function from the batch size to the data for the kernels, and how many numbers they read for a row."""
         if sampler._uses_metric:
             if isinstance(design, DiagonalDesign):
                 raise ValueError(
-                    f"sampler={sampler!r} needs the Fisher information at every step, which is made for up to "
+                    f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
                     f"{MAX_ENTRIES} coefficients; these data have {design.mode.size}. Use another, such as 'hmc'."
                 )
             X = X.toarray() if sparse.issparse(X) else X
@@ -351,7 +353,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     @all_or_nothing
     def resume(self, X, y, sample_weight=None):
-        """Go on with a fit that was interrupted or loaded from a checkpoint.
+        """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted `fit` would have given.
 

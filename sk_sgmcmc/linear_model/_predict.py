@@ -9,13 +9,13 @@ from ..metrics import effective_sample_size
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
 
-# In one layout, so that sums have the same last bits whatever the layout of what was passed.
+# In one memory layout, so that sums have the same last bits whatever the layout of the input.
 INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-_CELLS = 20_000_000  # numbers of a block of predictions
+_CELLS = 20_000_000  # numbers in a block of predictions
 
 
 class DrawsPredictMixin:
-    """Predictions from all kept draws, of which ``samples_`` may show a part."""
+    """Predictions from all kept draws, of which ``samples_`` may hold a part."""
 
     def _probabilities(self, X):
         """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""

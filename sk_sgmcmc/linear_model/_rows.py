@@ -1,4 +1,4 @@
-"""What labelled rows are given before they are fitted: weights, and offsets of columns that lie far from 0."""
+"""Preparation of labelled rows: their weights, and offsets of columns that lie far from 0."""
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -7,12 +7,12 @@ from ..dense.rows import FAR, LARGEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
 
-# A class weight above which the intervals of a class shrink to less than 0.7 of what its rows support.
+# Above this class weight, the intervals of a class shrink to less than 0.7 of what its rows support.
 _MUCH = 2.0
 
 
 def row_weights(X, codes, classes, y, class_weight, sample_weight):
-    """Weights of rows, ``sample_weight`` times that of their class; warns where a class counts as far more rows."""
+    """Weights of rows, ``sample_weight`` times that of their class; warns if a class counts as far more rows."""
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
         raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
@@ -24,23 +24,23 @@ def row_weights(X, codes, classes, y, class_weight, sample_weight):
     if class_weight is not None:
         each = compute_class_weight(class_weight, classes=classes, y=y)
         if not np.all(np.isfinite(each)) or each.min() < 0:
-            raise ValueError(f"class_weight={class_weight!r} must give finite weights, none of them negative.")
+            raise ValueError(f"class_weight={class_weight!r} must give finite weights that are not negative.")
         weight *= each[codes]
         _warn_of_repeated_rows(codes, classes, class_weight, each)
     if not weight.any():
-        raise ValueError("sample_weight times class_weight is zero for all rows; some row must have more.")
+        raise ValueError("sample_weight times class_weight is zero for all rows; at least one must be positive.")
     return weight
 
 
 def _warn_of_repeated_rows(codes, classes, class_weight, each):
-    """Warn where the posterior of a class is that of many more rows than there are."""
+    """Warn if the posterior treats a class as many more rows than there are."""
     n_rows = np.bincount(codes, minlength=len(classes))
     worst = int(np.argmax(np.where(n_rows > 0, each, 0.0)))
     if n_rows[worst] == 0 or each[worst] <= _MUCH:
         return
     warn_user(
         f"class_weight={class_weight!r} counts each of the {n_rows[worst]} rows of class {classes.tolist()[worst]!r} "
-        f"{each[worst]:.3g} times, as if {each[worst] * n_rows[worst]:.4g} had been seen: intervals are up to "
+        f"{each[worst]:.3g} times, as if there were {each[worst] * n_rows[worst]:.4g}: intervals are up to "
         f"{np.sqrt(each[worst]):.3g} times too narrow, and probabilities are not those of the classes in the "
         "population. To trade errors of one class for those of another, fit with class_weight=None and move the "
         "threshold, for example with sklearn.model_selection.FixedThresholdClassifier."
@@ -48,7 +48,7 @@ def _warn_of_repeated_rows(codes, classes, class_weight, each):
 
 
 def row_offsets(X, weight, fit_intercept):
-    """What each column is taken less of, so that no digits are lost; warns where no intercept can take it up."""
+    """Offsets subtracted from columns so that no digits are lost; warns if no intercept can absorb them."""
     if fit_intercept:
         return far_offsets(X, weight)
     mean, spread, varies = moments(X, weight)

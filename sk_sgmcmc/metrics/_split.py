@@ -6,19 +6,19 @@ from scipy import sparse
 from ..utils import check_counts, rng_from_key, row_keys
 from ..utils._seeds import counter_uniforms, mix64, salt64
 
-# From this count on, the tokens of one entry are split by one binomial draw and not coin by coin.
+# From this count on, the tokens of an entry are split by one binomial draw instead of coin by coin.
 _MANY = 4096
-# Coins thrown at once, so that memory does not grow with the corpus.
+# Coins tossed at once, so that memory does not grow with the corpus.
 _BLOCK = 4_000_000
 
 
 def split_tokens(X, fraction=0.5, random_state=0):
-    """Put every token of every document into an observed or a hidden part by a coin.
+    """Put every token of every document into an observed or a hidden part by the toss of a coin.
 
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
-        Counts, as `sk_sgmcmc.utils.check_counts` takes them. An entry x that is not whole counts as floor(x) tokens
+        Counts, as `sk_sgmcmc.utils.check_counts` accepts them. An entry x that is not whole counts as floor(x) tokens
         and one of weight x - floor(x), which goes to one side as a whole.
     fraction : float, default=0.5
         Probability that a token is observed, in [0, 1].
@@ -32,9 +32,9 @@ def split_tokens(X, fraction=0.5, random_state=0):
 
     Notes
     -----
-    The coins of a row come from a stream that is keyed by the row's content and the seed. So the split of a document
-    depends neither on the other documents nor on their order, and scores of two models on the same document are
-    comparable whatever else was passed. (Equal documents are split equally.)
+    The coins of a row come from a stream keyed by the row's content and the seed. So the split of a document depends
+    neither on the other documents nor on their order, and scores of two models on the same document are comparable
+    whatever else was passed. (Equal documents are split equally.)
     """
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must lie in [0, 1], got {fraction!r}; 0.5 is the usual choice.")
@@ -49,7 +49,7 @@ def split_tokens(X, fraction=0.5, random_state=0):
     while start < X.shape[0]:
         stop = int(np.searchsorted(ends[indptr], ends[indptr[start]] + _BLOCK, side="right")) - 1
         stop = min(max(stop, start + 1), X.shape[0])
-        _throw_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction)
+        _toss_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction)
         start = stop
     for pair in np.flatnonzero(whole >= _MANY):
         row = np.searchsorted(indptr, pair, side="right") - 1
@@ -57,18 +57,18 @@ def split_tokens(X, fraction=0.5, random_state=0):
         kept[pair] = rng.binomial(int(whole[pair]), fraction)
         kept[pair] += (X.data[pair] - whole[pair]) * (rng.random() < fraction)
     hidden = X.data - kept
-    # What is left of 0.3 tokens after 0.3 were taken away must be no token at all.
+    # 0.3 tokens less 0.3 must leave exactly no token.
     hidden[np.abs(hidden) < 1e-9 * X.data] = 0.0
     return _same_pattern(X, kept), _same_pattern(X, hidden)
 
 
-def _throw_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction):
+def _toss_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction):
     """Fill kept with the observed part of the pairs of the rows start:stop, one coin for each token."""
     lo, hi = indptr[start], indptr[stop]
     if lo == hi:
         return
     tokens_of_row = ends[indptr[start + 1 : stop + 1]] - ends[indptr[start:stop]]
-    # The place of a token inside its row is its place in the row's stream.
+    # The position of a token within its row is its position in the row's stream.
     first = np.repeat(ends[indptr[start:stop]], tokens_of_row)
     counters = np.arange(ends[lo], ends[hi]) - first
     heads = counter_uniforms(np.repeat(keys[start:stop], tokens_of_row), counters) < fraction
@@ -82,7 +82,7 @@ def _throw_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fractio
 
 
 def _same_pattern(X, data):
-    """A new matrix with these values in the places of X, zeros dropped."""
+    """A new matrix with these values at the places of X's entries, zeros dropped."""
     out = sparse.csr_array((data, X.indices.copy(), X.indptr.copy()), shape=X.shape)
     out.eliminate_zeros()
     return out

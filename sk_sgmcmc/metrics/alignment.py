@@ -1,4 +1,4 @@
-"""Which topic of one draw is which topic of another, and how stable topics are."""
+"""Alignment of topics between draws, and their stability."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -33,7 +33,7 @@ def align_topics(reference, topics, *, metric="hellinger", groups=None):
     metric : {"hellinger", "cosine"}, default="hellinger"
         "hellinger" for distributions (`hellinger_distances`), "cosine" (minus the inner product) for unit rows.
     groups : array-like of shape (n_components,), default=None
-        Only topics of the same value change places, of as many topics as there are references. None: all.
+        Only topics of equal value are interchanged; needs as many topics as references. None: all.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def align_topics(reference, topics, *, metric="hellinger", groups=None):
     if groups is not None and np.unique(groups).size > 1:
         if np.shape(groups) != (len(topics),) or len(reference) != len(topics):
             raise ValueError(
-                f"groups has shape {np.shape(groups)}; needed is one value for each of the {len(topics)} topics, and "
+                f"groups has shape {np.shape(groups)}; it must hold one value for each of {len(topics)} topics, with "
                 f"as many reference topics, not {len(reference)}."
             )
         order = np.arange(len(topics), dtype=np.int64)
@@ -80,21 +80,21 @@ def align_topics(reference, topics, *, metric="hellinger", groups=None):
 
 
 def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
-    """Number the topics of all draws of all chains in one and the same way, with no reference given.
+    """Number the topics of all draws of all chains consistently, without a given reference.
 
-    The last draw of the first chain gives the first numbering; all draws are matched to it, and then ``n_rounds - 1``
-    times to the mean of the draws in their numbering so far.
+    The last draw of the first chain sets the first numbering; all draws are matched to it, and then ``n_rounds - 1``
+    times to the mean of the draws in their present numbering.
 
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
-        Leading axes as they are, usually (n_chains, n_draws); rows sum to 1, or are directions.
+        Leading axes are usually (n_chains, n_draws); rows sum to 1, or are directions.
     n_rounds : int, default=2
-        At least 1. It ends early when nothing changes.
+        At least 1. Ends early once nothing changes.
     metric : {"hellinger", "cosine"}, default="hellinger"
         As for `align_topics`.
     groups : array-like of shape (n_components,), default=None
-        Only topics of the same value change places: with a prior of its own, a topic is not any other. None: all.
+        Only topics of equal value are interchanged: a topic with its own prior cannot become another. None: all.
 
     Returns
     -------
@@ -131,19 +131,19 @@ def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
 
 
 def topic_stability(draws, *, aligned=False, metric="hellinger"):
-    r"""How much the same each topic is in all draws, in [0, 1].
+    r"""How similar each topic is over all draws, in [0, 1].
 
     .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k)
 
-    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws. Of chains
-    that found different topics it is low: the mean is then like none of them.
+    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws. It is low for
+    chains that found different topics: their mean is then like none of them.
 
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
         Rows sum to 1, or are directions.
     aligned : bool, default=False
-        The topics already have the same order in all draws; False aligns them with `align_draws` first.
+        Whether the topics already have the same order in all draws; False aligns them with `align_draws` first.
     metric : {"hellinger", "cosine"}, default="hellinger"
         "hellinger" for distributions; "cosine" for unit rows, whose distance from their mean direction is
         :math:`\sqrt{1 - \cos}`.

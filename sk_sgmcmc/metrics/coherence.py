@@ -76,8 +76,8 @@ def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
 
     Notes
     -----
-    Zero counts: a pair that never occurs together, also because one of the words is in no document, has NPMI -1, its
-    limit; a pair of words that are in every document has 0, because such words tell nothing. For UMass, a
+    Zero counts: a pair that never occurs together, even if one of its words occurs nowhere, has NPMI -1, its limit; a
+    pair of words that occur in every document has 0, because such words carry no information. For UMass, a
     denominator D(v) = 0 is set to 1, which gives log 1 = 0 as D(v, w) is 0 as well.
 
     References
@@ -99,7 +99,7 @@ def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
     top = _as_top_words(topics, n_words, feature_names)
     given = np.shape(topics)[-1]
     if top.shape[-1] < 2:
-        raise ValueError(f"coherence needs at least 2 top words a topic, got {top.shape[-1]}; set n_words=10.")
+        raise ValueError(f"coherence needs at least 2 top words for each topic, got {top.shape[-1]}; set n_words=10.")
     if np.asarray(topics).dtype.kind == "f" and given != X.shape[1]:
         raise ValueError(f"topics has {given} columns and X has {X.shape[1]}; both need the same vocabulary.")
     if top.min() < 0 or top.max() >= X.shape[1]:

@@ -11,9 +11,9 @@ from ..kernels import completion as kernels
 from ..utils import Corpus
 from ..utils._numbers import check_n_jobs
 
-# A hidden token that every draw finds impossible counts as this probable: such a model pays, and stays finite.
+# Probability of a hidden token that is impossible under every draw: such models score low, but finitely.
 FLOOR = 1e-12
-# Pair-topic updates in one kernel call, about half a second, so that Ctrl-C is served between calls.
+# Pair-topic updates in one kernel call, about half a second, so that Ctrl-C takes effect between calls.
 _WORK_PER_CALL = 1_000_000_000
 
 
@@ -52,7 +52,7 @@ def document_completion(
     doc_topic_prior : float, array or callable, default=0.1
         The Dirichlet parameter alpha. An array of shape (n_components,) for all documents,
         (n_samples, n_components) for each document, or (n_draws, 1 or n_samples, 1 or n_components) for each draw;
-        a callable is given the number of the draw and returns one of the first three, which spares memory.
+        a callable maps the index of the draw to one of the first three, which saves memory.
     n_updates : int, default=50
         Number of fixed-point steps.
     average : {"draws", "running", "window"}, default="draws"
@@ -81,8 +81,8 @@ def document_completion(
 
     Notes
     -----
-    The score does not depend on the number of documents passed with a document, on their order or on ``n_jobs``; a
-    document with nothing hidden adds nothing. The standard error is that of a ratio of two means (delta method):
+    The score of a document does not depend on the other documents passed, on their order or on ``n_jobs``; a document
+    without hidden tokens adds nothing. The standard error is that of a ratio of two means (delta method):
     :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the D documents with
     hidden tokens.
 
@@ -196,7 +196,7 @@ def paired_difference(a, b):
 
 
 def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_jobs=None):
-    """Topic proportions of documents with the topics given, by the same updates as `document_completion`.
+    """Topic proportions of documents given topics, by the same updates as `document_completion`.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def as_draws(topics):
 
 
 def _used_words(*corpora):
-    """The columns that occur, and the corpora over these columns alone (n_words stays, as the width to check)."""
+    """The columns that occur, and the corpora over these columns alone (n_words stays the full width, for checks)."""
     n_words = corpora[0].n_words
     occurs = np.zeros(n_words, dtype=bool)
     for corpus in corpora:
@@ -255,7 +255,7 @@ def _used_words(*corpora):
 
 
 def _word_major(topics, n_words, used):
-    """Check one draw, and return the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
+    """Check one draw; returns the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
     topics = np.asarray(topics)
     if topics.ndim != 2 or topics.shape[1] != n_words:
         raise ValueError(
@@ -279,7 +279,7 @@ def _prior(prior, s, n_draws, n_docs, n_topics):
     if alpha.ndim == 3:
         if alpha.shape[0] != n_draws:
             raise ValueError(
-                f"doc_topic_prior has shape {prior.shape}, whose first axis stands for draws, but topics has "
+                f"doc_topic_prior has shape {prior.shape}, whose first axis counts draws, but topics has "
                 f"{n_draws} draws; the first axis must have that length."
             )
         alpha = alpha[s]
@@ -287,7 +287,7 @@ def _prior(prior, s, n_draws, n_docs, n_topics):
         alpha = alpha.reshape(1, -1)
     if alpha.ndim > 2 or alpha.shape[0] not in (1, n_docs) or alpha.shape[1] not in (1, n_topics):
         raise ValueError(
-            f"doc_topic_prior has shape {prior.shape}; needed is a number, ({n_topics},) for all documents, "
+            f"doc_topic_prior has shape {prior.shape}; it must be a number, ({n_topics},) for all documents, "
             f"({n_docs}, {n_topics}) for each document, or a leading axis of draws before that."
         )
     if not (np.all(alpha > 0) and np.all(np.isfinite(alpha))):
@@ -296,11 +296,11 @@ def _prior(prior, s, n_draws, n_docs, n_topics):
 
 
 def _over_documents(call, corpus, cost_per_pair, n_jobs):
-    """Run ``call(start, stop)`` over ranges that cover the documents, in threads where asked for."""
+    """Run ``call(start, stop)`` over ranges that cover the documents, in up to ``n_jobs`` threads."""
     n_threads = check_n_jobs(n_jobs)
     work = corpus.words.size * cost_per_pair
     n_ranges = max(n_threads, math.ceil(work / _WORK_PER_CALL))
-    # Ranges of about equal numbers of pairs; empty ones where documents are few.
+    # Ranges of about equal numbers of pairs; some are empty if documents are few.
     cuts = np.searchsorted(corpus.indptr, np.linspace(0, corpus.words.size, n_ranges + 1)[1:-1])
     cuts = np.unique(np.concatenate([[0], np.minimum(cuts, corpus.n_docs), [corpus.n_docs]])).tolist()
     ranges = list(itertools.pairwise(cuts))
@@ -344,7 +344,7 @@ def _log_predictive(hidden, p):
 
 
 def _summary(log_predictive, n_hidden):
-    """Score and standard error; exactly rounded sums (fsum), so the order of documents changes no bit."""
+    """Score and standard error; exactly rounded sums (fsum), so that the order of documents changes no bit."""
     total = math.fsum(n_hidden)
     score = math.fsum(log_predictive) / total
     scored = n_hidden > 0

@@ -6,7 +6,7 @@ All take arrays of shape (n_chains, n_draws, ...) and return one number for each
 import numpy as np
 from scipy import fft, special, stats
 
-# Numbers worked on at once, so that memory stays small for arrays of many parameters.
+# Numbers processed at once, so that memory stays small for arrays of many parameters.
 _BLOCK = 4_000_000
 
 
@@ -15,7 +15,7 @@ def _per_column(function, draws):
     draws = np.asarray(draws)
     if draws.ndim < 2 or draws.shape[0] < 1 or draws.shape[1] < 4:
         raise ValueError(
-            f"draws has shape {draws.shape}; needed is (n_chains, n_draws, ...) with at least 4 draws. "
+            f"draws has shape {draws.shape}; it must be (n_chains, n_draws, ...) with at least 4 draws. "
             "For one chain pass draws[None]; keep more draws with a larger n_iter or a smaller thin."
         )
     if not (np.issubdtype(draws.dtype, np.floating) or np.issubdtype(draws.dtype, np.integer)):
@@ -46,11 +46,11 @@ def _rank_normalize(x):
 
 
 def _r_hat(x):
-    """R-hat of (m chains, n draws, columns) as they are; NaN where nothing varies, inf where only chains differ."""
+    """R-hat of (m chains, n draws, columns) without splitting; NaN if nothing varies, inf if only chains differ."""
     n = x.shape[1]
     between = n * x.mean(axis=1).var(axis=0, ddof=1)
     within = x.var(axis=1, ddof=1).mean(axis=0)
-    # Equal draws have a tiny variance from rounding of their mean.
+    # Rounding of the mean gives equal draws a tiny variance.
     still = np.all(x == x[:, :1], axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.sqrt((n - 1) / n + np.where(still, np.where(between > 0, np.inf, np.nan), between / within) / n)
@@ -59,7 +59,7 @@ def _r_hat(x):
 
 
 def _ess(x):
-    """Effective sample size of (m chains, n draws, columns) as they are, Geyer's initial monotone sequence."""
+    """Effective sample size of (m chains, n draws, columns) without splitting, by Geyer's initial monotone sequence."""
     m, n, _ = x.shape
     centred = x - x.mean(axis=1, keepdims=True)
     size = fft.next_fast_len(2 * n, real=True)
@@ -72,20 +72,20 @@ def _ess(x):
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1.0 - (within - autocovariance) / total
     rho[0] = 1.0
-    # Sums of neighbouring pairs; kept up to the first negative one, and not allowed to rise.
+    # Sums of neighbouring pairs, up to the first negative one, made non-increasing.
     n_pairs = n // 2
     pairs = rho[: 2 * n_pairs].reshape(n_pairs, 2, -1).sum(axis=1)
     kept = np.logical_and.accumulate(pairs > 0, axis=0)
     monotone = np.minimum.accumulate(pairs, axis=0)
     tau = -1.0 + 2.0 * np.where(kept, monotone, 0.0).sum(axis=0)
-    # An antithetic chain may have more effective than actual draws, but not without bound: Stan's cap.
+    # An antithetic chain may have more effective than actual draws, up to a bound: Stan's cap.
     tau = np.maximum(tau, 1.0 / np.log10(m * n))
     same = np.all(x == x[:1, :1], axis=(0, 1))
     return np.where(same, np.nan, m * n / tau)
 
 
 def effective_sample_size(draws, kind="bulk"):
-    r"""Number of independent draws that would estimate as well as these do.
+    r"""Number of independent draws that would estimate as precisely.
 
     With the autocorrelation :math:`\hat\rho_t` estimated from the m split chains of n draws together,
 
@@ -99,13 +99,13 @@ def effective_sample_size(draws, kind="bulk"):
     draws : array-like of shape (n_chains, n_draws, ...)
         At least four draws. One chain is enough: it is split in two.
     kind : {"bulk", "mean", "tail"}, default="bulk"
-        "bulk": of rank-normalised draws, also right for laws without variance. "mean": of the draws themselves, the
-        one that `mcse` needs. "tail": the smaller one of those for the 5 % and the 95 % quantile.
+        "bulk": of rank-normalised draws, also valid for laws without variance. "mean": of the draws themselves, as
+        `mcse` requires. "tail": the smaller of those for the 5 % and the 95 % quantile.
 
     Returns
     -------
     float, or ndarray of the trailing shape
-        NaN where all draws are equal (nothing can be said) or some draw is not finite.
+        NaN if all draws are equal (it is then undefined) or some draw is not finite.
 
     References
     ----------
@@ -136,7 +136,7 @@ def effective_sample_size(draws, kind="bulk"):
 
 
 def split_r_hat(draws, rank_normalized=True):
-    r"""Potential scale reduction of split chains: near 1 when chains agree with each other and with themselves.
+    r"""Potential scale reduction of split chains: near 1 if chains agree with each other and over time.
 
     With B and W the variances between and within the split chains of n draws,
     :math:`\hat R = \sqrt{(\tfrac{n-1}{n} W + \tfrac1n B) / W}`. The rank-normalised form is the larger one of
@@ -152,8 +152,8 @@ def split_r_hat(draws, rank_normalized=True):
     Returns
     -------
     float, or ndarray of the trailing shape
-        NaN where all draws are equal or some draw is not finite, inf where each half chain stands still at a value of
-        its own. Above 1.01, run longer (Vehtari et al.).
+        NaN if all draws are equal or some draw is not finite, inf if each half chain is stuck at a value of its own.
+        Above 1.01, run longer (Vehtari et al.).
 
     References
     ----------
@@ -165,7 +165,7 @@ def split_r_hat(draws, rank_normalized=True):
     def ranked(x):
         x = _split(x)
         folded = np.abs(x - np.median(x, axis=(0, 1)))
-        # fmax: the folded draws may all be equal where the draws are not (two values only)
+        # fmax: the folded draws may all be equal even if the draws are not (only two values)
         return np.fmax(_r_hat(_rank_normalize(x)), _r_hat(_rank_normalize(folded)))
 
     return _per_column(ranked, draws)

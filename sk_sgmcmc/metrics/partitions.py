@@ -1,4 +1,4 @@
-"""Partitions: how far two lie apart, and one that stands for many."""
+"""Distances between partitions, and point estimates of them."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def _checked(labels, ndim):
     labels = np.asarray(labels)
     if labels.ndim != ndim or labels.shape[-1] == 0:
         wanted = "(n_samples,)" if ndim == 1 else "(n_draws, n_samples)"
-        raise ValueError(f"labels have shape {labels.shape}; needed is {wanted} with at least one sample.")
+        raise ValueError(f"labels have shape {labels.shape}; it must be {wanted} with at least one sample.")
     return labels
 
 
@@ -34,10 +34,10 @@ def partition_distance(a, b, loss="vi"):
     Parameters
     ----------
     a, b : array-like of shape (n_samples,)
-        Labels; only which samples share one matters.
+        Labels; only which samples share a label matters.
     loss : {"vi", "binder"}, default="vi"
-        Variation of information :math:`H(a) + H(b) - 2 I(a, b)` in nats, or Binder's loss: the share of the ordered
-        pairs of samples (one of them with itself counted) that are together in one partition only.
+        Variation of information :math:`H(a) + H(b) - 2 I(a, b)` in nats, or Binder's loss: the share of ordered pairs
+        of samples (those of a sample with itself included) that are together in only one of the partitions.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def partition_distance(a, b, loss="vi"):
 
 
 def co_clustering(labels):
-    """Share of draws in which each pair of samples is together.
+    """Share of draws in which each pair of samples is in one cluster.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def co_clustering(labels):
 
 
 def point_partition(labels, loss="vi", *, n_candidates=50):
-    r"""A partition with a small expected distance from the draws of a partition.
+    r"""A partition with a small expected distance from draws of partitions.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def point_partition(labels, loss="vi", *, n_candidates=50):
     loss : {"vi", "binder"}, default="vi"
         See `partition_distance`. "vi" gives fewer small clusters.
     n_candidates : int, default=50
-        Draws, evenly spaced, that are tried.
+        Number of draws, evenly spaced, that are tried.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def point_partition(labels, loss="vi", *, n_candidates=50):
 
     Notes
     -----
-    The candidate of the smallest mean distance; then its clusters are merged in pairs, best first, as long as that
+    Takes the candidate with the smallest mean distance; then merges its clusters in pairs, best first, as long as that
     lowers the mean distance.
 
     References
@@ -146,7 +146,7 @@ def point_partition(labels, loss="vi", *, n_candidates=50):
     best = min(tried, key=lambda s: expected(draws[s], sizes[s]))
     partition, k = draws[best].copy(), sizes[best]
     while k > 1:
-        # What a merge changes: the size of a cluster, and its overlaps with each draw's.
+        # A merge changes the size of a cluster, and its overlaps with each draw's clusters.
         share = np.bincount(partition, minlength=k) / n
         change = f(share[:, None] + share) - f(share)[:, None] - f(share)
         for table in tables(partition, k):

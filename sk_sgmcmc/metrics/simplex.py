@@ -1,9 +1,9 @@
-"""How far draws on the simplex are from a Dirichlet distribution."""
+"""Distance of draws on the simplex from a Dirichlet distribution."""
 
 import numpy as np
 from scipy import special
 
-# Below this the leading term of the incomplete beta function is exact to double precision for practical shapes.
+# Below this, the leading term of the incomplete beta function is exact to double precision for practical shapes.
 _TINY = 1e-16
 
 
@@ -18,8 +18,8 @@ def rosenblatt_transform(draws, concentration, *, log=False):
     Parameters
     ----------
     draws : array-like of shape (n_draws, d)
-        Points on the simplex, or positive numbers not yet divided by their sum (better, where they are at hand: a
-        division can only lose digits).
+        Points on the simplex, or positive numbers not yet divided by their sum (better where available: division can
+        only lose digits).
     concentration : array-like of shape (d,)
         Parameter a of the Dirichlet distribution, positive.
     log : bool, default=False
@@ -31,10 +31,10 @@ def rosenblatt_transform(draws, concentration, *, log=False):
 
     Notes
     -----
-    The tail :math:`\sum_{l \ge j}` is a sum of what it names. Writing it as :math:`1 - \sum_{l < j} \omega_l` cancels
+    The tail :math:`\sum_{l \ge j}` is computed as that sum. Writing it as :math:`1 - \sum_{l < j} \omega_l` cancels
     catastrophically for sparse draws. For the same reason the ratio and its complement are each computed from tails,
-    the smaller of the two is given to the incomplete beta function, and where even that underflows its leading term
-    :math:`x^a / (a B(a, b))` is taken in logs. A component that has underflowed to 0 is taken at its word: z = 0.
+    the smaller of the two is passed to the incomplete beta function, and where even that underflows, its leading term
+    :math:`x^a / (a B(a, b))` is computed in logs. A component that has underflowed to 0 counts as 0: z = 0.
 
     References
     ----------
@@ -45,7 +45,7 @@ def rosenblatt_transform(draws, concentration, *, log=False):
     a = np.asarray(concentration, dtype=np.float64)
     if draws.ndim != 2 or a.shape != draws.shape[1:] or a.size < 2:
         raise ValueError(
-            f"draws has shape {draws.shape} and concentration {a.shape}; needed are (n_draws, d) and (d,) with d >= 2."
+            f"draws has shape {draws.shape} and concentration {a.shape}; give (n_draws, d) and (d,) with d >= 2."
         )
     if not np.all((a > 0) & np.isfinite(a)):
         raise ValueError(f"concentration must be positive and finite, but its smallest entry is {a.min():g}.")
@@ -67,7 +67,7 @@ def rosenblatt_transform(draws, concentration, *, log=False):
     lower = _log_beta_cdf(log_x, a[:-1], b)
     upper = _log_beta_cdf(log_y, b, a[:-1])
     z = np.where(log_x < log_y, np.exp(lower), -np.expm1(upper))
-    # Nothing is known of a ratio inside a tail of zeros; 0 keeps the failure visible as a pile of equal values.
+    # A ratio inside a tail of zeros is undefined; 0 keeps the failure visible as a pile of equal values.
     return np.clip(np.where(np.isnan(log_x), 0.0, z), 0.0, 1.0)
 
 
@@ -85,9 +85,9 @@ def ks_distance(sample, cdf=None):
     Parameters
     ----------
     sample : array-like of shape (n,) or (n, m)
-        Columns are taken each by itself.
+        Columns are treated separately.
     cdf : callable, default=None
-        Distribution function, vectorised; None means uniform on [0, 1].
+        Distribution function, vectorised; None is the uniform law on [0, 1].
 
     Returns
     -------
@@ -105,7 +105,7 @@ def ks_distance(sample, cdf=None):
 
 
 def rosenblatt_ks(draws, concentration, *, log=False):
-    """How far draws are from a Dirichlet distribution: mean Kolmogorov-Smirnov distance of their Rosenblatt transform.
+    """Distance of draws from a Dirichlet distribution: mean Kolmogorov-Smirnov distance of their Rosenblatt transform.
 
     Parameters
     ----------

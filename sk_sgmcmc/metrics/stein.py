@@ -1,20 +1,20 @@
-"""Kernel Stein discrepancy: distance of draws from a law of which only the gradient of the log density is known."""
+"""Kernel Stein discrepancy: distance of draws from a law known only by the gradient of its log density."""
 
 import numpy as np
 from sklearn.utils import check_array
 
-_BLOCK = 2_000_000  # entries of a block of pairs
+_BLOCK = 2_000_000  # entries in a block of pairs
 
 
 def kernel_stein_discrepancy(draws, gradients, scale=1.0, exponent=-0.5):
-    r"""Kernel Stein discrepancy of draws from a target, by its gradients at the draws; lower is better.
+    r"""Kernel Stein discrepancy of draws from a target, from the target's gradients at the draws; lower is better.
 
     With the inverse multiquadric kernel :math:`k(x, y) = (c^2 + \|x - y\|^2)^\beta` and :math:`g = \nabla \log p`,
 
     .. math:: \mathrm{KSD}^2 = \frac{1}{n^2} \sum_{i,j} \bigl[ g_i^\top g_j k + g_i^\top \nabla_{x_j} k
               + g_j^\top \nabla_{x_i} k + \operatorname{tr} \nabla_{x_i} \nabla_{x_j} k \bigr].
 
-    It sees bias, which effective sample size and R-hat do not.
+    It detects bias, which effective sample size and R-hat do not.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def kernel_stein_discrepancy(draws, gradients, scale=1.0, exponent=-0.5):
     Returns
     -------
     float
-        Falls like :math:`n^{-1/2}` for independent draws from the target.
+        Decreases as :math:`n^{-1/2}` for independent draws from the target.
 
     References
     ----------
@@ -59,7 +59,7 @@ def kernel_stein_discrepancy(draws, gradients, scale=1.0, exponent=-0.5):
         rows = slice(lo, lo + step)
         squares = np.maximum((x[rows] ** 2).sum(axis=1)[:, None] + (x**2).sum(axis=1) - 2.0 * x[rows] @ x.T, 0.0)
         q = scale**2 + squares
-        # (g_j - g_i) . (x_i - x_j), by which both mixed terms come in.
+        # (g_j - g_i) . (x_i - x_j), which carries both mixed terms.
         along = x[rows] @ g.T + g[rows] @ x.T
         along = along - (x[rows] * g[rows]).sum(axis=1)[:, None] - (x * g).sum(axis=1)
         u = q**b * (g[rows] @ g.T) + 2.0 * b * q ** (b - 1.0) * along

@@ -1,4 +1,4 @@
-"""Samplers and references of the spherical admixture model alone."""
+"""Samplers and references for the spherical admixture model only."""
 
 from numbers import Integral, Real
 
@@ -15,8 +15,7 @@ class GMCApprMH(Sampler):
     r"""Topics by geodesic Monte Carlo with an approximate Metropolis step, over several draws of each document.
 
     Targets the posterior of the topics only approximately, whatever its step size: the log density is replaced by its
-    mean over draws of the documents' proportions, whose normaliser changes with the topics. It is here to be compared
-    with.
+    mean over draws of the documents' proportions, whose normaliser changes with the topics. It serves for comparison.
 
     Parameters
     ----------
@@ -94,10 +93,10 @@ class GMCBGibbs(GMCApprMH):
 
 
 class VariationalInference(Sampler):
-    r"""Mean-field variational inference: topics von Mises-Fisher, proportions Dirichlet, one sweep a step.
+    r"""Mean-field variational inference: topics von Mises-Fisher, proportions Dirichlet, one sweep per step.
 
-    Targets nothing exactly: it climbs an approximate lower bound. What is kept are the mean directions of the topics
-    on the way, which say nothing about their uncertainty.
+    Targets nothing exactly: it climbs an approximate lower bound. The draws kept are the mean directions of the topics
+    along the way, which carry no information on their uncertainty.
 
     Parameters
     ----------
@@ -125,9 +124,9 @@ class VariationalInference(Sampler):
 
 
 class StochasticVI(Sampler):
-    r"""Variational inference on minibatches: topics move by a share that shrinks with the steps.
+    r"""Variational inference on minibatches: topics move by a share that decreases over the steps.
 
-    Targets nothing exactly, as `VariationalInference`.
+    Targets nothing exactly, like `VariationalInference`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every sampler is: a parameter object that declares what it needs and names its kernels."""
+"""Base class of samplers: a parameter object that declares what it needs and names its kernels."""
 
 from numbers import Real
 
@@ -8,28 +8,28 @@ from sklearn.base import BaseEstimator, clone
 from ..utils._sklearn import Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
-# What may change while a chain goes on: kernels read these at every step, and a chain's state does not depend on them.
+# Parameters that may change during a chain: kernels read them at every step, and the state does not depend on them.
 _PACE = ("step_size", "friction", "temperature")
 
-# Of samplers whose transition is exact over any time: an infinite one forgets the state.
+# For samplers whose transition is exact over any time: an infinite one forgets the state.
 EXACT_STEP_CONSTRAINT = [Interval(Real, 0, np.inf, closed="right"), StrOptions({"auto"}), Schedule]
 STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
 
 
 class Sampler(BaseEstimator):
-    """Base of all samplers: parameters that scikit-learn can clone, search and print, and no arithmetic.
+    """Base class of samplers: parameters that scikit-learn can clone, search and print, and no arithmetic.
 
     A subclass declares:
 
     ``_name``
-        How a string names it.
+        Its name as a string.
     ``_fits``
-        Pairs (geometry, signal): the spaces it can move on and what a model must tell it there.
+        Pairs (geometry, signal): the spaces on which it moves, and the signal that it needs there.
     ``_n_aux``, ``_n_scalars``
-        How many further arrays of the state's shape, and how many numbers, its state has.
+        Number of further arrays of the state's shape, and of numbers, in its state.
     ``_waits``
-        Whether a row that a minibatch does not speak of may wait and be brought up to date later, because the
-        transition at a constant signal is known in closed form over any time.
+        Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
+        known in closed form over any time.
     ``_runner``
         Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles".
     ``_full_batch``
@@ -37,19 +37,19 @@ class Sampler(BaseEstimator):
     ``_reads_log_density``
         Whether its kernels read the log density beside the gradient; a model may then save its computation.
     ``_is_exact``
-        Whether its transition at a constant signal is exact over any time, so that a step size may be infinite.
+        Whether its transition at a constant signal is exact over any time, so that the step size may be infinite.
     ``_simplex_step``
-        Step size that "auto" means on simplices with few counts, given noisy ones; None where there is none.
+        Step size of "auto" on simplices with few counts, if these are noisy; None if there is none.
     ``_keeps_velocity``
-        Whether ``aux[0]`` is a velocity of unit variance, by which its temperature is known.
+        Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_numbers()``
-        What its kernels read behind the step size, in ``hyper``.
+        The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
-        What ``step_size="auto"`` means; without them, "auto" is refused.
+        The step size of "auto"; without them, "auto" is an error.
     ``_report(states)``
-        Fitted attributes, from what its chains have learnt.
+        Sets fitted attributes from the states of its chains.
     ``_kernels(geometry)``
         Its two kernels: ``advance`` and ``step``, or for the runner "metropolis" the flow and the projection of a
         geometry.
@@ -84,23 +84,23 @@ class Sampler(BaseEstimator):
         raise TypeError(f"{type(self).__name__} has no transition on the {geometry}.")
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
-        """The step size that "auto" means on flat space and on manifolds.
+        """The step size of "auto" on flat space and on manifolds.
 
         Parameters
         ----------
         curvature : float
-            The largest, where the state is in units of `_inverse_mass`.
+            The largest curvature, for a state in units of `_inverse_mass`.
         noise : float
             The largest variance of an entry of the gradient, in the same units.
         share : float
-            Of a variance, that discretisation or noise may add.
+            Share of a variance that discretisation or noise may add.
         reach : float
-            The step size of a sampler with momentum, times the root of the curvature.
+            Step size of a sampler with momentum, times the root of the curvature.
         """
         raise self._no_automatic_step()
 
     def _simplex_schedule(self, noisy):
-        """The schedule that "auto" means for topics, given shapes that are exact or ``noisy`` estimates."""
+        """The schedule of "auto" for topics, given shapes that are exact or ``noisy`` estimates."""
         raise self._no_automatic_step()
 
     def _no_automatic_step(self):
@@ -108,20 +108,20 @@ class Sampler(BaseEstimator):
         return ValueError(f"{name} has no automatic step size here; give it one, such as {name}(step_size=0.01).")
 
     def _inverse_mass(self, n_entries):
-        """The inverse mass, or preconditioner, that it was given: (n_entries, n_entries), or None for the identity."""
+        """The given inverse mass or preconditioner, (n_entries, n_entries), or None for the identity."""
         return None
 
     def _report(self, states):
         """Set fitted attributes from the `SamplerState` of each chain."""
 
     def _numbers(self):
-        """What `hyper` holds behind the step size."""
+        """The numbers that follow the step size in `_hyper`."""
         return []
 
     def _resolved(self, auto_step_size):
         """A fitted copy: parameters checked, ``step_size_`` the schedule in use.
 
-        ``auto_step_size`` is what "auto" means; with None, chains find it.
+        ``auto_step_size`` is the step size of "auto"; with None, chains find it.
         """
         fitted = clone(self)
         fitted._validate_params()
@@ -136,34 +136,34 @@ class Sampler(BaseEstimator):
         return fitted
 
     def _in_units_of(self, precision):
-        """The sampler to run on a posterior of that precision: its own mass or preconditioner, where none is given.
+        """The sampler to run on a posterior of that precision, with its mass or preconditioner set if none is given.
 
         One step size and one friction, of about 1, then suit all directions.
         """
         return self
 
     def _continues(self, other):
-        """Whether a chain of ``other`` can go on by this sampler: the same one, but for its step size and friction."""
+        """Whether this sampler can continue a chain of ``other``: they may differ in pace (`_PACE`)."""
         mine, others = self.get_params(deep=False), other.get_params(deep=False)
         return type(self) is type(other) and all(_is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
 
     def _goes_on_from(self, present, step, scalars):
-        """The fitted copy that goes on at ``step`` with a chain of ``present``; "auto" is the present step size.
+        """The fitted copy that continues a chain of ``present`` at ``step``; "auto" is the present step size.
 
-        ``scalars``, the chain's, are changed to fit.
+        ``scalars``, the chain's, are changed to match.
         """
         found = hasattr(present, "step_size_")
         return self._resolved(float(present._hyper(step, step + 1)[0, 0]) if found else None)
 
     def _with_step(self, step_size, step, scalars):
-        """Go on at ``step`` by another automatic step size; ``scalars``, the chain's, are changed to fit."""
+        """Continue at ``step`` with another automatic step size; ``scalars``, the chain's, are changed to match."""
         before = self._hyper(0, 1)[0] if hasattr(self, "step_size_") else None
         self.step_size_ = ConstantStep(float(step_size))
         if before is not None:
             self._keep_distance(before, step, scalars)
 
     def _keep_distance(self, before, step, scalars):
-        """Change what depends on the step size beside it; ``before`` are the numbers as they were."""
+        """Adjust what else depends on the step size; ``before`` are the previous numbers."""
 
     def _state(self, theta, geometry, n_burn):
         """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
@@ -176,7 +176,7 @@ class Sampler(BaseEstimator):
         return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
 
     def _step_sizes(self, start, stop):
-        """The schedule's step sizes, which one of a user's own may get wrong."""
+        """The schedule's step sizes, checked because users may write their own."""
         steps = np.asarray(self.step_size_(np.arange(start, stop)), dtype=float)
         usable = (steps > 0) & (np.isfinite(steps) | self._is_exact)
         if steps.shape != (stop - start,) or not np.all(usable):
@@ -188,7 +188,7 @@ class Sampler(BaseEstimator):
 
 
 def _is_same(one, other):
-    """Whether two parameters are equal: numbers, strings, arrays, or objects with parameters of their own."""
+    """Whether two parameters are equal: numbers, strings, arrays, or objects with parameters."""
     if not hasattr(one, "get_params"):
         return np.array_equal(one, other)
     if type(one) is not type(other):

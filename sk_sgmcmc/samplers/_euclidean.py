@@ -1,4 +1,4 @@
-"""Samplers on flat space that are told the gradient of the log posterior."""
+"""Samplers on flat space that move by the gradient of the log posterior."""
 
 from numbers import Integral, Real
 
@@ -14,14 +14,14 @@ from ._mass import MonteCarloEM, mass_root, mass_state, report_acceptance, repor
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _MASS = ["array-like", MonteCarloEM, None]
-# Of samplers that need no log density, so that other parts of a model may be redrawn between two of their steps.
+# For samplers that need no log density, so that other parts of a model may be redrawn between two of their steps.
 _CONDITIONAL = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"))
-# Of those that have blocks of a state move side by side, each with a momentum and a thermostat of its own.
+# For samplers that move blocks of a state side by side, each with its own momentum and thermostat.
 _IN_BLOCKS = (*_CONDITIONAL, ("euclidean", "block-gradient"))
 
 
 class _Euclidean(Sampler):
-    """Shared by all: the numbers that the kernels read beside the step size, and the state with its mass."""
+    """Shared by all: the numbers that the kernels read besides the step size, and the state with its mass."""
 
     _fits = (("euclidean", "gradient"),)
     _n_aux = 2
@@ -42,7 +42,7 @@ class _Euclidean(Sampler):
 
 
 def overdamped_step(curvature, noise, share):
-    """The step size of a sampler without momentum: its variance is that of the target times 1 + h (lambda + V) / 2."""
+    """The step size of a sampler without momentum: its variance is the target's times 1 + h (lambda + V) / 2."""
     return 2.0 * share / (curvature + noise)
 
 
@@ -52,7 +52,7 @@ class _Kinetic(_Euclidean):
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         h = reach / np.sqrt(curvature)
         friction = self.get_params(deep=False).get("friction")
-        if friction and noise:  # temperature times 1 + h V / 2 C; thermostats take the noise out themselves
+        if friction and noise:  # temperature times 1 + h V / 2 C; thermostats remove the noise themselves
             h = min(h, 2.0 * share * friction / noise)
         return h
 
@@ -154,8 +154,8 @@ class SGHMC(_Kinetic):
     scheme : {"baoab", "aboba", "euler"}, default="baoab"
         Order of kick (B), drift (A) and friction (O) in a step; "euler" is the paper's.
     noise_estimate : float, default=0
-        :math:`\hat B = h V / 2`, V the variance of the gradient estimate: noise that minibatches bring of their own
-        and that is left out of the injected noise.
+        :math:`\hat B = h V / 2`, V the variance of the gradient estimate: the noise of minibatches, by which the
+        injected noise is reduced.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`; None is the identity.
     temperature : float, default=1
@@ -170,8 +170,8 @@ class SGHMC(_Kinetic):
     -----
     "euler": :math:`p \leftarrow p + h \nabla \log p(\theta) - h C M^{-1} p + N(0, 2 h (C T - \hat B))`,
     :math:`\theta \leftarrow \theta + h M^{-1} p`. The splittings have friction :math:`C p` and noise :math:`2 C T M`,
-    solved exactly: :math:`p \leftarrow e^{-Ch} p + \sqrt{T (1 - e^{-2Ch})} \, N(0, M)`. Each reads one gradient a
-    step: neighbouring half kicks of "baoab" meet at the same place.
+    solved exactly: :math:`p \leftarrow e^{-Ch} p + \sqrt{T (1 - e^{-2Ch})} \, N(0, M)`. Each needs one gradient per
+    step: adjacent half kicks of "baoab" use the same position.
 
     References
     ----------
@@ -223,16 +223,16 @@ class HMC(_Kinetic):
     n_leapfrog : int, default=10
         Steps of a trajectory, at most or always: see ``vary_length``.
     jitter : float, default=0.2
-        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no direction
-        is met at its own period.
+        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that trajectories
+        do not resonate with the period of any direction.
     target_accept : float, default=0.85
         See ``step_size``.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`; None is the identity.
     vary_length : bool, default=True
-        Whether a trajectory has 1 to ``n_leapfrog`` steps, all as likely, whatever the state. Trajectories of one
-        length that is near a half or a whole period come back: the first kind to the other side of the mode, so that
-        means are exact and spreads hardly move, the second to where they began.
+        Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
+        one length that is near half a period, or a whole one, return: those to the other side of the mode, so that
+        means are exact and spreads hardly change, these to where they began.
 
     Attributes
     ----------

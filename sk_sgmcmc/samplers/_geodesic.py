@@ -12,23 +12,23 @@ from ._mass import mass_state, report_acceptance
 from ._products import Product
 
 _MANIFOLDS = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
-# Friction that takes a share of the velocity in a step which is small against the step and large against the noise.
+# Share of the velocity that "auto" friction removes in a step: small beside the step, large beside the noise.
 AUTO_DECAY = 0.1
 
 
 def _with_blocks(scalars, geometry):
-    """A state's numbers with the table of a product's blocks behind them, where the kernels look for it."""
+    """A state's numbers, followed by the table of a product's blocks, where the kernels expect it."""
     return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
 class _Geodesic(Sampler):
-    """Base of the two stochastic ones: the same kernels, the one with a thermostat of infinite mass."""
+    """Base class of the two stochastic samplers: the same kernels, one with a thermostat of infinite mass."""
 
     _fits = _MANIFOLDS
     _n_aux = 1
     _n_scalars = 2
     _keeps_velocity = True
-    # What a model's estimate of the noise is multiplied by; minus this stands in the place of a given variance.
+    # Factor of a model's estimate of the noise; kernels read its negative in place of a given variance.
     _estimate_scale = 1.0
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
@@ -44,7 +44,7 @@ class _Geodesic(Sampler):
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         h = reach / np.sqrt(curvature)
         if noise > 0.0:
-            # Noise of variance h^2 V heats against the 2 h C of the friction, which goes with 1/h where it is "auto".
+            # Noise of variance h^2 V heats, friction cools by 2 h C, and "auto" friction is proportional to 1/h.
             if isinstance(self.friction, str):
                 h = min(h, np.sqrt(2.0 * share * AUTO_DECAY / noise))
             elif self.friction > 0.0:
@@ -71,7 +71,7 @@ class _Geodesic(Sampler):
         return fitted
 
     def _keep_distance(self, before, step, scalars):
-        """Shift a thermostat as the friction went, from the numbers ``before``, which may go with the step size."""
+        """Shift a thermostat by the change of friction since the numbers ``before``, due to the step size."""
         scalars[1] += self._hyper(step, step + 1)[0, 1] - before[1]
 
 
@@ -88,12 +88,12 @@ class SGGMC(_Geodesic):
     friction : float or "auto", default="auto"
         :math:`C`, in units of 1/time. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
-        :math:`V`, the variance of each coordinate of the gradient's noise. It is left out of the noise that the
-        sampler adds, so that both together are right. It has to be drawn anew at each step (``with_replacement`` of
-        `sample`), as blocks of rows that are read in turn bring noise that cancels over an epoch.
-        "estimated" takes the model's estimate from each minibatch (empirical Fisher information). Where a minibatch
-        stays for several steps (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate
-        counts that in. With that model's stored proportions minibatches bring no noise, and the estimate is 0.
+        :math:`V`, the variance of each coordinate of the gradient's noise. The noise that the sampler adds is reduced
+        by it, so that the total is right. It has to be independent between steps (``with_replacement`` of `sample`),
+        since blocks of rows read in turn have noise that cancels over an epoch.
+        "estimated" uses the model's estimate from each minibatch (empirical Fisher information). If several steps use
+        one minibatch (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate accounts for
+        this. With that model's stored proportions minibatches add no noise, and the estimate is 0.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class SGGMC(_Geodesic):
 
     See Also
     --------
-    GSGNHT : With a thermostat, for noise whose variance is not known.
+    GSGNHT : With a thermostat, for noise of unknown variance.
     GMC : With a Metropolis step, on all the data.
 
     Notes
@@ -112,7 +112,7 @@ class SGGMC(_Geodesic):
     again, in reverse. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with respect
     to the surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The
     paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
-    Needs :math:`2C > hV`; where the noise is more than that, the chain is too warm.
+    Needs :math:`2C > hV`; with more noise than that, the chain is too warm.
 
     References
     ----------
@@ -141,22 +141,22 @@ class SGGMC(_Geodesic):
 
 
 class GSGNHT(_Geodesic):
-    r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: a friction that finds itself.
+    r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise.
 
     Targets the density on the manifold with an error of second order in ``step_size``. Gradient noise of one unknown
-    variance for all coordinates is taken away by the thermostat, which holds the mean of :math:`v^2` at 1.
+    variance for all coordinates is removed by the thermostat, which holds the mean of :math:`v^2` at 1.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     friction : float or "auto", default="auto"
-        :math:`C`, of the noise that is added. "auto" is 0.1 / ``step_size``.
+        :math:`C`, matched to the noise that is added. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
-        :math:`V`, as for `SGGMC`: what of the noise is known. The thermostat takes care of the rest. With
-        stored proportions of `SphericalAdmixtureModel` minibatches bring no noise, and "estimated" is 0.
+        :math:`V`, as for `SGGMC`: the known part of the noise. The thermostat removes the rest. With stored
+        proportions of `SphericalAdmixtureModel` minibatches add no noise, and "estimated" is 0.
     thermostat : float or None, default=None
-        :math:`\xi` at the start; None is the friction. Start it high where the gradient is very noisy: it moves by at
+        :math:`\xi` at the start; None is the friction. Start it high if the gradient is very noisy: it changes by at
         most :math:`(|v|^2/n - 1) h` in a step.
     thermostat_mass : float, default=1
         Inertia of :math:`\xi`, in units of the manifold's dimension :math:`n`; smaller is faster.
@@ -173,7 +173,7 @@ class GSGNHT(_Geodesic):
     Notes
     -----
     The step of `SGGMC`, in which :math:`C` is replaced by :math:`\xi` in the two damping parts, and
-    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)` goes with each half flow; :math:`m` is ``thermostat_mass``.
+    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)` accompanies each half flow; :math:`m` is ``thermostat_mass``.
     The dimension :math:`n` is the manifold's: a sphere in :math:`R^V` counts :math:`V - 1`.
 
     References
@@ -210,7 +210,7 @@ class GMC(Sampler):
         Leapfrog steps of a trajectory.
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no
-        trajectory runs round a sphere and back to where it began.
+        trajectory runs round a sphere back to its start.
     target_accept : float, default=0.85
         See ``step_size``.
 
@@ -228,7 +228,7 @@ class GMC(Sampler):
     Notes
     -----
     :math:`v = \Lambda(x) Z`, then ``n_leapfrog`` times: :math:`v \leftarrow v + \Lambda(x) \nabla \log\pi(x) h/2`,
-    geodesic flow over :math:`h`, the first again; accepted with probability
+    geodesic flow over :math:`h`, and the first update again; accepted with probability
     :math:`\min(1, e^{\Delta [\log\pi - |v|^2/2]})`.
 
     References

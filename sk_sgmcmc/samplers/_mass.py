@@ -8,11 +8,11 @@ from sklearn.base import BaseEstimator
 from ..kernels.samplers import mass as at
 from ..utils._sklearn import Interval, StrOptions
 
-_MAX_RECORDED = 1000  # E-steps whose sizes are remembered
+_MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
 
 
 class MonteCarloEM(BaseEstimator):
-    r"""Learn the mass of a Hamiltonian sampler from its own momenta, while it burns in.
+    r"""Learn the mass of a Hamiltonian sampler from its own momenta, during burn-in.
 
     After each E-step of :math:`S` momenta the inverse mass moves towards the inverse of their second moment,
     :math:`W \leftarrow (1 - \kappa_k) W + \kappa_k \hat S^{-1}`, :math:`\kappa_k = (1 + k)^{-\mathrm{decay}}`.
@@ -20,15 +20,15 @@ class MonteCarloEM(BaseEstimator):
     Parameters
     ----------
     structure : {"diagonal", "full"}, default="diagonal"
-        Of the mass.
+        Structure of the mass.
     n_momenta : int, default=300
         Momenta in the first E-step.
     every : int, default=10
         Steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
     adaptive : bool, default=True
-        Whether the E-step grows, by the share 1 / ``growth``, when an M-step cannot be told from Monte Carlo noise:
-        when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over moments
-        that are 1 + Poisson(``spacing`` :math:`i^{\mathrm{spacing\_power}}`) steps apart.
+        Whether the E-step grows, by the share 1 / ``growth``, when an M-step is indistinguishable from Monte Carlo
+        noise: when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over
+        moments that are 1 + Poisson(``spacing`` :math:`i^{\mathrm{spacing\_power}}`) steps apart.
     growth : float, default=2
         See ``adaptive``.
     spacing, spacing_power : float, default=1 and 0.5
@@ -46,13 +46,12 @@ class MonteCarloEM(BaseEstimator):
 
     Notes
     -----
-    The fitted sampler reports ``inverse_mass_``, of each chain, ``n_momenta_``, the size that the E-step has grown to,
-    and ``e_step_sizes_``, a list of the sizes of all E-steps for each chain.
-
-    At stationarity :math:`p \sim N(0, T M)` whatever :math:`M` is: every mass is a fixed point. What the update learns
-    from, :math:`p p^\top / T`, is discretisation error, gradient noise and the approach to stationarity, and without
+    The fitted sampler reports ``inverse_mass_`` of each chain, ``n_momenta_``, the final size of the E-step, and
+    ``e_step_sizes_``, a list of the sizes of all E-steps for each chain.
+    At stationarity :math:`p \sim N(0, T M)` whatever :math:`M` is: every mass is a fixed point. The update learns from
+    discretisation error, gradient noise and the approach to stationarity in :math:`p p^\top / T`, and without
     shrinkage, bounds and freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large
-    by :math:`S / (S - D - 1)`; that factor is taken out. The paper's interval has the variance where the standard error
+    by :math:`S / (S - D - 1)`; that factor is removed. The paper's interval has the variance where the standard error
     belongs.
 
     References
@@ -126,13 +125,13 @@ class MonteCarloEM(BaseEstimator):
 
 
 def mass_root(M, n_entries):
-    """Root of a mass, a vector or a matrix of its shape; raises where M is no mass of ``n_entries``."""
+    """Root of a mass, a vector or a matrix of its shape; raises if M is not a mass of ``n_entries``."""
     D = n_entries
     if M.shape not in ((D,), (D, D)):
         raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
     if M.ndim == 1:
         if not (np.all(M > 0) and np.all(np.isfinite(M))):
-            raise ValueError(f"mass must be positive and finite, its smallest entry is {M.min():g}.")
+            raise ValueError(f"mass must be positive and finite; its smallest entry is {M.min():g}.")
         return np.sqrt(M)
     try:
         return np.linalg.cholesky(M)
@@ -154,7 +153,7 @@ def mass_state(mass, n_entries, n_burn):
         M = np.asarray(mass, dtype=float)
     root = mass_root(M, D)
     W, kind = (1.0 / M, at.DIAGONAL) if M.ndim == 1 else (np.linalg.inv(M), at.FULL)
-    n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # a stream burns in for ever
+    n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # the burn-in of a stream never ends
     scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size + n_recorded)])
     scalars[at.KIND] = kind
     scalars[at.FREEZE_AT] = n_burn
@@ -164,7 +163,7 @@ def mass_state(mass, n_entries, n_burn):
 
 
 def report_mass(sampler, states):
-    """Set on a fitted sampler the masses that its chains use, where these are not the identity."""
+    """Set the masses that its chains use on a fitted sampler, unless they are the identity."""
     D, scalars = states[0].theta.size, [state.scalars for state in states]
     kind = int(scalars[0][at.KIND])
     if not kind:
@@ -178,7 +177,7 @@ def report_mass(sampler, states):
 
 
 def report_acceptance(sampler, states):
-    """Set on a fitted sampler the factors of adapted step sizes, and the rates of acceptance, of its chains."""
+    """Set the factors of adapted step sizes, and the acceptance rates, of its chains on a fitted sampler."""
     scalars = [state.scalars for state in states]
     sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
     sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, states[0].n_steps)

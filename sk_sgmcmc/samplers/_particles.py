@@ -13,9 +13,9 @@ _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.parti
 
 
 class _Particles(_Euclidean):
-    """Shared by all: how many particles, where they begin, and the kernel by which they see each other.
+    """Shared by all: the number of particles, their start, and the kernel by which they interact.
 
-    ``n_chains`` are that many systems of particles, which do not see each other.
+    ``n_chains`` is the number of independent systems of particles.
     """
 
     _fits = _CONDITIONAL
@@ -59,10 +59,10 @@ _SHARED_PARAMETERS = r"""n_particles : int, default=20
         :math:`h`.
     bandwidth : {"median", "he"}, default="median"
         :math:`s^2` of the kernel: half the median squared distance of two particles over :math:`\log(M + 1)`, or the
-        one whose smoothed density is closest to the heat equation (HE), searched for by one step of the logarithm at
-        each step and kept within a factor of 4 of the median's.
+        one whose smoothed density is closest to the heat equation (HE), found by one step of a search on the
+        logarithmic scale at each step, and kept within a factor of 4 of the median's.
     start_scale : float, default=1
-        Particles begin at independent normals of this standard deviation about the start of the model or target."""
+        Particles start at independent normals of this standard deviation about the start of the model or target."""
 
 _SHARED_ATTRIBUTES = r"""step_size_ : schedule
         The step sizes in use, on the fitted copy.
@@ -71,7 +71,7 @@ _SHARED_ATTRIBUTES = r"""step_size_ : schedule
 
 
 def _documented(cls):
-    """Write what all particle samplers share into a docstring."""
+    """Write the shared parameters and attributes into a docstring."""
     shared = {"parameters": _SHARED_PARAMETERS, "attributes": _SHARED_ATTRIBUTES}
     for name, text in shared.items():
         cls.__doc__ = cls.__doc__ and cls.__doc__.replace(f"<{name}>", text)
@@ -114,7 +114,7 @@ class Blob(_Particles):
 class GFSD(_Particles):
     r"""Gradient flow with a smoothed density: `Blob` with half of its repulsion.
 
-    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class GFSD(_Particles):
 class GFSF(_Particles):
     r"""Gradient flow with smoothed test functions.
 
-    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class GFSF(_Particles):
 class SVGD(_Particles):
     r"""Stein variational gradient descent.
 
-    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class SVGD(_Particles):
     Notes
     -----
     :math:`x_i \leftarrow x_i + \frac hM \sum_j \bigl[ K_{ij} \nabla \log p(x_j) + s^{-2} K_{ij} (x_i - x_j) \bigr]`.
-    Only particles near each other share gradients, so that a step moves less far than one of `Blob`.
+    Only particles near each other share gradients, so that a step is shorter than one of `Blob`.
 
     References
     ----------
@@ -205,18 +205,18 @@ class SVGD(_Particles):
 class PSGHMC(_Particles):
     r"""The flow of stochastic-gradient Hamiltonian Monte Carlo by particles: momentum and friction without noise.
 
-    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
 
     Parameters
     ----------
     kind : {"det", "fgh"}, default="det"
         "det" replaces the noise of `SGHMC` by the score of the momenta; "fgh" is the fibre-gradient Hamiltonian flow,
-        in which the scores of positions and of momenta drive each other as well.
+        in which the scores of positions and of momenta also drive each other.
     <parameters>
     friction : float, default=1
         :math:`C`.
     mass : float, default=1
-        :math:`m`, of every momentum.
+        :math:`m`, the same for every momentum.
 
     Attributes
     ----------
@@ -231,8 +231,8 @@ class PSGHMC(_Particles):
        \theta &\leftarrow \theta + h \, [p / m - f b(p)],
 
     the second with the new momenta. "fgh" without friction is then a symplectic step of the Hamiltonian
-    :math:`\sum_i [-\log p(\theta_i) + p_i^2 / 2m + \log S_i(\theta) + \log S_i(p)]`. The step of the paper takes the
-    old momenta. Its :math:`\Sigma` is :math:`m`.
+    :math:`\sum_i [-\log p(\theta_i) + p_i^2 / 2m + \log S_i(\theta) + \log S_i(p)]`. The paper's step uses the old
+    momenta. Its :math:`\Sigma` is :math:`m`.
 
     References
     ----------

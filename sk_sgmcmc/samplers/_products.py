@@ -1,4 +1,4 @@
-"""Products of manifolds: where their blocks lie in a state, and what lies on them."""
+"""Products of manifolds: the layout of their blocks in a state, and points on them."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MANIFOLDS = ("sphere", "simplex", "stiefel", "euclidean")
 
 
 class Block(NamedTuple):
-    """Rows of one width that lie on a manifold together; a frame is one block, spheres and simplices may share one."""
+    """Rows of one width on a manifold; each frame is a block, while spheres or simplices may share one."""
 
     geometry: str
     n_rows: int
@@ -18,9 +18,9 @@ class Block(NamedTuple):
 
 
 class Product:
-    """A product of manifolds, whose blocks fill a state one behind the other in memory order.
+    """A product of manifolds, whose blocks fill a state one after the other in memory order.
 
-    It stands where a geometry is called by its name, which is "product".
+    It takes the place of a geometry's name, which is "product".
 
     Parameters
     ----------
@@ -45,29 +45,29 @@ class Product:
         return [part.reshape(block[1:]) for part, block in zip(parts, self.blocks, strict=True)]
 
     def project(self, theta, vector):
-        """The part of a vector that is tangential at theta, flat."""
+        """The tangential part of a vector at theta, flat."""
         x = np.array(theta, dtype=float).reshape(-1, 1)
         v = np.array(vector, dtype=float).reshape(-1, 1)
         geometry.product_project(x, v, self.table())
         return v.ravel()
 
     def dimension(self):
-        """How many squares of standard normals a squared velocity is made of."""
+        """Dimension of the product, and the mean of a squared velocity."""
         return int(geometry.dimension(geometry.PRODUCT, np.zeros((1, 1)), self.table()))
 
     def start(self):
-        """A point of each block, one (n_rows, width) for each."""
+        """A point of each block, (n_rows, width)."""
         return [_START[block.geometry](*block[1:]) for block in self.blocks]
 
     def moved(self, theta, distance, rng):
-        """A point of the product in a random direction from theta, of the shape of theta."""
+        """A point of the product in a random direction from theta, in the shape of theta."""
         parts = [
             _MOVED[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
         ]
         return np.concatenate([part.ravel() for part in parts]).reshape(np.shape(theta))
 
     def check(self, theta, name="init"):
-        """Raise where a point lies off the product, which no draw would ever come back to."""
+        """Raise if a point lies off the product, to which no draw would ever return."""
         for at, (block, x) in enumerate(zip(self.blocks, self.split(theta), strict=True)):
             off, needed = _OFF[block.geometry](x), _NEEDED[block.geometry]
             if not off <= 1e-6:

@@ -1,4 +1,4 @@
-"""Dynamics of one's own, given by two matrices."""
+"""Your own dynamics, given by two matrices."""
 
 from numbers import Integral
 
@@ -13,7 +13,7 @@ from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
 from ._particles import _RULES, _Particles
 
 _HOW = (
-    "Give a function jitted by numba.njit that writes two matrices and what their entries' derivatives add up to:\n\n"
+    "Give a function jitted by numba.njit that writes two matrices and their divergences:\n\n"
     "    @numba.njit\n"
     "    def matrices(z, slope, D, Q, div_D, div_Q):\n"
     "        slope[dim:] = z[dim:]   # derivative of the auxiliaries' energy; slope[:dim] is given\n"
@@ -24,24 +24,24 @@ _HOW = (
 _DIFFERENCE = 1e-6
 
 _PARAMETERS = r"""matrices : function jitted by ``numba.njit``
-        ``f(z, slope, D, Q, div_D, div_Q)`` is given the state :math:`z` (m,), the ``dim`` parameters before the
+        ``f(z, slope, D, Q, div_D, div_Q)`` receives the state :math:`z` (m,), the ``dim`` parameters before the
         auxiliaries, and the gradient of the parameters' energy in ``slope[:dim]``. It writes the gradient of the
         auxiliaries' energy into ``slope[dim:]``, :math:`D` and :math:`Q` (m, m), and
-        :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,) of each. What is 0 need not be written. Symmetries and
+        :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,) of each. Zeros need not be written. Symmetries and
         divergences are checked where chains start.
     n_auxiliary : int, default=0
         Momenta, thermostats, ...
     step_size : float, schedule or "auto", default="auto"
         :math:`h`.
     stages : array-like of shape (m,), default=None
-        When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 where the others then
-        are, and so on. None moves all at once.
+        When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 at the new values
+        of the others, and so on. None moves all at once.
     auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
         Where auxiliaries start."""
 
 
 class _Recipe:
-    """What both kinds share: a state with auxiliaries, and checks of the user's function."""
+    """Shared by both kinds: a state with auxiliaries, and checks of the user's function."""
 
     _reads_log_density = False
     _deterministic = False
@@ -55,11 +55,11 @@ class _Recipe:
     def _stages(self, m):
         stages = np.zeros(m) if self.stages is None else real_array("stages", self.stages)
         if stages.shape != (m,) or not np.all(np.isfinite(stages)) or set(stages) != set(range(int(stages.max()) + 1)):
-            raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers, 0 and all up to the largest.")
+            raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers: 0, and all up to the largest.")
         return stages
 
     def _check(self, z):
-        """Raise where the matrices are none of a recipe at ``z``, or their divergences not those of differences."""
+        """Raise if the matrices at ``z`` are invalid, or if their divergences do not match differences."""
 
         def at(z):
             m = z.size
@@ -72,14 +72,16 @@ class _Recipe:
             raise ValueError(f"D at the start is not symmetric and positive semi-definite: {D.tolist()}. {_HOW}")
         if not np.allclose(Q, -Q.T):
             raise ValueError(f"Q at the start is not antisymmetric: {Q.tolist()}. {_HOW}")
-        for name, told, which in (("div_D", div_D, 0), ("div_Q", div_Q, 1)):
-            seen = np.zeros(z.size)
+        for name, given, which in (("div_D", div_D, 0), ("div_Q", div_Q, 1)):
+            measured = np.zeros(z.size)
             for j in range(z.size):
                 away = np.zeros(z.size)
                 away[j] = _DIFFERENCE * max(1.0, abs(z[j]))
-                seen += (at(z + away)[which] - at(z - away)[which])[:, j] / (2.0 * away[j])
-            if not np.allclose(seen, told, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(told).max())):
-                raise ValueError(f"{name} at the start is {told.tolist()}, but differences say {seen.tolist()}. {_HOW}")
+                measured += (at(z + away)[which] - at(z - away)[which])[:, j] / (2.0 * away[j])
+            if not np.allclose(measured, given, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(given).max())):
+                raise ValueError(
+                    f"{name} at the start is {given.tolist()}, but by differences {measured.tolist()}. {_HOW}"
+                )
 
     def _auxiliaries(self):
         start = real_array("auxiliary_start", self.auxiliary_start)
@@ -91,7 +93,7 @@ class _Recipe:
         return np.broadcast_to(start, (self.n_auxiliary,))
 
     def _begun(self, theta):
-        """The numbers of a state that begins at theta, of a chain or one particle; checks the function there."""
+        """The numbers of a state that starts at theta, of a chain or a particle; checks the function there."""
         z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
         self._check(z)
@@ -123,7 +125,7 @@ class Recipe(_Recipe, _Euclidean):
     Notes
     -----
     :math:`z \leftarrow z + h [\mathrm{div} (D + Q) - (D + Q) \nabla H] + N(0, 2 h D)`. A step costs :math:`m^3`
-    operations for each stage: a way to try dynamics out, not to run them on wide models.
+    operations for each stage: a way to try out dynamics, not to run them on wide models.
 
     References
     ----------
@@ -180,20 +182,20 @@ class Recipe(_Recipe, _Euclidean):
 class ParticleRecipe(_Recipe, _Particles):
     r"""The complete recipe without noise: the flow that the same two matrices define, by particles.
 
-    Approximates the posterior by its particles, see `Blob` for what that means and which draws are kept.
+    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
 
     Parameters
     ----------
     <parameters>
     kind : {"det", "fgh"}, default="det"
-        Whether the particles' own density :math:`q` drives along :math:`D` alone, or along :math:`Q` as well. Both
-        move the density alike.
+        Whether the particles' own density :math:`q` acts along :math:`D` only, or along :math:`Q` as well. Both move
+        the density alike.
     n_particles : int, default=20
         :math:`M`.
     bandwidth : {"median", "he"}, default="median"
-        See `Blob`; of parameters and auxiliaries apart.
+        See `Blob`; chosen separately for parameters and auxiliaries.
     start_scale : float, default=1
-        Particles begin at independent normals of this standard deviation about the start of the model or target.
+        Particles start at independent normals of this standard deviation about the start of the model or target.
 
     Attributes
     ----------
@@ -205,7 +207,7 @@ class ParticleRecipe(_Recipe, _Particles):
     Notes
     -----
     "det": :math:`\dot z = D \nabla \log (p / q) + Q \nabla \log p + \mathrm{div}\, Q`; "fgh":
-    :math:`\dot z = (D + Q) \nabla \log (p / q)`. The first is the dynamics of `Recipe` as seen by the density.
+    :math:`\dot z = (D + Q) \nabla \log (p / q)`. The first moves the density as `Recipe` does.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Exact references: what the stochastic samplers are measured against."""
+"""Exact references for the stochastic samplers."""
 
 from ..kernels.samplers import simplex
 from ._base import Sampler
@@ -8,11 +8,11 @@ class ExactDirichlet(Sampler):
     r"""Independent draws from the conjugate posterior: the limit :math:`h \to \infty` of `SCIR` on the full data.
 
     Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly and without memory. It always reads all the data,
-    whatever ``batch_size`` says.
+    whatever the ``batch_size``.
 
     See Also
     --------
-    SCIR : The stochastic sampler that it is the reference of.
+    SCIR : The stochastic sampler for which it is the reference.
     """
 
     _name = "exact-dirichlet"
@@ -24,12 +24,12 @@ class ExactDirichlet(Sampler):
 
 
 class Gibbs(Sampler):
-    r"""The model's own Gibbs sampler over all the data: exact, one sweep a step.
+    r"""The model's own Gibbs sampler over all the data: exact, one sweep per step.
 
     Targets the posterior exactly, and has no step size. For models of counts it is collapsed: topics, or components of
     a Dirichlet process, are integrated out. Each token's topic, or row's cluster, is drawn given those of all others,
-    and topics or components are drawn from their Dirichlet given the counts when a draw is kept. It is what
-    ``sampler=None`` means where `fit` holds all the data: the limit that stochastic-gradient samplers approximate.
+    and topics or components are drawn from their Dirichlet given the counts when a draw is kept. It is the default
+    sampler if `fit` holds all the data: the limit that stochastic-gradient samplers approximate.
 
     See Also
     --------

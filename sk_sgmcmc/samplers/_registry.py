@@ -22,7 +22,7 @@ def _made(cls, **parameters):
     return make
 
 
-# Every name a string may give. A value is called without arguments to make the sampler.
+# All names of samplers. Each value makes the sampler when called without arguments.
 SAMPLERS = {
     cls._name: cls
     for cls in (
@@ -57,10 +57,29 @@ SAMPLERS.update(LEARNT_MASS)
 SAMPLERS.update({f"psghmc-{kind}": _made(PSGHMC, kind=kind) for kind in ("det", "fgh")})
 
 
-def make_sampler(sampler):
-    """The sampler that a user's ``sampler=`` argument means: a name becomes its object, an object stays itself.
+# Signals and spaces in the words of errors.
+_SIGNALS = {
+    "gradient": "a gradient",
+    "conditional-gradient": "a conditional gradient",
+    "block-gradient": "a gradient by blocks",
+    "gradient-metric": "a gradient and a metric",
+    "block-gradient-metric": "a gradient and a metric by blocks",
+    "log-location": "a log-location",
+}
+_SPACES = {
+    "any": "",
+    "euclidean": "on Euclidean space",
+    "positive": "on (0, inf)",
+    "sphere": "on spheres",
+    "stiefel": "on orthonormal frames",
+    "product": "on products of manifolds",
+}
 
-    But one whose parameters are integers of NumPy comes back as a copy with Python's.
+
+def make_sampler(sampler):
+    """The sampler of a user's ``sampler=`` argument: a name becomes its object, an object stays itself.
+
+    An object with parameters that are integers of NumPy is replaced by a copy with Python's.
     """
     from ._base import Sampler
 
@@ -74,9 +93,13 @@ def make_sampler(sampler):
             f"of type {type(sampler).__name__}."
         )
     narrow = {name: value for name, value in sampler.get_params().items() if isinstance(value, np.integer)}
-    if narrow:  # they would overflow in products; the user's object keeps them
+    if narrow:  # they would overflow in products; the user's object is left alone
         sampler = clone(sampler).set_params(**{name: int(value) for name, value in narrow.items()})
     return sampler
+
+
+def _in_words(geometry, signal):
+    return f"{_SIGNALS.get(signal, signal)} {_SPACES.get(geometry, f'on the {geometry}')}".strip()
 
 
 def fitting_pair(sampler, offers):
@@ -85,13 +108,13 @@ def fitting_pair(sampler, offers):
 
 
 def check_fits(sampler, offers, model_name):
-    """Return the pair a sampler and a model meet on; raise with the samplers that do fit if there is none."""
+    """The (geometry, signal) on which a sampler and a model agree; raises with the samplers that do fit if none."""
     pair = fitting_pair(sampler, offers)
     if pair is None:
         fitting = sorted(name for name, make in SAMPLERS.items() if fitting_pair(make(), offers))
-        spaces = ", ".join(sorted({f"{signal} on the {geometry}" for geometry, signal in sampler._fits}))
+        needs = " or ".join(sorted(_in_words(*pair) for pair in sampler._fits))
         raise ValueError(
-            f"sampler={sampler!r} does not fit {model_name}: {type(sampler).__name__} needs {spaces}. "
+            f"sampler={sampler!r} does not fit {model_name}: {type(sampler).__name__} needs {needs}. "
             f"Samplers that fit {model_name}: {', '.join(fitting)}."
         )
     return pair

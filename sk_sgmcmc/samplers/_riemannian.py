@@ -1,4 +1,4 @@
-"""Samplers on flat space whose mass is a metric that depends on the place."""
+"""Samplers on flat space whose mass is a metric that depends on the position."""
 
 from numbers import Integral, Real
 
@@ -24,13 +24,13 @@ class RHMC(HMC):
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter).
     target_accept : float, default=0.95
-        See ``step_size``. Higher than for `HMC`: where the implicit equations have no solution chains stay for long.
+        See ``step_size``. Higher than for `HMC`: where the implicit equations have no solution, chains stay for long.
     n_fixed_point : int, default=50
-        Most iterations for each of the two implicit equations of a step.
+        Maximum number of iterations for each of the two implicit equations of a step.
     tolerance : float, default=1e-9
         Relative change at which iterations end; a trajectory with an equation that is not solved to it is rejected. 0
-        makes ``n_fixed_point`` iterations, as the references do: such trajectories are not quite reversible, and the
-        law is not quite the target.
+        always makes ``n_fixed_point`` iterations, like the references: such trajectories are not quite reversible, and
+        the law is not quite the target.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class RHMC(HMC):
     Notes
     -----
     :math:`H = -\log p(\theta) + \tfrac12 \log |G(\theta)| + \tfrac12 p^\top G(\theta)^{-1} p` with a metric :math:`G`
-    that the model gives: `sk_sgmcmc.targets.Density` takes one, `BayesianLogisticRegression` and `BayesianGaussian`
-    have the Fisher information and the prior's precision. The generalised leapfrog is
+    from the model: `sk_sgmcmc.targets.Density` takes one, `BayesianLogisticRegression` and `BayesianGaussian` use the
+    Fisher information plus the prior's precision. The generalised leapfrog is
 
     .. math:: p' &= p - \tfrac h2 \nabla_\theta H(\theta, p'), \\
               \theta' &= \theta + \tfrac h2 \bigl( G(\theta)^{-1} + G(\theta')^{-1} \bigr) p', \\
@@ -83,8 +83,9 @@ class RHMC(HMC):
 class SGRNPHMC(SGNPHMC):
     r"""Stochastic Riemannian Nosé-Poincaré Hamiltonian Monte Carlo: `SGNPHMC` under a metric.
 
-    Targets the posterior with an error of order ``step_size`` squared. The metric is that of as many rows as a
-    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any one keeps the target.
+    Targets the posterior with an error of order ``step_size`` squared. The metric comes from as many rows as a
+    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any such function keeps the
+    target.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class SGRNPHMC(SGNPHMC):
     thermostat_mass : float, default=1
         :math:`Q`, in units of the number of entries.
     drive : {"kinetic", "likelihood"}, default="kinetic"
-        What drives :math:`q`, see `SGNPHMC`.
+        Force on :math:`q`, see `SGNPHMC`.
     n_fixed_point : int, default=4
         Iterations for each of the two implicit equations of a step. One, as in the reference, is of first order.
     temperature : float, default=1

@@ -22,7 +22,7 @@ class SCIR(Sampler):
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step; with
         ``numpy.inf`` it forgets all of it, and a step is an exact draw given the shapes. "auto" lets the model choose;
-        what it chose is in ``step_size_`` of the fitted copy.
+        its choice is in ``step_size_`` of the fitted copy.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class SCIR(Sampler):
     :math:`\theta \leftarrow (1 - e^{-h}) \, \mathrm{Gamma}(\hat a + P, 1)`, which is the paper's non-central
     chi-squared with :math:`2 \hat a` degrees of freedom, in a form that holds for every :math:`\hat a > 0`.
     A noisy :math:`\hat a` adds :math:`\frac{1 - e^{-h}}{1 + e^{-h}} \mathrm{Var}[\hat a]` to the variance.
-    Cells that a minibatch does not speak of keep a constant shape, so they wait and are brought up to date by one
-    transition over the time that has passed: the cost of a step does not depend on the number of cells.
+    Cells absent from a minibatch keep a constant shape, so they are updated lazily, by one transition over the elapsed
+    time: the cost of a step does not depend on the number of cells.
 
     References
     ----------
@@ -62,11 +62,11 @@ class SCIR(Sampler):
         self.step_size = step_size
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
-        """``noise`` is the variance of a shape over the shape, which adds h/2 of it; 0 where shapes are exact."""
+        """``noise`` is the variance of a shape over the shape, of which h/2 is added; 0 if shapes are exact."""
         return 2.0 * share / noise if noise else np.inf
 
     def _simplex_schedule(self, noisy):
-        # An exact shape is best forgotten at once, a noisy one averaged over time.
+        # With exact shapes it is best to forget the state at once; noisy ones have to be averaged over time.
         return PolynomialDecay(0.1, 10.0, 0.33) if noisy else ConstantStep(np.inf)
 
     def _kernels(self, geometry):
@@ -115,7 +115,7 @@ class ExponentialOU(Sampler):
 class SGRLD(Sampler):
     r"""Stochastic-gradient Riemannian Langevin dynamics on the simplex.
 
-    Targets :math:`\mathrm{Dirichlet}(a)`, with an error of order ``step_size`` that is worst where cells are near 0.
+    Targets :math:`\mathrm{Dirichlet}(a)`, with an error of order ``step_size`` that is largest for cells near 0.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class SGRLD(Sampler):
         :math:`2 h`.)
     parameterization : str, default="expanded-mean"
         One of "expanded-mean", "expanded-natural", "reduced-mean" and "reduced-natural".
-        The coordinates of the simplex. Only the first is safe for rare cells: it mirrors at 0, the natural ones
+        The coordinates of the simplex. Only the first is safe for rare cells: it reflects at 0, while the natural ones
         divide by the probability.
 
     Attributes
@@ -166,8 +166,8 @@ class SGRLD(Sampler):
         return share / 5.0 / max(noise, 1.0)
 
     def _simplex_schedule(self, noisy):
-        # The schedule is the paper's with a fifth of its first step: from our start, large steps lead away again. Small
-        # enough for the error at the boundary: a cell that should be 0 is left at about the step size.
+        # The paper's schedule with a fifth of its first step: from our start, large steps lead away again. The steps
+        # are also small enough for the error at the boundary: a cell that should be 0 stays at about the step size.
         return PolynomialDecay(0.01, 1000.0, 0.55)
 
     @property

@@ -1,4 +1,4 @@
-"""Thermostats on flat space: samplers that find out how noisy the gradients are."""
+"""Thermostats on flat space: samplers that adapt to the noise of gradients."""
 
 from ..kernels.samplers import hamiltonian, nose_poincare, simplex
 from ..kernels.samplers import mass as mass_kernels
@@ -8,26 +8,26 @@ from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Kinetic
 
 
 class SGNHT(_Kinetic):
-    r"""Stochastic-gradient Nosé-Hoover thermostat: a friction that finds out how noisy the gradients are.
+    r"""Stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise of gradients.
 
-    Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, also
-    when the gradient has white noise of unknown constant variance. A scalar friction takes out noise of the covariance
-    of the mass: other noise leaves some directions too warm and others too cold, unless the mass is learnt. Blocks of
-    rows that are read in turn bring noise that is not white, see ``with_replacement``.
+    Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, even
+    if the gradient has white noise of unknown constant variance. A scalar friction removes noise with the covariance of
+    the mass: other noise leaves some directions too warm and others too cold, unless the mass is learnt. Blocks of rows
+    that are read in turn have noise that is not white, see ``with_replacement``.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     noise : float, default=1
-        :math:`A`, the injected noise; the thermostat's mean is :math:`A` plus what gradients bring.
+        :math:`A`, the injected noise; the thermostat's mean is :math:`A` plus the contribution of gradients.
     scheme : {"aboba", "euler"}, default="aboba"
         Symmetric splitting, or the paper's Euler step.
     form : {"mass", "white"}, default="mass"
-        Which of the two pairs of friction and noise that are right under a mass: friction :math:`\xi p` with noise
+        Which of the two pairs of friction and noise that are valid under a mass: friction :math:`\xi p` with noise
         :math:`2 A M`, or friction :math:`\xi M^{-1} p` with noise :math:`2 A I` ("euler" only).
     thermostat_mass : float, default=1
-        :math:`\mu`; smaller ones let :math:`\xi` move faster.
+        :math:`\mu`; a smaller one makes :math:`\xi` move faster.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`; None is the identity.
     temperature : float, default=1
@@ -42,9 +42,9 @@ class SGNHT(_Kinetic):
     -----
     "mass": :math:`\dot p = \nabla \log p - \xi p + N(0, 2 A M)`, :math:`\mu \dot\xi = p^\top M^{-1} p / D - T`.
     "white": :math:`\dot p = \nabla \log p - \xi M^{-1} p + N(0, 2 A)`,
-    :math:`\mu \dot\xi = p^\top M^{-2} p / \operatorname{tr} M^{-1} - T`. The form that is printed in the reference,
-    friction :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, keeps the target for
-    :math:`M \propto I` only; it lives in the tests, which reject it.
+    :math:`\mu \dot\xi = p^\top M^{-2} p / \operatorname{tr} M^{-1} - T`. The form printed in the reference, friction
+    :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, keeps the target for :math:`M \propto I` only;
+    the tests include it, and reject it.
 
     References
     ----------
@@ -113,10 +113,10 @@ class SGNPHMC(_Kinetic):
     thermostat_friction : float, default=0
         :math:`A`, friction of :math:`q`, with its noise.
     thermostat_mass : float, default=1
-        :math:`Q`, in units of the number of entries; learnt too where ``mass`` is.
+        :math:`Q`, in units of the number of entries; learnt together with ``mass``.
     drive : {"kinetic", "likelihood"}, default="kinetic"
-        What drives :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
-        :math:`H = 0` they are the same; on minibatches the second brings the noise of the log density itself.
+        Force on :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
+        :math:`H = 0` they are equal; on minibatches the second adds the noise of the log density itself.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`; None is the identity.
     temperature : float, default=1
@@ -130,9 +130,9 @@ class SGNPHMC(_Kinetic):
     Notes
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
-    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is 1 and
-    :math:`H_0` the energy again: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend on
-    either, and the noise of minibatches cannot drive the chain off it.
+    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is reset
+    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend
+    on either, and the noise of minibatches cannot drive the chain off it.
 
     References
     ----------

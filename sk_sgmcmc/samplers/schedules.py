@@ -11,13 +11,13 @@ _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 
 
 class Schedule(BaseEstimator):
-    """Base of all schedules: call one with step indices (from 0) to get step sizes of the same shape."""
+    """Base class of schedules: call one with step indices (from 0) to get step sizes of the same shape."""
 
     _parameter_constraints = {}
 
     def __call__(self, step):
         """Step sizes at the step indices ``step``, an int or array; same shape."""
-        raise TypeError(f"{type(self).__name__} is not a schedule one can use; pass a subclass.")
+        raise TypeError(f"{type(self).__name__} is not a schedule itself; pass a subclass.")
 
 
 class ConstantStep(Schedule):
@@ -49,8 +49,8 @@ class PolynomialDecay(Schedule):
     offset : float, default=1000
         :math:`\tau`, the number of steps after which the decay sets in.
     exponent : float, default=0.55
-        :math:`\kappa`. In (0.5, 1] the squares of the steps have a finite sum, which Robbins-Monro conditions ask
-        for; smaller values keep the chain moving for longer.
+        :math:`\kappa`. In (0.5, 1] the squares of the steps have a finite sum, which the Robbins-Monro conditions
+        require; smaller values keep the chain moving for longer.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""State moved by a sampler: the arrays that its kernels change, and the steps that they make."""
+"""State moved by a sampler: the arrays that its kernels change, and the steps that they take."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..exceptions import ChainDivergedError
 
 
 class SamplerState:
-    """State that a sampler moves, and what the sampler keeps beside it.
+    """State that a sampler moves, with the sampler's own arrays and numbers.
 
     Models either make steps one by one (`advance`, `step`), where a step's signal comes from elsewhere, or lend
     ``arrays`` to a compiled loop and hand its status to `check`.
@@ -16,17 +16,17 @@ class SamplerState:
     sampler : Sampler
         Resolved: with ``step_size_``.
     theta : ndarray of shape (n_rows, width), or (n_particles, n_rows, width)
-        Where it begins, in the sampler's coordinates; the state is this array, not a copy.
+        The start, in the sampler's coordinates; the state is this array, not a copy.
     geometry : str or Product
         The space that theta lies on.
     n_burn : float, default=0
         Steps during which a mass or a step size may be learnt.
     n_steps : int, default=0
-        Steps made before, from which schedules go on.
+        Steps made before, from which schedules continue.
     name : str, default="The chain"
-        What moves, for the error of `check`.
+        Name of the state in the error of `check`.
     parameter : str, default="sampler"
-        Of the estimator, by which the sampler was given.
+        Parameter of the estimator that holds the sampler, for the error.
 
     Attributes
     ----------
@@ -42,16 +42,16 @@ class SamplerState:
         self.begin()
 
     def begin(self):
-        """Begin anew where theta is: forget momenta, and what was learnt of masses."""
+        """Start afresh at theta: forget momenta and learnt masses."""
         self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, self.n_burn)
 
     @property
     def arrays(self):
-        """theta, aux and scalars, as compiled loops change them."""
+        """theta, aux and scalars, as compiled loops change them in place."""
         return self.theta, self.aux, self.scalars
 
     def kernels(self):
-        """The compiled transitions, as loops take them."""
+        """The compiled transitions, as compiled loops take them."""
         return tuple(kernel.compiled for kernel in self.sampler._kernels(self.geometry))
 
     def hypers(self, n):
@@ -59,17 +59,17 @@ class SamplerState:
         return self.sampler._hyper(self.n_steps, self.n_steps + n)
 
     def advance(self, shape, elapsed, rng, rows=None, hyper=None):
-        """What the sampler does before it is given a signal.
+        """Advance the state before the next signal is known.
 
         Parameters
         ----------
         shape : ndarray of shape (n_moved, width)
-            For samplers that update rows lazily: the constant signal at which they have waited. Others ignore it.
+            For samplers that update rows lazily: their constant signal since the last update. Others ignore it.
         elapsed : ndarray of shape (n_moved,)
-            For how long.
+            Time since the last update of each row.
         rng : Generator
         rows : ndarray of int64, default=None
-            Rows that are moved; None is all of them.
+            Rows to move; None is all of them.
         hyper : ndarray, default=None
             The sampler's numbers; None takes those of the next step.
         """
@@ -77,14 +77,14 @@ class SamplerState:
         first(*self.arrays, shape, elapsed, self._hyper(hyper), self._rows(rows), rng)
 
     def step(self, signal, extra, rng, rows=None, hyper=None):
-        """Make a step, given the signal; counts it.
+        """Make a step given the signal, and count it.
 
         Parameters
         ----------
         signal : ndarray of shape (n_moved, width)
-            What the sampler declares that it moves by, such as a gradient or estimated shapes.
+            The signal that the sampler declares, such as a gradient or estimated shapes.
         extra : ndarray
-            What goes with it, such as the log density.
+            What accompanies it, such as the log density.
         rng : Generator
         rows, hyper
             As for `advance`.
@@ -92,7 +92,7 @@ class SamplerState:
         Raises
         ------
         ChainDivergedError
-            If the state leaves the finite numbers.
+            If the state becomes infinite or NaN.
         """
         _, second = self.sampler._kernels(self.geometry)
         hyper = self._hyper(hyper)
@@ -107,25 +107,25 @@ class SamplerState:
         return np.arange(len(self.theta)) if rows is None else rows
 
     def check(self, status, n_made=0, step_size=None):
-        """Raise where a loop came back with a status other than 0, after ``n_made`` of its steps."""
+        """Raise if a loop returned a status other than 0 after ``n_made`` of its steps."""
         if status == 0:
             return
         at = self.n_steps + n_made
         h = self.sampler._hyper(at, at + 1)[0, 0] if step_size is None else step_size
         raise ChainDivergedError(
-            f"{self.name} left the finite numbers at step {at + 1}: {self.parameter}={self.sampler!r} with a step size "
+            f"{self.name} became infinite or NaN at step {at + 1}: {self.parameter}={self.sampler!r} with a step size "
             f"of {h:.3g} is too large here; try step_size={h / 10:.2g}."
         )
 
     def continue_with(self, sampler):
-        """Go on by a sampler of the same kind with another step size, friction or temperature.
+        """Continue with a sampler of the same kind and another step size, friction or temperature.
 
         Its "auto" is the present step size.
         """
         self.sampler = sampler._goes_on_from(self.sampler, self.n_steps, self.scalars)
 
     def copy(self):
-        """A copy that can be moved without moving this one."""
+        """A copy that moves independently."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.theta, copy.aux, copy.scalars = (array.copy() for array in self.arrays)

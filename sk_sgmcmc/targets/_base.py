@@ -1,4 +1,4 @@
-"""What every target is: data and prior, and the signals that they can give a sampler."""
+"""Base class of targets: data and prior, and the signals that they can give a sampler."""
 
 from numbers import Real
 
@@ -9,29 +9,29 @@ from ..dense.tuning import auto_step_size
 
 
 class Target(BaseEstimator):
-    """Base of all targets: data and prior, the signals they can give, and how a raw state becomes a draw."""
+    """Base class of targets: data and prior, the signals they can give, and how a raw state becomes a draw."""
 
     _offers = ()
-    # Whether its signal holds an estimate of the variance of the gradient's noise.
+    # Whether the signal includes an estimate of the variance of the gradient's noise.
     _estimates_noise = False
 
     def _signal(self):
-        """The kernel that computes what samplers move by."""
+        """The kernel that computes the signal by which samplers move."""
         raise TypeError(f"{type(self).__name__} has no signal.")
 
     def _check(self, dense, starts):
-        """Raise where data and starts do not make a target."""
+        """Raise if data or starts are invalid for the target."""
 
     def _prepared(self, dense, start, sampler):
-        """The data as chains read them, and a `Laplace` approximation for steps and starts, or None."""
+        """The data in the form that chains read, and a `Laplace` approximation for steps and starts, or None."""
         return dense, None
 
     def _less_noise(self, dense):
-        """What lessens the noise of minibatches beside more rows, for warnings."""
+        """Remedies for the noise of minibatches besides more rows, for warnings."""
         return ""
 
     def _step_size(self, sampler, dense, points):
-        """The step size that "auto" means, by the first or the worst of some states."""
+        """The step size that "auto" stands for, from the first or the worst of some states."""
         return auto_step_size(sampler, dense, points, dense.n_batch)
 
     def _on(self, geometry):
@@ -39,11 +39,11 @@ class Target(BaseEstimator):
         return self
 
     def _space(self, geometry):
-        """What the samplers are told of the geometry: its name, or a `Product`."""
+        """The geometry as samplers receive it: its name, or a `Product`."""
         return geometry
 
     def _check_init(self, init):
-        """Raise where a user's start lies off the target's space."""
+        """Raise if a user's start lies outside the target's space."""
 
     def _metric(self):
         """The `Metric` of targets that offer one."""

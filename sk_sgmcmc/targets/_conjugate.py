@@ -1,4 +1,4 @@
-"""Posteriors whose law is known exactly."""
+"""Targets whose posterior is known exactly."""
 
 from numbers import Integral, Real
 
@@ -81,7 +81,7 @@ class DirichletCategorical(_CellTarget):
         return omega
 
     def _public(self, theta, aux, sampler):
-        # SCIR and the exact draws also report logs, in which cells far below the smallest float64 are told apart.
+        # SCIR and the exact draws also report logs, which distinguish cells far below the smallest float64.
         if sampler._coordinates == "log":
             log_theta = theta[..., 0]
         elif sampler._n_aux == 0 and aux.size and sampler._name in ("scir", "exact-dirichlet"):
@@ -118,7 +118,7 @@ class GammaPoisson(_CellTarget):
     def _rows(self):
         X = check_array(self.counts, dtype=np.float64, input_name="counts")
         if X.min() < 0:
-            raise ValueError(f"counts must not be negative, the smallest is {X.min():g}.")
+            raise ValueError(f"counts must not be negative; the smallest is {X.min():g}.")
         _check_positive(shape=self.shape, rate=self.rate)
         return X, np.array([float(self.shape)]), (X.shape[1], 1)
 
@@ -160,7 +160,7 @@ class LogNormalMedian(_CellTarget):
     def _rows(self):
         X = check_array(self.values, dtype=np.float64, input_name="values")
         if X.min() <= 0:
-            raise ValueError(f"values must be positive, the smallest is {X.min():g}.")
+            raise ValueError(f"values must be positive; the smallest is {X.min():g}.")
         _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
         prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
         posterior = prior + X.shape[0] * each
@@ -212,7 +212,7 @@ class GaussianMean(Target):
         if each.shape != (d, d) or not np.allclose(each, each.T) or not np.linalg.eigvalsh(each).min() > 0:
             raise ValueError(f"precision must be a symmetric positive definite matrix ({d}, {d}), got {each.tolist()}.")
         if not (isinstance(self.prior_precision, Real) and 0 <= self.prior_precision < np.inf):
-            raise ValueError(f"prior_precision={self.prior_precision!r} must be a number from 0 on.")
+            raise ValueError(f"prior_precision={self.prior_precision!r} must be a number of at least 0.")
         return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (d, 1)
 
     def _start(self, sampler, rng):

@@ -1,4 +1,4 @@
-"""One's own density on flat space."""
+"""Your own density on flat space."""
 
 from numbers import Integral
 
@@ -14,27 +14,27 @@ from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 
 
 class Density(Target):
-    r"""A density of one's own, by a jitted function that gives its logarithm and gradient.
+    r"""Your own density, given by a jitted function for its logarithm and gradient.
 
     Parameters
     ----------
     log_density_and_gradient : function jitted by ``numba.njit``
         ``f(theta, rows, scale, gradient)`` writes the gradient of the log density into ``gradient`` (dim,) and returns
-        the log density, up to a constant. Whatever is a sum over ``rows``, the minibatch, is multiplied by ``scale``,
-        which is N/n.
+        the log density, up to a constant. Multiply every sum over ``rows``, the minibatch, by ``scale``, which is N/n.
     dim : int
         Number of parameters.
     data : array-like of shape (n_samples, n_columns), default=None
-        Rows that minibatches are made of; None for a density without data.
+        Rows, from which minibatches are drawn; None for a density without data.
     start : array-like of shape (dim,), default=None
         Where chains start; None is 0. With data, minibatch samplers look for the mode from there, and chains start at
-        that mode, unless `sample` is given ``init``.
+        that mode, unless `sample` receives ``init``.
     check_gradient : bool, default=True
         Compare the gradient with differences of the log density, at the start and away from it, and minibatches with
-        all rows, once; the metric at the start.
+        all rows, once; and check the metric at the start.
     control_variates : bool or "auto", default="auto"
-        Whether minibatches estimate only the difference of the gradient to that at the mode. Costs a second call a
-        step. "auto" does so where, by a normal approximation about the mode, it lessens the noise of the gradient.
+        Whether minibatches estimate only the difference of the gradient to that at the mode, at the cost of a second
+        call per step. "auto" does so if, by a normal approximation about the mode, it reduces the noise of the
+        gradient.
     metric : function jitted by ``numba.njit``, default=None
         For `RHMC` and `SGRNPHMC`: ``f(theta, rows, scale, G, dG)`` writes a positive definite matrix, such as a Fisher
         information, into ``G`` (dim, dim), and its derivative along the k-th parameter into ``dG[k]`` (dim, dim). With

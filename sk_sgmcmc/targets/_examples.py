@@ -29,8 +29,8 @@ class RestrictedGaussian(ManifoldTarget):
     r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
 
     On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
-    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law. On a product, such as
-    ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two frames and a simplex in turn.
+    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law. On a product such as
+    ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two frames and a simplex, in this order.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class ExponentialMixture(ManifoldTarget):
     directions : array-like of shape (n_modes, width)
         :math:`c_m`: the concentration times the mean direction.
     weights : array-like of shape (n_modes,), default=None
-        :math:`w_m`, of the exponentials, not of normalised laws; None is 1.
+        :math:`w_m`, weights of the exponentials, not of normalised laws; None is 1.
     n_rows : int, default=1
         Independent copies.
     linear_terms : array-like of shape (n_terms, n_rows * width), default=None
@@ -120,11 +120,11 @@ class ExponentialMixture(ManifoldTarget):
 
 
 class ChainedVonMisesFisher(ManifoldTarget):
-    r"""Posterior of two directions, of which data know the first and the normalised sum.
+    r"""Posterior of two directions; the data inform on the first and on the normalised sum.
 
     :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
-    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Which half belongs to which
-    direction is not known, so the posterior has two modes.
+    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Since it is unknown which half
+    belongs to which direction, the posterior has two modes.
 
     Parameters
     ----------
@@ -166,15 +166,15 @@ class ChainedVonMisesFisher(ManifoldTarget):
     def _start(self, sampler, rng):
         X, _, (_, width) = self._rows()
         mean = X.mean(axis=0)
-        if np.linalg.norm(mean) < 1e-6:  # no direction at all: that of the prior
+        if np.linalg.norm(mean) < 1e-6:  # no direction at all: use that of the prior
             mean = np.eye(width)[0]
-        # The state in which both are the same is a saddle; a turn by a tenth leaves it.
+        # The state in which both are equal is a saddle; a rotation by a tenth leaves it.
         turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
 
 
 class MatrixCompletion(ManifoldTarget):
-    r"""Posterior of a low-rank matrix's factors, of which some entries are seen: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
+    r"""Posterior of the factors of a partially observed low-rank matrix: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
 
     The directions :math:`u_k` are the rows of an orthonormal frame, uniform on the Stiefel manifold; loadings
     :math:`c_{ik} \sim N(0, \tau_k^2)` are integrated out; :math:`e_i \sim N(0, \sigma^2 I)`. Rows of the matrix are the
@@ -183,9 +183,9 @@ class MatrixCompletion(ManifoldTarget):
     Parameters
     ----------
     matrix : array-like of shape (n_samples, n_features)
-        Its entries, nan where they are not seen.
+        Its entries, NaN where unobserved.
     factor_scales : array-like of shape (rank,)
-        :math:`\tau_k`, different from each other: equal ones leave the frame free to rotate.
+        :math:`\tau_k`, all different: equal ones leave the frame free to rotate.
     noise_scale : float
         :math:`\sigma`.
     """
@@ -215,7 +215,7 @@ class MatrixCompletion(ManifoldTarget):
 
     def _curvature(self, gradient, theta):
         X, params, _ = self._rows()
-        # The largest eigenvalue of the second moments, unseen entries counted as 0, over the noise's variance.
+        # The largest eigenvalue of the second moments, with unobserved entries as 0, over the noise's variance.
         filled = np.nan_to_num(X)
         return 2.0 * np.linalg.norm(filled, 2) ** 2 / params[0] ** 2
 
@@ -224,11 +224,11 @@ class MatrixCompletion(ManifoldTarget):
         right = np.linalg.svd(np.nan_to_num(X), full_matrices=False)[2]
         frame = np.zeros(shape)
         frame[: len(right)] = right[: shape[0]]
-        # Fewer rows than factors: any frame that holds those found.
+        # Fewer rows than factors: any frame that includes those found.
         return np.linalg.qr(np.vstack([frame, np.eye(shape[1])])[: shape[0] + shape[1]].T)[0].T[: shape[0]].copy()
 
     def complete(self, frames):
-        """The whole matrix given draws of the frame.
+        """The completed matrix given draws of the frame.
 
         Parameters
         ----------

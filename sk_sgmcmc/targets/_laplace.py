@@ -1,4 +1,4 @@
-"""The mode of a dense target and its curvature there: where chains start, and the units in which one step suits all."""
+"""Mode and curvature of a dense target: where chains start, and the units in which one step size suits all."""
 
 from dataclasses import dataclass, replace
 
@@ -7,12 +7,12 @@ from scipy import linalg, optimize
 
 from ..dense.tuning import DenseGradient, minibatch_variance
 
-# Up to here a full matrix of curvature is small beside the data; it takes two gradients on all rows an entry.
+# Up to here a full Hessian is small beside the data; it takes two gradients on all rows for each entry.
 MAX_ENTRIES = 200
 _NEWTON_STEPS = 20
 _CLOSE = 1e-2  # of a standard deviation, from the mode
 _PROBES = 3
-_CONDITION = 1e-12  # of the precision in units of its diagonal, below which no maximum can be told from a ridge
+_CONDITION = 1e-12  # of the precision in units of its diagonal, below which a maximum is indistinguishable from a ridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ def negative_hessian(gradient, theta, scale):
     Parameters
     ----------
     gradient : callable
-        Gives log density and gradient, such as `~sk_sgmcmc.dense.tuning.DenseGradient`.
+        Computes log density and gradient, such as `~sk_sgmcmc.dense.tuning.DenseGradient`.
     theta : ndarray of shape (D,)
     scale : ndarray of shape (D,)
-        Distance of the differences, for each entry.
+        Step of the differences, for each entry.
     """
     D = theta.size
     out = np.empty((D, D))
@@ -62,7 +62,7 @@ def negative_hessian(gradient, theta, scale):
 
 
 def _search(gradient, start):
-    """The best point that is found from a start."""
+    """The best point found from a start."""
     n = gradient.dense.n_rows
 
     def objective(theta):
@@ -74,7 +74,7 @@ def _search(gradient, start):
 
 
 def laplace_approximation(gradient, start):
-    """The `Laplace` approximation about the mode that is found from a start; None where there is no proper mode.
+    """The `Laplace` approximation about the mode found from a start; None if there is no proper mode.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def laplace_approximation(gradient, start):
         step = linalg.solve(precision, slope, assume_a="pos")
         if slope @ step < _CLOSE**2:
             return Laplace(theta, precision, slope, value)
-        for _ in range(_NEWTON_STEPS):  # as long as the density rises along it
+        for _ in range(_NEWTON_STEPS):  # halve the step until the density rises
             if gradient(theta + step)[0] > value:
                 break
             step *= 0.5
@@ -101,7 +101,7 @@ def laplace_approximation(gradient, start):
 
 
 def is_definite(matrix):
-    """Whether a symmetric matrix is positive definite beyond doubt, whatever the units of its entries."""
+    """Whether a symmetric matrix is clearly positive definite, whatever the units of its entries."""
     units = np.diag(matrix)
     if not np.all(units > 0):
         return False
@@ -110,18 +110,18 @@ def is_definite(matrix):
 
 
 def with_control_variates(dense, start, approximation, controlled_signal, force=False):
-    """Dense data whose minibatches estimate only the difference of the gradient to that at the mode, or ``dense``.
+    """Dense data whose minibatches estimate only the gradient's difference to that at the mode, or ``dense``.
 
     Parameters
     ----------
     dense : DenseData
     start : ndarray
-        Of the search for a mode, where there is no approximation.
+        Start of the search for a mode, if there is no approximation.
     approximation : Laplace or None
     controlled_signal : callable
-        Makes the signal that reads mode, gradient and log density there behind one another in ``params``.
+        Makes the signal that reads the mode, and gradient and log density there, in this order from ``params``.
     force : bool
-        Whether to do so without an approximation, and where the noise of minibatches becomes larger by it.
+        Whether to do so even without an approximation, or if it increases the noise of minibatches.
     """
     if approximation is None:
         if not force:
@@ -141,7 +141,7 @@ def with_control_variates(dense, start, approximation, controlled_signal, force=
 
 
 def _noise(dense, approximation):
-    """Variance of minibatch gradients in units of the posterior's spread, at the worst of some draws."""
+    """Variance of minibatch gradients in units of the posterior's spread, the largest over some draws."""
     root = np.linalg.cholesky(np.linalg.inv(approximation.precision))
     rng = np.random.default_rng(0)
     points = approximation.draws(_PROBES, rng)

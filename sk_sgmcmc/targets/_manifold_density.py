@@ -1,4 +1,4 @@
-"""Densities on manifolds: what all targets on them share, and a density of one's own on a product of them."""
+"""Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
 
 from numbers import Integral
 
@@ -13,14 +13,14 @@ from ._base import Target
 
 # Step as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2
-# What the noise of minibatches may heat the chain by, beyond what the friction takes away.
+# How much the noise of minibatches may heat the chain, beyond what friction removes.
 _NOISE_SHARE = 0.05
-# How far from the start gradients are checked a second time.
+# Distance from the start of the second check of gradients.
 _AWAY = 0.3
 
 
 def _product_of_rows(pairs, shape, known, owner):
-    """The product that a user's list of (name, rows) makes of a state (n_rows, width) of the target ``owner``."""
+    """The product that a user's list of (name, rows) specifies, for a state (n_rows, width) of the target ``owner``."""
     example = f'a list of manifolds and their rows, such as [("{known[0]}", {shape[0]})]'
     try:
         blocks = [Block(name, rows, shape[1]) for name, rows in pairs]
@@ -28,7 +28,7 @@ def _product_of_rows(pairs, shape, known, owner):
     except (TypeError, ValueError):
         fits = False
     if not fits or not blocks:
-        raise ValueError(f"geometry={pairs!r} is none of {owner}; give {example}, of {', '.join(known)}.")
+        raise ValueError(f"geometry={pairs!r} is not available for {owner}; give {example}, of {', '.join(known)}.")
     n_rows = sum(block.n_rows for block in blocks)
     if n_rows != shape[0]:
         raise ValueError(f"geometry={pairs!r} has {n_rows} rows, and {owner} has {shape[0]}; give {example}.")
@@ -36,8 +36,8 @@ def _product_of_rows(pairs, shape, known, owner):
 
 
 def _blocks_of_space(name, space):
-    """Shape and blocks of the part that ``spaces[name] = (manifold, shape)`` means."""
-    said = f"spaces[{name!r}] = {space!r}"
+    """Shape and blocks of the part ``spaces[name] = (manifold, shape)``."""
+    given = f"spaces[{name!r}] = {space!r}"
     try:
         geometry, shape = space
         shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
@@ -47,19 +47,19 @@ def _blocks_of_space(name, space):
         fits = False
     if not fits:
         raise ValueError(
-            f"{said} must be a manifold ({', '.join(MANIFOLDS)}) and a shape, such as "
+            f"{given} must be a manifold ({', '.join(MANIFOLDS)}) and a shape, such as "
             '("sphere", (3,)), or of a frame ("stiefel", (2, 5)): two orthonormal rows of length 5.'
         )
     shape = tuple(int(n) for n in shape)
     if shape[-1] < 2 and geometry != "euclidean":
-        raise ValueError(f"{said}: on a {geometry} of one coordinate nothing can move; give two or more.")
+        raise ValueError(f"{given}: on a {geometry} of one coordinate nothing can move; give two or more.")
     n_points = int(np.prod(shape[:-1]))
     if geometry != "stiefel":
         return shape, [Block(geometry, n_points, shape[-1])]
     n_rows, width = shape[-2:]
     if n_rows > width:
         turned = (*shape[:-2], width, n_rows)
-        raise ValueError(f"{said}: a frame has at most as many rows as columns; ({geometry!r}, {turned}) has.")
+        raise ValueError(f"{given}: a frame has at most as many rows as columns; ({geometry!r}, {turned}) has.")
     return shape, [Block(geometry, n_rows, width)] * (n_points // n_rows)
 
 
@@ -68,31 +68,31 @@ def _is_count(n):
 
 
 class ManifoldTarget(Target):
-    """Targets that give the gradient of a log density with respect to a manifold's surface measure."""
+    """Targets with the gradient of a log density with respect to a manifold's surface measure."""
 
     _offers = (("sphere", "gradient"),)
     _estimates_noise = True
     _geometry = "sphere"
 
     def _on(self, geometry):
-        twin = type(self)(**self.get_params(deep=False))
+        copy = type(self)(**self.get_params(deep=False))
         if not isinstance(geometry, str) or geometry == "product":
             known = [name for name, _ in self._offers if name != "product"]
             geometry = _product_of_rows(geometry, self._rows()[2], known, type(self).__name__)
-        twin._geometry = geometry
-        for _, n_rows, width in (block for block in twin._product().blocks if block.geometry == "stiefel"):
+        copy._geometry = geometry
+        for _, n_rows, width in (block for block in copy._product().blocks if block.geometry == "stiefel"):
             if n_rows > width:
                 raise ValueError(
-                    f"A frame of {n_rows} rows of length {width} on which {type(self).__name__} was to be: it has at "
-                    "most as many rows as columns. Give fewer rows, or another geometry."
+                    f"{type(self).__name__} cannot have a frame of {n_rows} rows of length {width}, since a frame has "
+                    "at most as many rows as columns. Give fewer rows, or another geometry."
                 )
-        return twin
+        return copy
 
     def _space(self, geometry):
         return self._geometry
 
     def _product(self):
-        """The product that the target lies on, of one block where all rows are of one geometry."""
+        """The product of the target's spaces; a single block if all rows have one geometry."""
         if isinstance(self._geometry, Product):
             return self._geometry
         return Product([Block(self._geometry, *self._rows()[2])])
@@ -100,8 +100,8 @@ class ManifoldTarget(Target):
     def _step_size(self, sampler, dense, points):
         theta, n_batch = points[0], dense.n_batch
         gradient = DenseGradient(dense, theta.shape)
-        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex, in one of order 1/width, or
-        # where a force presses against it, in the inverse of that.
+        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex in one of order 1/width, or,
+        # where a force presses against it, in the inverse of that force.
         extent = 1.0
         product = self._product()
         for block, force in zip(product.blocks, product.split(gradient(theta)[1]), strict=True):
@@ -124,25 +124,25 @@ class ManifoldTarget(Target):
 
 
 class ManifoldDensity(ManifoldTarget):
-    r"""A density of one's own on a product of spheres, simplices, orthonormal frames and flat spaces.
+    r"""Your own density on a product of spheres, simplices, orthonormal frames and flat spaces.
 
     Parameters
     ----------
     log_density_and_gradient : function jitted by ``numba.njit``
         ``f(theta, rows, scale, gradient)`` writes the gradient of the log density into ``gradient`` (dim,) and returns
         the log density with respect to the surface measure, up to a constant. ``theta`` (dim,) holds the parts one
-        behind the other, each in C order. The gradient is that of the surrounding space: samplers project it. Whatever
-        is a sum over ``rows``, the minibatch, is multiplied by ``scale``, which is N/n.
+        after the other, each in C order. The gradient is that in the surrounding space: samplers project it. Multiply
+        every sum over ``rows``, the minibatch, by ``scale``, which is N/n.
     spaces : dict of str to (str, tuple of int)
-        The parts by their names: the manifold ("sphere", "simplex", "stiefel" or "euclidean") and the shape. The last
-        axis is one point, of a frame the last two (orthonormal rows), and leading axes are copies: ``("stiefel", (4, 2,
+        The parts by name: the manifold ("sphere", "simplex", "stiefel" or "euclidean") and the shape. The last axis is
+        one point, or for a frame the last two (orthonormal rows), and leading axes are copies: ``("stiefel", (4, 2,
         5))`` is four frames of two rows of length 5. Their order is that of ``theta``. A frame of as many rows as
-        columns keeps the sign of its start's determinant: no path leads to the other.
+        columns keeps the sign of its start's determinant: no path connects the two signs.
     data : array-like of shape (n_samples, n_columns), default=None
-        Rows that minibatches are made of; None for a density without data.
+        Rows, from which minibatches are drawn; None for a density without data.
     start : dict of str to array-like, default=None
-        Where chains start, for all parts or some. Others start with equal coordinates, frames with the first axes, flat
-        ones at 0. The automatic step size is that of the start: one where the density is high.
+        Where chains start, for some or all parts. Other parts start with equal coordinates, frames with the first axes,
+        flat ones at 0. The automatic step size is computed at the start: choose one where the density is high.
     check_gradient : bool, default=True
         Compare the gradient of each part with a difference of the log density along its manifold, at the start and
         away from it, and minibatches with all rows, once.
@@ -150,22 +150,22 @@ class ManifoldDensity(ManifoldTarget):
     Attributes
     ----------
     dimension : int
-        Of the product: how many squares of standard normals the squared velocity is made of.
+        Dimension of the product, and the mean of the squared velocity.
 
     See Also
     --------
-    sk_sgmcmc.targets.Density : On flat space alone, with masses and metrics.
+    sk_sgmcmc.targets.Density : On flat space only, with masses and metrics.
 
     Notes
     -----
-    Draws are named as the parts are; ``samples_["velocity"]`` (n_chains, n_kept, dim) are the velocities of samplers
+    Draws are named like the parts; ``samples_["velocity"]`` (n_chains, n_kept, dim) are the velocities of samplers
     that keep one, laid out as ``theta``. Their squares add up to `dimension` on average. The mass is the identity on
-    all parts: write them in units in which they vary by the same order of magnitude, or the step that suits one part
-    makes another slow. ``init`` of `sample` is such a ``theta``, (dim,).
+    all parts: choose units in which they vary by the same order of magnitude, or a step size that suits one part makes
+    another slow. ``init`` of `sample` is such a ``theta``, (dim,).
 
     Examples
     --------
-    A direction that is pulled by the first of two proportions:
+    A direction pulled by the first of two proportions:
 
     >>> import numba
     >>> import numpy as np
@@ -195,14 +195,14 @@ class ManifoldDensity(ManifoldTarget):
 
     def _on(self, geometry):
         if geometry != "product":
-            raise ValueError(f"geometry={geometry!r}: what a ManifoldDensity lies on says its parameter spaces.")
+            raise ValueError(f"geometry={geometry!r}: a ManifoldDensity takes its geometry from `spaces`.")
         return self
 
     def _space(self, geometry):
         return self._product()
 
     def _parts(self):
-        """Shape and blocks of each part, by its name."""
+        """Shape and blocks of each part, by name."""
         if not isinstance(self.spaces, dict) or not self.spaces:
             raise ValueError(
                 f'spaces={self.spaces!r} must be a dict of parts, such as {{"frame": ("stiefel", (2, 5)), '
@@ -211,7 +211,7 @@ class ManifoldDensity(ManifoldTarget):
         for name in self.spaces:
             if not isinstance(name, str) or name == "velocity":
                 raise ValueError(
-                    f'spaces has a part named {name!r}: give a string other than "velocity", which is taken.'
+                    f'spaces has a part named {name!r}: give a string other than "velocity", which is reserved.'
                 )
         return {name: _blocks_of_space(name, space) for name, space in self.spaces.items()}
 
@@ -231,7 +231,7 @@ class ManifoldDensity(ManifoldTarget):
         return X, np.zeros(0), (sum(int(np.prod(shape)) for shape, _ in self._parts().values()), 1)
 
     def _curvature(self, gradient, theta):
-        # Beside that of the density in the surrounding space, a curved manifold turns a force that presses onto it.
+        # A curved manifold adds to the curvature in the surrounding space by deflecting a force that presses onto it.
         product = self._product()
         pull = [
             np.sqrt((force**2).sum(axis=1).max())
@@ -254,7 +254,7 @@ class ManifoldDensity(ManifoldTarget):
                 except (TypeError, ValueError):
                     raise ValueError(f"start[{name!r}]={given[name]!r} must be numbers of shape {shape}.") from None
                 if whole.shape != shape:
-                    raise ValueError(f"start[{name!r}] has shape {whole.shape}; spaces says {shape}.")
+                    raise ValueError(f"start[{name!r}] has shape {whole.shape}; in spaces it is {shape}.")
                 Product(blocks).check(whole, f"start[{name!r}]")
             first.append(whole.ravel())
         return np.concatenate(first)[:, None]

@@ -19,9 +19,9 @@ from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
 from ._base import Target
 
-_N_POINTS = 3  # draws of a normal approximation at which a step size is looked for, beside the mode
+_N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
-_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` knows more kinds
+_SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` accepts more kinds
 _CONSTRAINTS = {
     **{name: BaseSGMCMC._parameter_constraints[name] for name in _SHARED},
     "n_iter": [Interval(Integral, 1, None, closed="left")],
@@ -52,7 +52,7 @@ def sample(
     Parameters
     ----------
     target : target object
-        What to draw from, for example `sk_sgmcmc.targets.DirichletCategorical`.
+        The target, for example `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str, sampler object or None, default=None
         Must fit the target's geometry and signal. None is `SCIR` for counts, `ExponentialOU` for locations of
         logarithms, `SGHMC` on flat space and `SGGMC` on other manifolds.
@@ -63,18 +63,18 @@ def sample(
     n_iter : int, default=2000
         Steps.
     burn_in : float or int, default=0.5
-        Fraction of ``n_iter``, or number of steps, thrown away. The draws of particle samplers are their particles
-        after the last step, whatever ``burn_in`` and ``thin`` say.
+        Fraction of ``n_iter``, or number of steps, to discard. The draws of particle samplers are their particles
+        after the last step, whatever ``burn_in`` and ``thin``.
     thin : int or "auto", default=1
         Every ``thin``-th later step is kept.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all the data.
     with_replacement : bool or "auto", default="auto"
         Draw each minibatch row by row instead of reading shuffled blocks. Blocks are less noisy, but their noise
-        cancels over an epoch: "auto" draws row by row for samplers that are told of the noise (``gradient_noise`` of
-        `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
+        cancels over an epoch: "auto" draws row by row for samplers that use the variance of the noise
+        (``gradient_noise`` of `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
     n_chains : int, default=1
-        Chains, from seeds of their own.
+        Independent chains.
     n_jobs : int or None, default=None
         Chains at a time; changes no draw.
     random_state : int, RandomState instance or None, default=None
@@ -83,28 +83,28 @@ def sample(
         1 shows a progress bar.
     init : array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
         Start of every chain in the sampler's own coordinates, or one start for each chain; None lets the target choose.
-        Only chains from starts wider apart than the posterior show by R-hat that they have forgotten them. Of particle
-        samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
+        R-hat detects chains that have not forgotten their starts only if these lie wider apart than the posterior. For
+        particle samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
 
     Returns
     -------
     result : Bunch
-        ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with the step size it
-        took and, of a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``.
+        ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with its step size
+        and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``.
 
     Raises
     ------
     ValueError
         If the sampler does not fit the target, or an argument is out of range.
     ChainDivergedError
-        If a chain leaves the finite numbers.
+        If a chain becomes infinite or NaN.
 
     Warns
     -----
     ConvergenceWarning
-        Of `sklearn.exceptions`, with the number and what to type: where split R-hat of some entry is above 1.1, or
-        fewer than ten effective draws a chain (forty in all) are left, and, on flat space, where the spread of the
-        draws does not fit the curvature of the log density.
+        Of `sklearn.exceptions`, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
+        ten effective draws per chain (forty in all) are left, or, on flat space, if the spread of the draws does not
+        match the curvature of the log density.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def sample(
     if not offers:
         known = [pair[0] for pair in target._offers]
         known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
-        raise ValueError(f"geometry={geometry!r} is none of those of {type(target).__name__}: {', '.join(known)}.")
+        raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
@@ -139,7 +139,7 @@ def sample(
     if isinstance(noise, str) and not target._estimates_noise:
         raise ValueError(
             f'gradient_noise="estimated" needs a target that estimates it, and {type(target).__name__} does not; give '
-            "its variance as a number, or use GSGNHT(gradient_noise=0), whose thermostat finds it."
+            "its variance as a number, or use GSGNHT(gradient_noise=0), whose thermostat learns it."
         )
     if isinstance(with_replacement, str):
         with_replacement = bool(isinstance(noise, str) or noise)
@@ -172,7 +172,7 @@ def sample(
         sampler = sampler._in_units_of(approximation.precision)
     fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
     if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
-        # The estimate is that of rows read without replacement, which bring (1 - n/N) of the noise.
+        # The estimate is for rows read without replacement, which have (1 - n/N) of the noise.
         fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
     shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
     space = target._space(name)
@@ -184,7 +184,7 @@ def sample(
     draws = stacked_draws(chains)
     fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
-    if sampler._runner != "particles":  # whose draws are one system at one time
+    if sampler._runner != "particles":  # their draws are one system at one time
         ratios = None
         if target._offers[0][0] == "euclidean":
             temperature = getattr(fitted, "temperature", 1.0)
@@ -194,14 +194,14 @@ def sample(
 
 
 def _remedies(target, sampler, picks_step, dense, n_iter):
-    """What to type against draws that have not settled, that are too narrow, or too wide."""
+    """Remedies for draws that have not settled, or are too narrow or too wide."""
     longer, less_noise = f"n_iter={10 * n_iter}", ""
     if dense.n_batch < dense.n_rows:
         less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
     if not hasattr(sampler, "step_size_"):
         return dict.fromkeys(("unsettled", "narrow", "wide"), f"Try {longer}{less_noise}.")
     h = f"{float(sampler.step_size_(0)):.3g}"
-    step = "" if picks_step else f', another step_size than {h}, or "auto"'
+    step = "" if picks_step else f', a step_size other than {h}, or "auto"'
     return {
         "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
         "narrow": f"Try a larger step_size than {h}, or {longer}{less_noise}.",
@@ -210,7 +210,7 @@ def _remedies(target, sampler, picks_step, dense, n_iter):
 
 
 def _default_sampler(offers):
-    """The name of the first default that a target can take."""
+    """The name of the first default that fits a target."""
     return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
 
 
@@ -219,12 +219,12 @@ def _is_auto(sampler):
 
 
 def _given_starts(init, shape, sampler, n_chains):
-    """A user's starts: one of a state or of all particles, for all chains or for each."""
+    """A user's starts, of a state or of all particles; one for all chains, or one for each."""
     try:
         init = np.asarray(init, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(
-            f"init={init!r} must be an array of shape {shape}; parts by their names are the start of a ManifoldDensity."
+            f"init={init!r} must be an array of shape {shape}; a ManifoldDensity takes parts by name as its start."
         ) from None
     size = int(np.prod(shape))
     if not np.all(np.isfinite(init)):

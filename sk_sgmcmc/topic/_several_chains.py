@@ -1,7 +1,7 @@
-"""Several chains of topics: which of them the answers come from, and which topics the others found too.
+"""Several chains of topics: a reference chain for all results, and which of its topics the others found too.
 
-Chains that found different modes of the posterior must not be averaged: the mean is a topic that none of them has. So
-one chain is the reference, and the others say how sure its topics are.
+Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them has. So
+one chain is the reference, and the others show how certain its topics are.
 """
 
 import numpy as np
@@ -10,22 +10,22 @@ from sklearn.exceptions import ConvergenceWarning
 from ..metrics import align_draws, align_topics, topic_stability
 from ..utils._warnings import warn_user
 
-# Topics of two chains agree that are no further apart than two draws of one chain are, or than this: about a twelfth
-# of the words' mass. Of chains that had found the planted topics, 2 in 250 were further apart than both (by up to 1.5
-# of the draws' distance); where a topic was split or merged, distances began at 0.45.
+# Topics of two chains agree if they are no further apart than two draws of one chain, or than this: about a twelfth
+# of the words' mass. Among chains that had found the planted topics, 2 in 250 were further apart than both (by up to
+# 1.5 times the draws' distance); where a topic was split or merged, distances began at 0.45.
 ALIKE = 0.2
-_MOST_WORDS, _MOST_NAMED = 4, 3  # top words, and topics, that a warning quotes
+_MOST_WORDS, _MOST_NAMED = 4, 3  # top words, and topics, quoted in a warning
 
 
 def unit_means(means, metric):
-    """Means of topics as unit vectors whose inner product tells how like they are."""
+    """Means of topics as unit vectors whose inner product measures their similarity."""
     if metric == "hellinger":
         return np.sqrt(means / means.sum(axis=-1, keepdims=True))
     return means / np.linalg.norm(means, axis=-1, keepdims=True)
 
 
 class SeveralChains:
-    """Part of topic models: one numbering for all chains, one reference chain, and what agrees with it."""
+    """Part of topic models: one numbering for all chains, one reference chain, and agreement with it."""
 
     _metric = "hellinger"
     _seeds_hint = ", or give topics seed words by a topic_word_prior of shape (n_components, n_features)"
@@ -46,16 +46,16 @@ class SeveralChains:
     def _number_topics(self, samples, groups, best_chain, n_rounds=2):
         """Put the topics of all draws into one order, in place, and choose the reference chain.
 
-        Each chain is put in order by itself. Numbers are those of the first chain; the others are matched to the
+        Each chain is aligned by itself. The numbering is that of the first chain; the other chains are matched to the
         reference as a whole, by their means, so that no draw is matched to a mixture of chains.
 
         Parameters
         ----------
         samples : dict of ndarray
         groups : array-like of shape (n_components,)
-            Only topics of the same value change places.
+            Only topics of equal value change places.
         best_chain : callable
-            Given the chains' mean topics, (n_chains, n_components, n_features), the number of the reference.
+            Function from the chains' mean topics, (n_chains, n_components, n_features), to the index of the reference.
         n_rounds : int
             As for `align_draws`.
         """
@@ -81,7 +81,7 @@ class SeveralChains:
         self._set_agreement(reference, distances, self._spread(components))
 
     def _spread(self, components):
-        """Typical distance of a draw from its chain's mean, (n_chains, n_components); 0 where there is one draw."""
+        """Typical distance of a draw from its chain's mean, (n_chains, n_components); 0 if there is only one draw."""
         n = components.shape[1]
         away = [1.0 - topic_stability(chain, aligned=True, metric=self._metric) for chain in components]
         return np.array(away) * np.sqrt(n / max(n - 1, 1))
@@ -92,14 +92,14 @@ class SeveralChains:
         self.chains_agree_ = distances**2 <= np.maximum(ALIKE**2, spread**2 + spread[reference] ** 2)
 
     def _renumber_agreement(self, order):
-        """Topics are in another order."""
+        """Reorder the results to match topics in another order."""
         self.chain_distances_, self.chains_agree_ = self.chain_distances_[:, order], self.chains_agree_[:, order]
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     @property
     def topic_stability_(self):
-        """How much the same each topic is in all draws of all chains, (n_components,); see `topic_stability`."""
+        """How similar each topic is over all draws of all chains, (n_components,); see `topic_stability`."""
         return topic_stability(self.samples_["components"], aligned=True, metric=self._metric)
 
     def _of_reference(self, name):
@@ -107,7 +107,7 @@ class SeveralChains:
         return self.samples_[name][self.reference_chain_]
 
     def _draws_of_topic(self, values, k):
-        """Of draws (n_chains, n_kept, n_topics, ...), those of topic ``k`` by the chains that agree on it, (n, ...)."""
+        """Draws of topic ``k`` by the chains that agree on it, (n, ...), from (n_chains, n_kept, n_topics, ...)."""
         return values[:, :, k][self.chains_agree_[:, k]].reshape(-1, *values.shape[3:])
 
     def _summary(self, values, tails):
@@ -140,17 +140,17 @@ class SeveralChains:
         kind = "Hellinger distance" if self._metric == "hellinger" else "distance sqrt(1 - cosine)"
         warn_user(
             f"The {n_chains} chains do not agree on {unlike.size} of {n_topics} topics: another chain's is further "
-            f"away than draws of one chain are from each other. They are, with the {kind} to the least alike "
-            f"chain: {named}{words}. Chains are not averaged: all answers come from chain {self.reference_chain_} "
-            "(reference_chain_), and the intervals of these topics from it and any that agree with it, so they leave "
-            "out that the topics might as well be others. To make chains agree, raise n_iter, lower n_components"
-            f"{self._seeds_hint}; n_chains=1 fits one of the answers. See topic_stability_ and chain_distances_.",
+            f"away than draws of one chain are from each other. They are, with the {kind} to the most distant "
+            f"chain: {named}{words}. Chains are not averaged: all results come from chain {self.reference_chain_} "
+            "(reference_chain_), and the intervals of these topics from it and any that agree with it, so they do "
+            "not cover the other topics that are possible. To make chains agree, raise n_iter, lower n_components"
+            f"{self._seeds_hint}; n_chains=1 fits one of the solutions. See topic_stability_ and chain_distances_.",
             ConvergenceWarning,
         )
 
 
 def reorder(samples, place, order, axis):
-    """Put topics of the draws at ``place`` into another order, in place; one number a draw has no topics."""
+    """Put topics of the draws at ``place`` into another order, in place; skips arrays without a topic axis."""
     if not np.array_equal(order, np.arange(order.size)):
         for value in samples.values():
             if value.ndim > 2:

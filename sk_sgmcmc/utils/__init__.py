@@ -1,4 +1,4 @@
-"""Helpers that know no model: validation of counts, token arrays, seeds, tables, and scikit-learn's private names."""
+"""Helpers for all models: validation of counts, token arrays, seeds, tables, and scikit-learn's private names."""
 
 from ._seeds import rng_from_key, row_keys, spawn_chain_seeds
 from ._tables import as_precise_as, as_table

@@ -1,4 +1,4 @@
-"""Knowing data again without keeping them."""
+"""Recognising data without keeping them."""
 
 import zlib
 
@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 def fingerprint(*parts):
-    """A number that other arrays, dense or sparse, would hardly have."""
+    """A number by which to recognise arrays, dense or sparse; others are very unlikely to share it."""
     value = 0
     for part in parts:
         places = (part.indices, part.indptr) if sparse.issparse(part) else ()

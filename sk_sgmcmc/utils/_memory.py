@@ -1,13 +1,13 @@
-"""How much memory this process may still take, as far as the system says."""
+"""How much memory this process may still allocate, as far as the system reports it."""
 
 import os
 from pathlib import Path
 
 
 def available_memory():
-    """Bytes that can be allocated before the system or a limit of this process refuses; infinity where nothing says.
+    """Bytes that can be allocated before the system or a limit of this process refuses; infinity if unknown.
 
-    The smallest of what the machine has left, what `resource.RLIMIT_AS` leaves, and the limit of a container.
+    The smallest of what is left of the machine's memory, of `resource.RLIMIT_AS`, and of a container's limit.
     """
     return min(_of_machine(), _of_process(), _of_container())
 
@@ -16,7 +16,7 @@ def _of_machine():
     for line in _lines("/proc/meminfo"):
         if line.startswith("MemAvailable:"):
             return 1024 * int(line.split()[1])
-    try:  # all that there is, where nothing says how much of it is free
+    try:  # the total, if the free amount is unknown
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # Windows
         return float("inf")
@@ -40,7 +40,7 @@ def _of_container():
 
 
 def _taken(column):
-    """Bytes of this process: of its addresses (0), or in memory (1); 0 where the system does not say."""
+    """Bytes of this process: of its addresses (0), or in memory (1); 0 if the system does not report it."""
     for line in _lines("/proc/self/statm"):
         return int(line.split()[column]) * os.sysconf("SC_PAGE_SIZE")
     return 0

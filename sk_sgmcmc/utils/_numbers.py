@@ -1,4 +1,4 @@
-"""Numbers that users give: whole ones of NumPy, which overflow in products, numbers of threads, arrays."""
+"""Numbers from users: integers of NumPy, which overflow in products, numbers of threads, arrays."""
 
 from contextlib import contextmanager
 from numbers import Integral
@@ -10,13 +10,13 @@ MAX_JOBS = 1024
 
 
 def plain_integer(value):
-    """An integer of NumPy as Python's, which does not overflow; anything else as it is."""
+    """Convert an integer of NumPy to Python's, which does not overflow; return anything else unchanged."""
     return int(value) if isinstance(value, np.integer) else value
 
 
 @contextmanager
 def plain_integers(estimator):
-    """For a while an estimator's parameters are Python's integers; afterwards they are again what a user gave."""
+    """Turn an estimator's integers of NumPy into Python's within a block; restore the user's objects afterwards."""
     given = {
         name: value for name, value in estimator.get_params(deep=False).items() if _is_narrow(estimator, name, value)
     }
@@ -28,7 +28,7 @@ def plain_integers(estimator):
 
 
 def _is_narrow(estimator, name, value):
-    """Whether a parameter is an integer of NumPy, or True or False where a whole number is asked for."""
+    """Whether a parameter is an integer of NumPy, or True or False for a whole number."""
     if isinstance(value, np.integer):
         return True
     asked = estimator._parameter_constraints.get(name, ())
@@ -36,7 +36,7 @@ def _is_narrow(estimator, name, value):
 
 
 def real_array(name, value):
-    """A number or numbers as an array of float64; raises by name where they are none."""
+    """A number or numbers as an array of float64; raises an error with the name for anything else."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -44,11 +44,11 @@ def real_array(name, value):
 
 
 def check_n_jobs(n_jobs):
-    """The number of threads or processes that ``n_jobs`` means; raises where it means none, or more than can be."""
+    """The number of threads or processes for ``n_jobs``; raises if that is none, or more than possible."""
     n_jobs = plain_integer(n_jobs)
     if n_jobs is not None and (n_jobs == 0 or n_jobs > MAX_JOBS):
         raise ValueError(
-            f"n_jobs={n_jobs} must be None, a number from 1 to {MAX_JOBS}, or below 0: -1 takes all processors, -2 all "
+            f"n_jobs={n_jobs} must be None, a number from 1 to {MAX_JOBS}, or below 0: -1 uses all processors, -2 all "
             "but one."
         )
     return effective_n_jobs(n_jobs)

@@ -15,7 +15,7 @@ class _Silent:
 
 
 class _Lines(_Silent):
-    """Progress where tqdm is not installed: a line at each tenth."""
+    """Progress without tqdm: a line at each tenth."""
 
     def __init__(self, total, initial):
         self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)
@@ -28,7 +28,7 @@ class _Lines(_Silent):
 
 
 def progress_bar(verbose, total, initial):
-    """A bar of ``total`` steps, of which ``initial`` are made: tqdm where installed, nothing unless ``verbose``."""
+    """A bar of ``total`` steps, ``initial`` of them made: tqdm if installed, nothing unless ``verbose``."""
     if not verbose:
         bar = _Silent()
         bar.n = initial

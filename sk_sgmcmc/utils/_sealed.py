@@ -1,7 +1,7 @@
-"""Files that are replaced as a whole, and that know when they are damaged.
+"""Files that are replaced as a whole, and whose damage is detected.
 
 A file is a pickle of one call, of `restore` with a digest and the bytes of a second pickle. So `joblib.load` and
-`pickle.load` read it too, and find a damaged byte before they unpickle anything of the value.
+`pickle.load` read it too, and detect a damaged byte before they unpickle anything of the value.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ import joblib
 
 from ..exceptions import DamagedFileError
 
-_NAMES = (b"sk_sgmcmc.utils._sealed", b"restore")  # where `restore` lies: saved files name it
-# The file, in the operations of a pickle: protocol 5; this function; bytes, 32 of them; bytes, as many as eight bytes
-# say; and, behind them, the call.
+_NAMES = (b"sk_sgmcmc.utils._sealed", b"restore")  # location of `restore`: saved files name it
+# The file, in the operations of a pickle: protocol 5; this function; bytes, 32 of them; bytes, whose number is in eight
+# bytes; and, after them, the call.
 _HEAD = b"\x80\x05c%s\n%s\nC\x20" % _NAMES
 _LENGTH, _TAIL = b"\x8e", b"\x86R."
 _N_DIGEST, _N_LENGTH = 32, 8
 
 
 def restore(digest, content):
-    """The value whose pickle is ``content``; raises where the digest is not that of these bytes."""
+    """The value whose pickle is ``content``; raises if the digest does not match these bytes."""
     if hashlib.sha256(content).digest() != digest:
         raise DamagedFileError(
             "The file is damaged: its bytes are not those that were saved. Go back to an older copy, or fit again."
@@ -51,7 +51,7 @@ def write(value, path):
         with suppress(OSError):
             os.remove(part)
         raise
-    with suppress(OSError):  # not every system lets a folder be opened
+    with suppress(OSError):  # not every system can open a folder
         folder = os.open(os.path.dirname(path) or os.curdir, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -60,7 +60,7 @@ def write(value, path):
 
 
 def read(path):
-    """The value saved in a file by `write` or by `joblib.dump`; raises `DamagedFileError` where it is damaged."""
+    """The value saved in a file by `write` or by `joblib.dump`; raises `DamagedFileError` if it is damaged."""
     with open(path, "rb") as file:
         head = file.read(len(_HEAD))
         if not any(name in head for name in _NAMES):  # saved by an earlier version, or by joblib.dump
@@ -78,7 +78,7 @@ def read(path):
 
 
 def _read_unsealed(path):
-    """A file without a checksum, in which only some damage shows."""
+    """A file without a checksum, in which only some damage is detected."""
     try:
         return joblib.load(path)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Where random numbers come from: one seed per chain, one stream per row's content.
+"""Sources of random numbers: one seed per chain, one stream per row's content.
 
 No function here reads or writes NumPy's global random state.
 """
@@ -43,7 +43,7 @@ def mix64(x):
 def counter_uniforms(keys, counters):
     """Uniform numbers on [0, 1), number `counters[i]` of the SplitMix64 stream that starts at `keys[i]`.
 
-    Because any number of any stream is had without the ones before it, a whole matrix is drawn at once and still
+    Since any number of any stream is computed without the ones before it, a whole matrix is drawn at once and still
     each row has its own stream.
 
     Parameters
@@ -60,7 +60,7 @@ def counter_uniforms(keys, counters):
 
 
 def seed_sequence(random_state):
-    """Turn anything that scikit-learn or NumPy take for a seed into a `numpy.random.SeedSequence`.
+    """Turn anything that scikit-learn or NumPy accept as a seed into a `numpy.random.SeedSequence`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def seed_sequence(random_state):
             raise ValueError(f"random_state must be a non-negative integer, got {random_state}; use for example 0.")
         return np.random.SeedSequence(int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
-        # A copy that has spawned nothing yet: spawning counts up inside the caller's object.
+        # A copy that has spawned nothing yet: spawning would change the caller's object.
         return np.random.SeedSequence(
             random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
         )
@@ -106,7 +106,7 @@ def spawn_chain_seeds(random_state, n_chains):
     Returns
     -------
     list of numpy.random.SeedSequence, length n_chains
-        `numpy.random.default_rng(seed)` makes a chain's generator of it.
+        `numpy.random.default_rng(seed)` makes a chain's generator from a seed.
     """
     return seed_sequence(random_state).spawn(n_chains)
 
@@ -123,7 +123,7 @@ def row_keys(X):
 
     .. math:: m\Bigl(\sum_{j : x_j \ne 0} m\bigl(m(j + 1) \oplus \mathrm{bits}(x_j)\bigr)\Bigr) \pmod{2^{64}},
 
-    a sum, so that the order in which entries are stored does not count. Rows that are equal as vectors have the
+    a sum, so that the order in which entries are stored does not matter. Rows that are equal as vectors have the
     same key, whatever their place, their neighbours, the width of the index type, the order of storage, stored
     zeros, further empty columns on the right, and whether values are integers or floats.
 
@@ -150,14 +150,14 @@ def row_keys(X):
 
 
 def rng_from_key(key, salt=0):
-    """A generator of its own for a row.
+    """A row's own generator.
 
     Parameters
     ----------
     key : int or uint64
         From `row_keys`.
     salt : int or uint64, default=0
-        From `salt64`, to tell apart two uses, or two seeds, of the same row.
+        From `salt64`, to separate two uses, or two seeds, of the same row.
 
     Returns
     -------

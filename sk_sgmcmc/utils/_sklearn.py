@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
-try:  # private since it exists; the public spelling may come, the private one may go
+try:  # private so far; a public name may appear, the private one may go
     from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 except ImportError:  # pragma: no cover - no known release
     from sklearn.utils.validation import check_sample_weight
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def validate_data(estimator, X="no_validation", *args, **params):
-    """scikit-learn's check of the data of an estimator, behind the door for sparse matrices."""
-    # Its search for infinite entries adds them up, and NumPy warns where two of them cancel.
+    """scikit-learn's check of an estimator's data, after our check of sparse matrices."""
+    # Its search for infinite entries adds them up, and NumPy warns if two of them cancel.
     with np.errstate(over="ignore", invalid="ignore"):
         return _validate_data(estimator, well_formed(X), *args, **params)

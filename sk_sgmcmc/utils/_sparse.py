@@ -1,7 +1,7 @@
-"""The door for sparse matrices: nothing of SciPy, scikit-learn or ours reads one before it was checked here.
+"""Checks of sparse matrices: no code of SciPy, scikit-learn or ours reads one before it is checked here.
 
-SciPy's containers take any index arrays, and its compiled code, like ours, does not look whether an index lies inside
-the matrix: a damaged one ends the process, or is read as other data.
+SciPy's containers accept any index arrays, and its compiled code, like ours, does not check that an index lies inside
+the matrix: a damaged matrix crashes the process, or is read as other data.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy import sparse
 
 
 def well_formed(X, name="X"):
-    """Check a sparse matrix; anything else is returned as it is.
+    """Check a sparse matrix; anything else is returned unchanged.
 
     Parameters
     ----------
@@ -21,24 +21,24 @@ def well_formed(X, name="X"):
     Returns
     -------
     X : object
-        X itself, or its content in another container where index arrays have two widths, or a type that compiled code
-        does not take.
+        X itself, or its content in another container if index arrays have two widths, or a type that compiled code does
+        not accept.
 
     Raises
     ------
     ValueError
-        Where index arrays do not describe a matrix of this shape; the message says what is wrong and how to mend it.
+        If index arrays do not describe a matrix of this shape; the message names the fault and a remedy.
     """
     if not sparse.issparse(X):
         return X
     if len(X.shape) != 2:
-        raise ValueError(f"Expected 2D array, got {name} of shape {X.shape}; needed is one row a sample.")
+        raise ValueError(f"Expected 2D array, got {name} of shape {X.shape}; give one row for each sample.")
     return _CHECKS[X.format](X, name)
 
 
 def canonical(X):
-    """A CSR matrix with sorted columns and no duplicates, in a container of its own; copied only where it has to be."""
-    X = type(X)(X)  # its flags, which may be wrong, stay behind
+    """A CSR matrix with sorted columns and no duplicates, in a new container; copied only if necessary."""
+    X = type(X)(X)  # leaves its flags, which may be wrong, behind
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -58,7 +58,7 @@ def _check_integers(X, name, parts, n_dims=1):
         array = getattr(X, part)
         if getattr(array, "ndim", None) != n_dims or array.dtype.kind not in "iu":
             form = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
-            _refuse(name, f"{name}.{part} is {form}, where whole numbers in {n_dims} dimension are needed", X.format)
+            _refuse(name, f"{name}.{part} is {form}; it must be whole numbers in {n_dims} dimension", X.format)
 
 
 def _compressed(X, name):
@@ -72,10 +72,10 @@ def _compressed(X, name):
         lines, others = "row of blocks", "columns of blocks"
         n_lines, n_others = n_lines // X.data.shape[1], n_others // X.data.shape[2]
     elif X.data.ndim != 1:
-        _refuse(name, f"{name}.data has shape {X.data.shape}, needed is one dimension", X.format)
+        _refuse(name, f"{name}.data has shape {X.data.shape}; it must have one dimension", X.format)
     ptr, indices = X.indptr, X.indices
     if ptr.size != n_lines + 1:
-        _refuse(name, f"{name}.indptr has {ptr.size} entries, but for {n_lines} {lines}s needed are {n_lines + 1}")
+        _refuse(name, f"{name}.indptr has {ptr.size} entries, but {n_lines} {lines}s need {n_lines + 1}")
     if len(indices) != len(X.data):
         _refuse(name, f"{name}.indices has {len(indices)} entries and {name}.data {len(X.data)}", X.format)
     if ptr[0] != 0:
@@ -105,7 +105,7 @@ def _coordinates(X, name):
         _refuse(name, f"its rows, columns and values have the shapes {sizes}, which must be the same", "coo")
     for part, what, n in zip(coords, ("row", "column"), X.shape, strict=True):
         if part.dtype.kind not in "iu":
-            _refuse(name, f"its {what}s are {part.dtype}, where whole numbers are needed", "coo")
+            _refuse(name, f"its {what}s are {part.dtype}; they must be whole numbers", "coo")
         if part.size and (part.min() < 0 or part.max() >= n):
             bad = part[(part < 0) | (part >= n)][0]
             _refuse(name, f"it has an entry in {what} {bad}, but {n} {what}s", "coo")

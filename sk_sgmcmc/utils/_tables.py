@@ -1,4 +1,4 @@
-"""What users are given: pandas DataFrames where pandas is installed, else Bunch; numbers as precise as theirs."""
+"""Results for users: pandas DataFrames if pandas is installed, else Bunch; values in the precision of the input."""
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -23,7 +23,7 @@ def as_table(columns):
 
 
 def as_precise_as(X, values):
-    """The values, in single precision where X is an array or a sparse matrix of that."""
-    # A frame has no dtype of its own, but may well have a word "dtype" among its columns.
+    """The values, in single precision if X is an array or a sparse matrix of single precision."""
+    # A frame has no dtype, but may well have a column named "dtype".
     dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
     return values.astype(np.float32) if dtype == np.float32 else values

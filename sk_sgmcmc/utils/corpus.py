@@ -20,23 +20,23 @@ def check_counts(X, *, input_name="X", whom="a count model"):
     ----------
     X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
         Counts, non-negative and finite; need not be whole numbers. Dense or any sparse format, of either index
-        width, read-only memory maps, pandas and pandas-sparse frames are taken. Left unchanged.
+        width, read-only memory maps, pandas and pandas-sparse frames are accepted. Left unchanged.
     input_name : str, default="X"
         The name used in errors.
     whom : str, default="a count model"
-        Who asks, for errors; an estimator gives its class name.
+        The caller's name in errors; an estimator passes its class name.
 
     Returns
     -------
     counts : scipy.sparse.csr_array of float64, shape (n_samples, n_features)
-        Column indices sorted in each row, duplicates summed, no stored zeros. It shares memory with X where X
+        Column indices sorted in each row, duplicates summed, no stored zeros. It shares memory with X if X
         is already in that form, so do not write into it.
 
     Raises
     ------
     ValueError
-        For negative, non-finite or complex entries, strings that are no numbers, a wrong number of dimensions, no rows
-        or no columns, and index arrays that do not describe a matrix; the message says what to do.
+        For negative, non-finite or complex entries, strings that are not numbers, a wrong number of dimensions, no rows
+        or no columns, and index arrays that do not describe a matrix; the message names a remedy.
     """
     X = check_array(
         well_formed(X, input_name),
@@ -46,7 +46,7 @@ def check_counts(X, *, input_name="X", whom="a count model"):
         input_name=input_name,
         estimator=whom,
     )
-    # A new container over the same arrays: asking it whether it is sorted writes a flag, into ours and not theirs.
+    # A new container over the same arrays: checking whether it is sorted writes a flag, in ours and not theirs.
     counts = sparse.csr_array(X)
     _refuse_bad_values(counts.data, input_name, whom)
     if not counts.has_canonical_format or np.any(counts.data == 0):
@@ -57,10 +57,10 @@ def check_counts(X, *, input_name="X", whom="a count model"):
 
 
 def _refuse_bad_values(values, input_name, whom):
-    """Raise for NaN, infinity and negative numbers; the openings are those that scikit-learn's checks look for."""
+    """Raise for NaN, infinity and negative numbers; messages start as scikit-learn's checks expect."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = values.sum()
-    if not np.isfinite(total):  # one pass is enough in the ordinary case
+    if not np.isfinite(total):  # one pass is enough in the usual case
         if np.isnan(values).any():
             raise ValueError(
                 f"Input {input_name} contains NaN. {whom} needs finite counts; put 0 for a missing count, "
@@ -72,8 +72,8 @@ def _refuse_bad_values(values, input_name, whom):
             )
     if values.size and values.max() > _LARGEST:
         raise ValueError(
-            f"The largest entry of {input_name} is {values.max():g}; {whom} takes counts up to 2**53, above which a "
-            f"float64 holds no ones. {_RAW_COUNTS}"
+            f"The largest entry of {input_name} is {values.max():g}; {whom} accepts counts up to 2**53, above which "
+            f"float64 cannot represent steps of 1. {_RAW_COUNTS}"
         )
     lowest = values.min() if values.size else 0.0
     if lowest < 0:
@@ -84,7 +84,7 @@ def _refuse_bad_values(values, input_name, whom):
 
 
 def _read_only(array, dtype):
-    """A read-only view, C-contiguous, of the wanted type; copied only where type or layout ask for it."""
+    """A read-only view, C-contiguous, of the wanted type; copied only if type or layout require it."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -123,7 +123,7 @@ class Corpus:
             object.__setattr__(self, name, _read_only(getattr(self, name), dtype))
 
     def __reduce__(self):
-        # Through the constructor, so that a copy is as read-only as the original.
+        # Through the constructor, so that a copy is read-only like the original.
         return Corpus, (self.indptr, self.words, self.counts, self.n_words)
 
     def __repr__(self):
@@ -134,7 +134,7 @@ class Corpus:
 
     @classmethod
     def from_counts(cls, X, **check_params):
-        """Build from any document-term matrix that `check_counts` takes; ``check_params`` are passed on to it."""
+        """Build from any document-term matrix that `check_counts` accepts; ``check_params`` are passed on to it."""
         X = check_counts(X, **check_params)
         if X.shape[1] > np.iinfo(np.int32).max:
             raise ValueError(f"X has {X.shape[1]} columns; at most {np.iinfo(np.int32).max} words can be handled.")
@@ -174,7 +174,7 @@ class Corpus:
         Corpus
         """
         if not 0 <= start <= stop <= self.n_docs:
-            raise IndexError(f"rows {start}:{stop} asked for, but the corpus has the rows 0:{self.n_docs}.")
+            raise IndexError(f"rows {start}:{stop} are not within the corpus's rows 0:{self.n_docs}.")
         lo, hi = self.indptr[start], self.indptr[stop]
         return Corpus(self.indptr[start : stop + 1] - lo, self.words[lo:hi], self.counts[lo:hi], self.n_words)
 
@@ -209,7 +209,7 @@ class Corpus:
             The tokens of document d are ``indptr[d]:indptr[d + 1]``.
         words : ndarray of int32, shape (n_tokens,)
             Column of each token, ascending inside a document.
-        weights : ndarray of float64, shape (n_tokens,), or (0,) where every token weighs 1
+        weights : ndarray of float64, shape (n_tokens,), or (0,) if every token weighs 1
             1, but x - floor(x) for the last token of a pair whose count x is not whole.
         """
         repeats = self.tokens_per_pair
@@ -223,5 +223,5 @@ class Corpus:
 
     def to_csr(self):
         """The counts as scipy.sparse.csr_array of shape (n_docs, n_words), a copy."""
-        # Told to copy, scipy picks the index width by itself.
+        # With copy=True, scipy picks the index width by itself.
         return sparse.csr_array((self.counts, self.words, self.indptr), shape=(self.n_docs, self.n_words), copy=True)

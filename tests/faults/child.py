@@ -71,7 +71,7 @@ def write(path, value):
 
 def fit_to_be_killed(folder, model, where):
     """Saves as often as it can until it is killed."""
-    run.LOOK_AROUND_SECONDS = run.FIRST_AWAY_SECONDS = 0.01
+    run.PIECE_SECONDS = run.FIRST_AWAY_SECONDS = 0.01
     run.AWAY_SECONDS = 0.01, 0.01
     params, backend = how_it_runs(where)
     callbacks = [Begun(folder / "begun"), Checkpoint(folder / "model.joblib", seconds=0.0)]
@@ -88,7 +88,7 @@ def fit_to_be_interrupted(folder, model, where, warm):
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, hear)
-    run.LOOK_AROUND_SECONDS = 0.1  # so that the fit, which is short, has many pieces
+    run.PIECE_SECONDS = 0.1  # so that the fit, which is short, has many pieces
     params, backend = how_it_runs(where)
     new = MODELS[model]().set_params(**params, callbacks=[Begun(folder / "begun")])
     before, error = set(vars(new)), None
@@ -119,7 +119,7 @@ def fits_on_a_full_disk(folder, model, seeds):
     """Answers for each seed what is wrong: files may grow no further in the middle of a fit."""
     import resource
 
-    run.LOOK_AROUND_SECONDS = 0.0
+    run.PIECE_SECONDS = 0.0
     data, path, answers = data_of(model), folder / "model.joblib", {}
     few = {"n_iter": 300 if model == "logistic" else 40}
     whole = MODELS[model]().set_params(**few).fit(*data)

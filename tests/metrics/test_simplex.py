@@ -87,7 +87,7 @@ def test_ks_distance_is_scipys():
 @pytest.mark.parametrize(
     "draws, alpha, options, message",
     [
-        ([[0.5, 0.5]], [1, 1, 1], {}, "needed are"),
+        ([[0.5, 0.5]], [1, 1, 1], {}, r"give \(n_draws, d\)"),
         ([[1.0]], [1], {}, "d >= 2"),
         ([[0.5, -0.5]], [1, 1], {}, "log=True"),
         ([[0.0, 0.0]], [1, 1], {}, "positive component"),

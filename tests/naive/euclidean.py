@@ -13,7 +13,7 @@ def sghmc_euler(theta, p, gradient, h, T, C, B, M, rng):
     return theta + h * W @ p, p
 
 
-def rub(p, C, h, T, M, rng):
+def apply_friction(p, C, h, T, M, rng):
     c = np.exp(-C * h)
     return c * p + np.sqrt(T * (1 - c**2)) * np.linalg.cholesky(M) @ rng.standard_normal(p.size)
 
@@ -22,7 +22,7 @@ def sghmc_baoab(theta, p, gradient, h, T, C, B, M, rng):
     W = np.linalg.inv(M)
     p = p + h * gradient(theta)
     theta = theta + 0.5 * h * W @ p
-    p = rub(p, C, h, T - B / C, M, rng)
+    p = apply_friction(p, C, h, T - B / C, M, rng)
     return theta + 0.5 * h * W @ p, p
 
 
@@ -30,7 +30,7 @@ def sghmc_aboba(theta, p, gradient, h, T, C, B, M, rng):
     W = np.linalg.inv(M)
     theta = theta + 0.5 * h * W @ p
     force = gradient(theta)
-    p = rub(p + 0.5 * h * force, C, h, T - B / C, M, rng) + 0.5 * h * force
+    p = apply_friction(p + 0.5 * h * force, C, h, T - B / C, M, rng) + 0.5 * h * force
     return theta + 0.5 * h * W @ p, p
 
 

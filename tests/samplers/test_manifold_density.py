@@ -260,14 +260,14 @@ def test_spaces_are_checked(spaces, match):
 
 def test_starts_gradients_and_noise_are_checked():
     spaces = {"x": ("sphere", (2,)), "c": ("euclidean", (2,))}
-    for start_, match in [({"y": [0.0, 1.0]}, "names of parts: x, c"), ({"x": [0.0]}, "spaces says"),
+    for start_, match in [({"y": [0.0, 1.0]}, "names of parts: x, c"), ({"x": [0.0]}, "in spaces it is"),
                           ({"x": [1.0, 1.0]}, "off the manifold"), ({"c": [np.nan, 0.0]}, "off the manifold"),
                           ({"x": "abc"}, "must be numbers of shape"), ([1.0], "must be a dict")]:  # fmt: skip
         with pytest.raises(ValueError, match=match):
             sample(ManifoldDensity(flat, spaces, start=start_), "gmc", n_iter=5)
     with pytest.raises(ValueError, match=r"off the manifold by 8, in its block 0 \(sphere\)"):
         sample(ManifoldDensity(flat, spaces), "gmc", n_iter=5, init=[3.0, 0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="parts by their names are the start"):
+    with pytest.raises(ValueError, match="a ManifoldDensity takes parts by name"):
         sample(ManifoldDensity(flat, spaces), "gmc", n_iter=5, init={"x": [1.0, 0.0]})
     bad = ManifoldDensity(wrong_slope, spaces, start={"x": [1.0, 0.0], "c": [1.0, 1.0]})
     with pytest.raises(ValueError, match="of the part 'c' does not fit the log density"):
@@ -278,7 +278,7 @@ def test_starts_gradients_and_noise_are_checked():
     with pytest.raises(ValueError, match="estimates it"):
         sample(ManifoldDensity(flat, spaces), SGGMC(gradient_noise="estimated"), n_iter=5)
     for given in ([("sphere", 1)], []):
-        with pytest.raises(ValueError, match="parameter spaces"):
+        with pytest.raises(ValueError, match="takes its geometry from `spaces`"):
             sample(ManifoldDensity(flat, spaces), "gmc", geometry=given, n_iter=5)
-    with pytest.raises(ValueError, match="none of those of ManifoldDensity: product"):
+    with pytest.raises(ValueError, match="not one of those of ManifoldDensity: product"):
         sample(ManifoldDensity(flat, spaces), "gmc", geometry="sphere", n_iter=5)

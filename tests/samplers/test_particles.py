@@ -165,7 +165,7 @@ def test_bad_parameters_are_named(params):
 
 
 def test_a_step_too_large_is_told():
-    with pytest.raises(ChainDivergedError, match="left the finite numbers"):
+    with pytest.raises(ChainDivergedError, match="became infinite or NaN"):
         sample(TARGET, Blob(step_size=50.0), n_iter=2000, random_state=0)
 
 
@@ -189,7 +189,7 @@ def test_resuming_pickles_pieces_and_traces_change_no_particle(sampler, with_rep
     traced = new(callbacks=HeldOutScore(X, y, every=4)).fit(X, y)
     assert_same_draws(whole, traced)
     assert len(traced.trace_["score"]) == 6 and traced.trace_["score"][-1] == pytest.approx(traced.score(X, y))
-    monkeypatch.setattr(run, "LOOK_AROUND_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PIECE_SECONDS", 0.0)
     monkeypatch.setattr("sk_sgmcmc.dense.chain._FIRST_PIECE", 1)
     assert_same_draws(whole, new().fit(X, y))
 
@@ -216,5 +216,5 @@ def test_normal_wishart_posterior_by_particles(sampler):
 
 def test_particles_too_far_apart_for_their_kernel_are_an_error_and_no_crash():
     sampler = GFSF(4, step_size=1e300, start_scale=1e200)
-    with pytest.raises(ChainDivergedError, match="left the finite numbers"):
+    with pytest.raises(ChainDivergedError, match="became infinite or NaN"):
         sample(GaussianMean([[0.0, 1.0]]), sampler, n_iter=3, random_state=0)

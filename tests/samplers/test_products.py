@@ -211,11 +211,11 @@ def test_wide_states_keep_every_velocity(monkeypatch):
         ([("sphere", 2), ("euclidean", 1)], "give a list of manifolds"),
         ([("sphere", 2.5), ("simplex", 0.5)], "give a list of manifolds"),
         ("product", "give a list of manifolds"),
-        ([], r"geometry=\[\] is none"),
+        ([], r"geometry=\[\] is not available for RestrictedGaussian"),
         ([("sphere", np.inf)], "give a list of manifolds"),
         ([(["sphere"], 3)], "give a list of manifolds"),
         (np.array([["sphere", "3"]]), "give a list of manifolds"),
-        ([("stiefel", 3)], "3 rows of length 2 on which RestrictedGaussian"),
+        ([("stiefel", 3)], "RestrictedGaussian cannot have a frame of 3 rows of length 2"),
         ("cube", "a list of these, simplex, sphere, stiefel"),
     ],
 )
@@ -225,5 +225,5 @@ def test_lists_of_rows_are_checked(geometry, match):
 
 
 def test_a_target_on_one_manifold_takes_no_product():
-    with pytest.raises(ValueError, match="none of those of MatrixCompletion: stiefel"):
+    with pytest.raises(ValueError, match="not one of those of MatrixCompletion: stiefel"):
         sample(MatrixCompletion(np.eye(3), [1.0], 0.3), "gmc", geometry=[("stiefel", 1)], n_iter=5)

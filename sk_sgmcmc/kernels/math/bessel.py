@@ -1,6 +1,6 @@
 """Modified Bessel functions of the first kind, as the von Mises-Fisher law needs them: logarithms and ratios.
 
-All is written for log[I_nu(x) / x^nu], which is finite for every x >= 0, with three expansions that overlap:
+Everything is written for log[I_nu(x) / x^nu], which is finite for every x >= 0, with three expansions that overlap:
 
 nu >= 20
     The uniform (Debye) expansion, `N_DEBYE` terms; its error is of the order nu^-N_DEBYE.
@@ -23,7 +23,7 @@ import numpy as np
 from .._jit import F1, F1_IN, F8, I8, OK, helper, kernel
 
 N_DEBYE = 13
-_MANY_TERMS = 1e6  # from this concentration on, the ratio comes from a formula of its own
+_MANY_TERMS = 1e6  # from this concentration on, the ratio comes from a separate formula
 _UNIFORM_FROM = 20.0
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -40,7 +40,7 @@ def _debye_polynomials(n):
             ):
                 following[to] = following.get(to, Fraction(0)) + value
         polynomials.append(following)
-    # u_k holds the powers k, k + 2, ..., 3k: in row k they stand without the common factor p^k, in powers of p^2.
+    # u_k holds the powers k, k + 2, ..., 3k: row k omits the common factor p^k and is in powers of p^2.
     table = np.zeros((n, n))
     for k, polynomial in enumerate(polynomials):
         for power, c in polynomial.items():
@@ -105,10 +105,10 @@ def log_vmf_normaliser(n_dims, kappa):
 def bessel_ratio(n_dims, kappa):
     """A_V(kappa) = I_{V/2}(kappa) / I_{V/2-1}(kappa), the mean length of the von Mises-Fisher law.
 
-    The continued fraction 1 / (2(nu+1)/x + 1 / (2(nu+2)/x + ...)), from below: begun behind as many terms as make the
-    error of its start, itself small by Amos' bounds, die out. As those become many, A hardly changes with kappa any
-    more: then its equation A' = 1 - A^2 - 2 t A, t = (V-1) / (2 kappa), is solved with the slope of its solution for
-    A' = 0 in the place of A', which leaves a relative error of the order 1 / kappa^2 for every V.
+    The continued fraction 1 / (2(nu+1)/x + 1 / (2(nu+2)/x + ...)), evaluated backwards: it starts after enough terms
+    for the error of its start, itself small by Amos' bounds, to die out. When these become many, A hardly changes with
+    kappa: then its equation A' = 1 - A^2 - 2 t A, t = (V-1) / (2 kappa), is solved with A' replaced by the slope of its
+    solution for A' = 0, which leaves a relative error of the order 1 / kappa^2 for every V.
     """
     if kappa <= 0.0:
         return 0.0
@@ -128,7 +128,7 @@ def bessel_ratio(n_dims, kappa):
 
 @kernel(I8(F8, F1_IN, F1))
 def von_mises_fisher_normalisers(n_dims, kappa, log_normaliser):
-    """log c_V for each kappa."""
+    """Write log c_V for each kappa."""
     for i in range(kappa.shape[0]):
         log_normaliser[i] = log_vmf_normaliser(n_dims, kappa[i])
     return OK

@@ -7,8 +7,8 @@ from .bessel import log_vmf_normaliser
 
 _WIDTH = 1.0  # of the first interval of the slice sampler, in log kappa
 _FARTHEST = 100.0
-# A learnt kappa stays below the larger of these two, the second in times the number of dimensions: rows that are all
-# equal would drive it to infinity, and beyond, sums of kappa and log c(kappa) lose their digits.
+# A learnt kappa stays below the larger of these two, the second in units of the number of dimensions: equal rows would
+# drive it to infinity, and beyond this bound, sums of kappa and log c(kappa) lose their digits.
 MAX_KAPPA, _MAX_KAPPA_PER_DIM = 1e8, 1e3
 _MAX_SHRINKS = 200
 VON_MISES_FISHER, DIRICHLET = 0, 1
@@ -43,7 +43,7 @@ def von_mises_fisher_draw(b, out, rng):
         z = rng.beta(0.5 * m, 0.5 * m)
         below = 1.0 - (1.0 - c) * z
         w = (1.0 - (1.0 + c) * z) / below
-        # 1 - x0 w in the same manner.
+        # 1 - x0 w likewise.
         slack = 2.0 * c / ((1.0 + c) * below)
         if kappa * w + m * math.log(slack) - log_top >= math.log(1.0 - rng.random()):
             break
@@ -87,7 +87,7 @@ def redraw_concentration(value, numbers, rng):
     Its logarithm has the prior N(a, s^2) and the likelihood
 
     - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser: n directions whose cosines
-      with their means add up to t, and (where m > 0) a mean direction that is integrated out; the prior is cut off at
+      with their means add up to t, and (where m > 0) a mean direction that is integrated out; the prior is truncated at
       `MAX_KAPPA`, or 1000 times the number of dimensions where that is more;
     - n [lgamma(K alpha) - K lgamma(alpha)] + alpha t: n draws of a symmetric Dirichlet law whose logarithms add up
       to t.

@@ -6,7 +6,7 @@ from numba import types
 from .._jit import F1, F1_IN, F2_IN, F8, I1_IN, I8, OK, kernel, read_only
 from .special import digamma, digamma_difference
 
-# A prior this small or large is not told apart from its neighbours by any corpus.
+# No corpus distinguishes a prior this small or large from its neighbours.
 _SMALLEST, _LARGEST = 1e-5, 1e3
 
 
@@ -47,7 +47,7 @@ def fixed_point(counts, lengths, alpha, prior_shape):
 
 @kernel(I8(I8, I8, I1_IN, F1_IN, read_only(types.uint16, 1), F1_IN, F1))
 def add_statistics(start, stop, token_ptr, weights, z, alpha, sums):
-    """Add documents start:stop, as assignments, to the sums of the same fixed point.
+    """Add documents start:stop, given by assignments, to the sums of the same fixed point.
 
     ``sums`` (n_topics + 1,): sum_d [digamma(alpha_k + n_dk) - digamma(alpha_k)], and last the sum for n_d and A.
     """

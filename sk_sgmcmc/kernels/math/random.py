@@ -4,8 +4,8 @@ import numpy as np
 
 from .._jit import helper
 
-# The smallest value a gamma state takes. Below it a float64 would become 0, and a row of zeros 0/0; nothing in the
-# dynamics can tell it from the exact draw, since a state this small never contributes to a Poisson mixture.
+# The smallest value of a gamma state. Below it a float64 would become 0, and a row of zeros 0/0; the dynamics cannot
+# distinguish it from the exact draw, since a state this small never contributes to a Poisson mixture.
 TINY = 1e-300
 _LOG_TINY = np.log(TINY)
 
@@ -29,7 +29,7 @@ def gamma_draw(shape, rng):
     if shape >= SMALL_SHAPE:
         return max(rng.standard_gamma(shape), TINY)
     log_power = np.log(1.0 - rng.random()) / shape
-    # G(shape + 1) exceeds 50 about once in 1e20 draws, so most draws for tiny shapes are settled without making it.
+    # G(shape + 1) exceeds 50 about once in 1e20 draws, so most draws for tiny shapes are decided without it.
     if log_power < _LOG_TINY - 4.0:
         return TINY
     return max(np.exp(log_power) * rng.standard_gamma(shape + 1.0), TINY)
@@ -37,7 +37,7 @@ def gamma_draw(shape, rng):
 
 @helper
 def poisson_draw(mean, rng):
-    """Poisson draw as a float; above 1e12 its normal limit, whose error is below float64's own rounding there."""
+    """Poisson draw as a float; above 1e12 its normal limit, whose error is below float64's rounding there."""
     if mean <= 0.0:
         return 0.0
     if mean > 1e12:
@@ -47,7 +47,7 @@ def poisson_draw(mean, rng):
 
 @helper
 def dirichlet_draw(concentration, out, rng):
-    """Write a Dirichlet draw into ``out``, through logs so that tiny concentrations leave one cell, not 0/0."""
+    """Write a Dirichlet draw into ``out``, by way of logs, so that tiny concentrations leave one cell, not 0/0."""
     largest = -np.inf
     for i in range(out.shape[0]):
         out[i] = log_gamma_draw(concentration[i], rng)

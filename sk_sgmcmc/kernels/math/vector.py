@@ -1,4 +1,4 @@
-"""Arithmetic that the compiler can turn into vector instructions; libm's calls cannot be."""
+"""Arithmetic that the compiler can turn into vector instructions, unlike calls of libm."""
 
 import math
 
@@ -35,13 +35,13 @@ def _as_int(context, x):
 
 
 def _exp_of_python(x):
-    """The same without a compiler, which intrinsics need."""
+    """The same in Python, since intrinsics need the compiler."""
     return math.exp(-700.0 if x < -700.0 else x)
 
 
 @helper(inline=True)
 def exp_not_positive(x):
-    """exp(x) for x <= 0, relative error below 1e-14; e^-700 for what is smaller, NaN for NaN.
+    """exp(x) for x <= 0, relative error below 1e-14; e^-700 below x = -700, NaN for NaN.
 
     x = k log 2 + r with |r| <= log(2) / 2, Taylor's series to the eleventh order for e^r, and k added to the exponent.
     """

@@ -1,4 +1,4 @@
-"""What samplers move by: signals of the models, and the parts of models that are drawn exactly."""
+"""Signals of the models, by which samplers move, and the parts of models that are drawn exactly."""
 
 from .._lazy import lazy_modules
 

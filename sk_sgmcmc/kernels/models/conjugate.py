@@ -1,6 +1,6 @@
-"""Signals of models whose posterior is known exactly: the test beds of the samplers.
+"""Signals of models whose posterior is known exactly: test beds for the samplers.
 
-Each has the signature `DENSE_SIGNAL` of ``runners``: it sees the minibatch ``X`` (n_batch, n_inputs), ``y``,
+Each has the signature `DENSE_SIGNAL` of ``runners``: it reads the minibatch ``X`` (n_batch, n_inputs), ``y``,
 ``weight``, the model's constants ``params`` and ``scale`` = N/n, writes ``signal`` and ``extra``, and returns a status.
 """
 

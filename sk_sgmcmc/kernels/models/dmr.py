@@ -1,6 +1,6 @@
-"""What Dirichlet-multinomial regression says to a sampler: documents' topics as counts under a prior of their own.
+"""Signals of Dirichlet-multinomial regression: documents' topics as counts, under a prior for each document.
 
-Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared by those of one group. Counts
+Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared within a group. Counts
 are pairs, document after document: ``ptr`` (n_docs + 1,), and ``topic`` and ``count`` (n_pairs,).
 """
 
@@ -14,12 +14,12 @@ from ..math.special import digamma, digamma_difference, log_rise, trigamma
 
 Z_IN = read_only(types.uint16, 1)
 Z = writable(types.uint16, 1)
-_FEW = 20.0  # counts up to which a product of factors stands for a ratio of gamma functions
+_FEW = 20.0  # counts up to which a product of factors replaces a ratio of gamma functions
 
 
 @kernel(I8(I1_IN, F1_IN, Z_IN, I8, I1, Z, F1))
 def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
-    """Count the topics of each document: writes ``ptr``, and as many pairs as have room; returns their number."""
+    """Count the topics of each document: writes ``ptr``, and as many pairs as fit; returns their number."""
     in_doc = np.zeros(n_topics)
     seen = np.empty(n_topics, np.uint16)
     weighted = weights.shape[0] > 0
@@ -45,7 +45,7 @@ def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
 
 @kernel(F8(I1_IN, Z_IN, F1_IN, I1_IN, F2_IN, BOOL, F2))
 def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual):
-    r"""Log likelihood of the documents' topics, and its derivative by eta = log(alpha).
+    r"""Log likelihood of the documents' topics, and its derivative in eta = log(alpha).
 
     .. math:: \log p = \sum_d \Bigl[ \log\Gamma(A_d) - \log\Gamma(A_d + n_d)
               + \sum_k \log\Gamma(\alpha_{dk} + n_{dk}) - \log\Gamma(\alpha_{dk}) \Bigr], \qquad
@@ -59,12 +59,12 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
     ptr, topic, count : pairs of the documents
     group : (n_docs,)
     alpha : (n_groups, n_topics)
-    with_value : whether the log likelihood is asked for
+    with_value : whether to compute the log likelihood
     residual : (n_groups, n_topics), written
 
     Returns
     -------
-    value : the log likelihood; 0 where it is not asked for
+    value : the log likelihood; 0 without ``with_value``
     """
     n_groups, n_topics = alpha.shape
     whole, at_whole, below = np.zeros(n_groups), np.empty(n_groups), np.zeros(n_groups)
@@ -118,8 +118,8 @@ def dirichlet_information(ptr, topic, count, group, alpha, own, common, tables):
               \mathrm{common}_g = \sum_{d \in g} \psi'(A_g) - \psi'(A_g + n_d),
 
     and, for whole counts, are never above the diagonal
-    :math:`\mathrm{tables}_{gk} = \alpha_{gk} \sum_{d \in g} \psi(A_g + n_d) - \psi(A_g)`, the number of times that
-    documents are expected to turn to the prior for topic k.
+    :math:`\mathrm{tables}_{gk} = \alpha_{gk} \sum_{d \in g} \psi(A_g + n_d) - \psi(A_g)`, the expected number of times
+    that documents draw topic k from the prior.
 
     Parameters
     ----------

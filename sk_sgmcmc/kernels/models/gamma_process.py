@@ -1,12 +1,12 @@
-"""Atom weights of a constructive gamma process, given how topics are spread over documents.
+"""Atom weights of a constructive gamma process, given the topics' counts in documents.
 
 Atom k has the weight r_k = E_k exp(-T_k), E_k ~ Exp(c), and T_k ~ Gamma(d_k, a) ends round d_k of a Poisson clock of
 rate a; d_k is uniform on 1, ..., R. Summed over d_k, T_k has the density (a / R) Q(R, a T_k), Q the upper incomplete
 gamma function. With K atoms there are K/R in a round, and the weights are a gamma process of mass a K/R and rate c,
-but for the atoms of later rounds.
+except for the atoms of later rounds.
 
 Counts n_dk of topic k in document d have the probability Gamma(n_dk + r_k) / Gamma(r_k) p_d^n_dk (1 - p_d)^r_k: the
-gamma-distributed activity of the topic is integrated out. All that weights need to know of them is ``above`` (n_topics,
+gamma-distributed activity of the topic is integrated out. Weights depend on them only through ``above`` (n_topics,
 n_levels), the number of documents with n_dk > m, and L = -sum_d log(1 - p_d).
 """
 
@@ -24,9 +24,9 @@ from ..samplers.simplex import cox_ingersoll_ross
 from .lda.assignments import Z_IN
 
 _SHORT = 6  # levels up to which a run is read one by one
-SMALLEST = 1e-30  # a weight below it has no part in anything
-# Places in ``params``: L, rounds R, shape and rate of the Gamma priors of a and of c, a fixed number of L's size, and
-# whether the log density is wanted beside its gradient.
+SMALLEST = 1e-30  # a weight below it has no effect
+# Positions in ``params``: L, rounds R, shape and rate of the Gamma priors of a and of c, a fixed number of L's size,
+# and whether to compute the log density besides its gradient.
 LOGS, ROUNDS, A_SHAPE, A_RATE, C_SHAPE, C_RATE, TYPICAL, DENSITY = range(8)
 _MOST_STEPS = 10  # of stepping out; shared between the two sides at random, which keeps the update exact
 _MAX_SHRINKS = 200
@@ -37,7 +37,7 @@ _MAX_SHRINKS = 200
 
 @kernel(I8(I1_IN, I1_IN, F1_IN, Z_IN, F8, F2))
 def count_documents(docs, token_ptr, weights, z, sign, above):
-    """Add ``sign`` times the documents ``docs``, as assignments, to ``above``.
+    """Add ``sign`` times the documents ``docs``, given by assignments, to ``above``.
 
     A token of weight w < 1 counts w at the level that its document has reached.
     """
@@ -105,7 +105,7 @@ def draw_document_scales(docs, lengths, total_weight, a0, b0, logs, rng):
 
 @helper
 def _binomial(n, p, rng):
-    """Binomial draw; of a count that is not whole, the rest counts if a coin of the same kind says so."""
+    """Binomial draw; the fractional part of a count is included if one more trial succeeds."""
     whole = math.floor(n)
     drawn = 0.0
     if whole > 0.0:
@@ -118,7 +118,7 @@ def _binomial(n, p, rng):
 def _successes(r, first, n_levels, n, rng):
     """Sum of Binomial(n, r / (r + m)) over the levels m = first, ..., n whole.
 
-    Trials are visited at gaps that the largest of the probabilities gives, and thinned: most of a run is passed over.
+    Visits trials at the gaps of the largest probability, and thins them, so that most of a run is skipped.
     """
     top = r / (r + first)
     log_miss = math.log1p(-top)
@@ -160,8 +160,8 @@ def draw_tables(cells, values, weights, tables, rng):
 def erlang_tail(n_rounds, x):
     """log Q(R, x) and its derivative's size, the hazard x^{R-1} e^{-x} / (Gamma(R) Q), by Erlang's recursion.
 
-    Its step j forgets all but the share j / x of an error, or x / j where j is above x, so that it may begin at
-    1 - j / x a few roots of x before.
+    Step j multiplies an error by j / x, or by x / j if j is above x, so the recursion may start from 1 - j / x at a j
+    that is a few roots of x lower.
     """
     if x <= 0.0 or (x < n_rounds and n_rounds - x + n_rounds * math.log(x / n_rounds) < -40.0):
         return 0.0, 0.0  # 1 and 0 to rounding, by Chernoff's bound

@@ -34,7 +34,7 @@ def gaussian_mean(theta, X, y, weight, params, scale, signal, extra):
 def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
     """Mean and precision L L^T of Gaussian rows, in the coordinates of `BayesianGaussian`.
 
-    theta holds sqrt(kappa_n) mean, then row by row the lower triangle of sqrt(nu_n) L, its diagonal as sqrt(2 m_i)
+    theta holds sqrt(kappa_n) mean, then row by row the lower triangle of sqrt(nu_n) L, with its diagonal as sqrt(2 m_i)
     log(L_ii / sqrt(m_i / nu_n)), m_i = nu_n - i: where the posterior has kappa_n, nu_n and the inverse scale nu_n I,
     these have unit spread about 0, whatever the prior.
     ``params`` = (kappa_n, nu_n, nu, kappa, prior mean (d), inverse scale of the Wishart prior (d, d)).
@@ -93,7 +93,7 @@ def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
             if j < i:
                 signal[at, 0] = -pull / root
             else:
-                # Powers of L_ii: of the likelihood, the priors, and the volume of L and of log L_ii.
+                # Powers of L_ii: from the likelihood, the priors, and the volume elements of L and of log L_ii.
                 power = total + nu - d - 1.0 + (1.0 if kappa > 0.0 else 0.0) + (d - i + 1.0)
                 signal[at, 0] = (power - L[i, i] * pull) / np.sqrt(2.0 * (params[1] - i))
                 logp += power * np.log(L[i, i])

@@ -1,26 +1,26 @@
 """Gradients of Bayesian logistic regression, dense or sparse rows, with or without control variates.
 
 With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
-`HEAD` numbers (D, the order of the control variates or 0, whether T is a diagonal, whether the log density is wanted,
+`HEAD` numbers (D, the order of the control variates or 0, whether T is diagonal, whether to compute the log density,
 whether sparse rows have an intercept), then
 
 * for a full T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T (D, D);
 * for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
-  T (D), and where there is an intercept the point c (columns x classes) that it is meant at, a whitener R (classes
-  x classes) of its own, and the reference r (columns) at which the prior takes it: the intercepts of the columns as
+  T (D), and if there is an intercept the point c (columns x classes) to which it refers, a whitener R (classes
+  x classes) for it, and the reference r (columns) at which it has its prior: the intercepts of the columns as
   given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
 
 and then the entries of sparse rows. With control variates of second order the log posterior is
-offset . theta - |theta|^2 / 2 plus what the likelihood has beyond its second order at the mode, and only that is
-estimated from the minibatch. Else the prior's quadratic stands in place of |theta|^2 / 2, and what the likelihood has
-beyond its first order is estimated, or the whole of it.
+offset . theta - |theta|^2 / 2 plus the part of the likelihood beyond its second order at the mode, and only that part
+is estimated from the minibatch. Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood
+beyond its first order is estimated, or all of it.
 
-``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode; for two classes then come the
+``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode, followed for two classes by the
 probability and log(1 + e^eta) there.
 
-Dense rows are X itself, and T theta lies class by class. A sparse row is a pair (first, last) of places in ``params``,
-between which lie its (value, column) pairs; it has one more column, of ones, if ``params[4]`` is not 0, and T theta
-lies column by column, so that the classes of a column are neighbours.
+Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in
+``params``, which bound its (value, column) pairs; it has one more column, of ones, if ``params[4]`` is not 0, and T
+theta is stored column by column, so that the classes of a column are neighbours.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def unwhiten(theta, params, D, K, delta):
 def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
     """signal = offset + T^T (scale pull - P delta), P the prior's precision; overwrites ``pull``.
 
-    Returns offset . theta - delta P delta / 2, where the prior has the intercept at its reference.
+    Returns offset . theta - delta P delta / 2, with the prior's intercept at its reference.
     """
     value = 0.0
     prior, lo, point = HEAD + D, HEAD + 2 * D, HEAD + 3 * D
@@ -135,7 +135,7 @@ def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
         value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
     else:
         value = assemble(theta, params, D, scale, pull, signal)
-    # Where the log density is not wanted, this still tells whether all is finite.
+    # Without the log density this still shows whether everything is finite.
     extra[0] = value + scale * rest
     check = extra[0]
     for i in range(D):
@@ -148,7 +148,7 @@ def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
 
 @helper
 def binary_residuals(e, y, weight, lo, m, params, r):
-    """r_i, by which the row lo + i pulls, from e, its predictor less the one at the mode; returns its log density."""
+    """The pull r_i of row lo + i, from e, its predictor less the one at the mode; returns the log density."""
     order = params[CONTROL]
     second = 1.0 if order == SECOND_ORDER else 0.0
     for i in range(m):
@@ -272,7 +272,7 @@ def softmax(eta, p):
 
 @helper
 def multinomial_residuals(e, y, w, params, p0, p):
-    """Overwrites p by what each class pulls, from e, the predictors less those at the mode; returns log density.
+    """Write the pull of each class to p, from e, the predictors less those at the mode; returns the log density.
 
     ``y`` is the row's (class, predictors at the mode); ``p0`` and ``p`` are scratch.
     """

@@ -1,7 +1,7 @@
-"""Signals of densities on manifolds: test beds of the geodesic samplers, and the posteriors of their papers.
+"""Signals of densities on manifolds: test beds for the geodesic samplers, and the posteriors of their papers.
 
 Each has the signature `DENSE_SIGNAL`, writes the gradient of the log density of all the data (not of its negative) into
-``signal``, the log density into ``extra[0]`` and, from two rows of a minibatch on, an unbiased estimate of
+``signal``, the log density into ``extra[0]`` and, with at least two rows in the minibatch, an unbiased estimate of
 the variance of the gradient's noise, averaged over coordinates, into ``extra[1]``.
 
 In the first two, a row of ``X`` is a linear term of the log density, laid out like ``theta``: data of a von Mises-

@@ -9,7 +9,7 @@ from .logistic import dot
 
 @helper
 def _add_moments(b, weight, third, out):
-    """Add weight b b^T to G, and third b_k b b^T to dG_k where they are asked for."""
+    """Add weight b b^T to G, and third b_k b b^T to dG_k if ``out`` has room for them."""
     D = b.shape[0]
     for i in range(D):
         for j in range(i + 1):
@@ -91,7 +91,7 @@ def normal_wishart(theta, X, y, weight, params, scale, out, extra):
     """Expected Fisher information with the prior's as further rows, in the coordinates of `gaussian.normal_wishart`.
 
     With S = (L L^T)^{-1}, entries a = (i, j) and a' = (i', j') of L have G = nu_n e_a e_a' S_ii' where j = j', plus
-    nu_n / (2 m_i) for a = a' on the diagonal; e_a is the derivative of L_ij by its coordinate. The mean has L L^T.
+    nu_n / (2 m_i) for a = a' on the diagonal; e_a is the derivative of L_ij in its coordinate. The mean has L L^T.
     """
     D = theta.shape[0]
     freedom = params[1]
@@ -144,7 +144,7 @@ def normal_wishart(theta, X, y, weight, params, scale, out, extra):
                 for b in range(D - d):
                     if column[a] == column[b]:
                         dS = -step * (S[row[a], k] * R[col, row[b]] + R[col, row[a]] * S[row[b], k])
-                        # The factors e of diagonal entries grow as L_ii does.
+                        # The factors e of diagonal entries are proportional to L_ii.
                         grown = (1.0 if a == c else 0.0) + (1.0 if b == c else 0.0) if k == col else 0.0
                         dS += grown / np.sqrt(2.0 * (freedom - k)) * S[row[a], row[b]]
                         out[at + d + a, d + b] = freedom * e[a] * e[b] * dS

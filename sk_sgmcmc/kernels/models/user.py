@@ -12,8 +12,8 @@ HOW = (
     "    def f(theta, rows, scale, gradient):\n"
     "        gradient[:] = ...   # of the log prior, plus scale times that of the log likelihood of these rows\n"
     "        return ...          # the log density likewise, up to a constant\n\n"
-    "theta and gradient have shape (dim,), rows is the minibatch, and scale is N / n. There are no finite differences "
-    "here: they cost dim evaluations a step, and their error would go into the law of the draws."
+    "theta and gradient have shape (dim,), rows is the minibatch, and scale is N / n. Finite differences are not used: "
+    "they cost dim evaluations per step, and their error would enter the law of the draws."
 )
 
 
@@ -35,17 +35,17 @@ def _signal(jitted):
 
 
 def _controlled_signal(jitted):
-    """With ``params`` = (mode (D), gradient there (D), log density there), all of all the data."""
+    """With ``params`` = (mode (D), gradient there (D), log density there), each on all the data."""
 
     def signal(theta, X, y, weight, params, scale, signal, extra):
         D = theta.size
-        told = signal.reshape(D)
-        extra[0] = jitted(theta.reshape(D), X, scale, told)
+        gradient = signal.reshape(D)
+        extra[0] = jitted(theta.reshape(D), X, scale, gradient)
         if scale != 1.0:
             at_mode = np.zeros(D)
             extra[0] += params[2 * D] - jitted(params[:D].copy(), X, scale, at_mode)
             for i in range(D):
-                told[i] += params[D + i] - at_mode[i]
+                gradient[i] += params[D + i] - at_mode[i]
         return OK if np.isfinite(extra[0]) else NOT_FINITE
 
     return signal
@@ -71,18 +71,18 @@ def _diagonal_metric(jitted):
 
 
 def user_signal(function, controlled=False):
-    """The signal kernel of a user's function, compiled; raises TypeError or ValueError where it is not one."""
-    lack = "the samplers need the gradient beside the log density"
+    """The signal kernel of a user's function, compiled; raises TypeError or ValueError if it is not one."""
+    lack = "the samplers need the gradient besides the log density"
     function = checked_function(function, "log_density_and_gradient", 4, lack, HOW)
     signal = kernel_of(_controlled_signal if controlled else _signal, function, DENSE_SIGNAL)
     return _compiled(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
 
 
 def user_metric(function, diagonal):
-    """The metric kernel of a user's function, compiled; raises TypeError or ValueError where it is not one."""
+    """The metric kernel of a user's function, compiled; raises TypeError or ValueError if it is not one."""
     if function is None:
-        raise ValueError(f"This sampler moves under a metric, and the density has metric=None. {METRIC_HOW}")
-    lack = "Riemannian samplers need the derivatives beside the metric"
+        raise ValueError(f"This sampler moves under a metric, but the density has metric=None. {METRIC_HOW}")
+    lack = "Riemannian samplers need the derivatives besides the metric"
     function = checked_function(function, "metric", 5, lack, METRIC_HOW)
     shapes = "G (dim,) and dG (dim, dim)" if diagonal else "G (dim, dim) and dG (dim, dim, dim)"
     metric = kernel_of(_diagonal_metric if diagonal else _full_metric, function, DENSE_SIGNAL)

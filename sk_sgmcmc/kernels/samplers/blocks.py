@@ -1,4 +1,4 @@
-"""Steps of a state whose blocks have momenta, masses and thermostats of their own, and one gradient for all."""
+"""Steps of a state whose blocks have their own momenta, masses and thermostats, and share one gradient."""
 
 import numpy as np
 from numba import types
@@ -23,7 +23,7 @@ def run_blocks(theta, aux, scalars, cuts, X, y, weight, params, hyper, n_steps, 
     theta : (n, 1), changed in place
         Block b is theta[cuts[b]:cuts[b + 1]].
     aux, scalars : tuples with one array for each block
-        As `TRANSITION` has them.
+        As in `TRANSITION`.
     X, y, weight, params : read by ``signal_of``
     hyper : the sampler's numbers, the step size first
     advance, step, signal_of : the sampler's two transitions and the model's signal

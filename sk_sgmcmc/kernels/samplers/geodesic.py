@@ -1,19 +1,19 @@
 """Stochastic-gradient Hamiltonian transitions along geodesics.
 
 The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
-velocity was drawn, the thermostat xi, of a product its table of blocks). ``signal`` is the gradient of the log density
-with respect to the surface measure, as a vector of the surrounding space; ``extra`` = (log density, variance of the
-gradient's noise if the model estimates it). A step is the palindrome A B O B A:
+velocity was drawn, the thermostat xi, for a product, its table of blocks). ``signal`` is the gradient of the log
+density with respect to the surface measure, as a vector of the surrounding space; ``extra`` = (log density, variance of
+the gradient's noise if the model estimates it). A step is the palindrome A B O B A:
 
 A  geodesic flow over h/2; xi += (|v|^2 / dimension - 1) h / (2 mass)
 B  v <- v exp(-xi h / 2)
 O  v <- v + Lambda [h gradient + sqrt(2 sinh(h C) - h^2 V) Z], Lambda the projection onto the tangent space
 
-``advance`` is the first A, so that the model's signal is taken where O needs it, and ``step`` is the rest.
+``advance`` is the first A, so that the model's signal is computed where O needs it, and ``step`` is the rest.
 ``hyper`` = (h, C, V or minus a multiple of the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the
-thermostat is the constant friction C: this is SGGMC, with another mass gSGNHT. V is how much noise the gradient itself
-brings, which is left out of Z. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the
-temperature depends on how strong the friction is, hC / sinh(hC), also without any force.)
+thermostat is the constant friction C: this is SGGMC, with another mass gSGNHT. V is the noise of the gradient itself,
+by which Z is reduced. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the temperature
+depends on the strength of friction, hC / sinh(hC), even without any force.)
 
 References
 ----------
@@ -30,7 +30,7 @@ N_SCALARS = 2  # before the table of blocks
 
 @helper
 def blocks_of(scalars):
-    """The table of blocks of a product, none of other geometries."""
+    """The table of blocks of a product; empty for other geometries."""
     return scalars[N_SCALARS:].reshape(((scalars.shape[0] - N_SCALARS) // 3, 3))
 
 
@@ -52,7 +52,7 @@ def half_flow(geometry, theta, velocity, scalars, hyper):
     if hyper[4] > 0.0:
         n = dimension(geometry, theta, blocks)
         scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
-        # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain is lost.
+        # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain diverged.
         if not abs(scalars[1]) * hyper[0] < 1e3:
             return NOT_FINITE
     else:
@@ -62,7 +62,7 @@ def half_flow(geometry, theta, velocity, scalars, hyper):
 
 @helper
 def first_half(geometry, theta, aux, scalars, hyper, rng):
-    """Draw the velocity at the very first step, then A."""
+    """Draw the velocity at the first step, then A."""
     if scalars[0] == 0.0:
         scalars[0] = 1.0
         scalars[1] = hyper[3]
@@ -78,17 +78,17 @@ def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
     """B O B A."""
     h = hyper[0]
     noise_variance = hyper[2] if hyper[2] >= 0.0 else -hyper[2] * extra[1]
-    # Where the gradient is noisier than the friction can take away, no noise is added; what is left heats the chain.
+    # If the gradient is noisier than friction can absorb, no noise is added; the rest heats the chain.
     noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
     damping = h * scalars[1]
-    if h * hyper[1] > 300.0:  # as the noise: both forget the velocity altogether, in balance
+    if h * hyper[1] > 300.0:  # like the noise: both forget the velocity entirely, in balance
         damping -= h * hyper[1] - 300.0
     decay = math.exp(-0.5 * damping)
     velocity = aux[0]
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
-    # The velocity was tangential already, so projecting the sum projects gradient and noise.
+    # The velocity is already tangential, so projecting the sum projects gradient and noise.
     project(geometry, theta, velocity, blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):

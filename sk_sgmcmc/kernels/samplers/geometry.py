@@ -7,16 +7,16 @@ sphere     every row a unit vector of R^width          n_rows (width - 1)
 simplex    every row on the flat probability simplex   n_rows (width - 1)
 stiefel    the rows orthonormal, n_rows <= width       n_rows width - n_rows (n_rows + 1) / 2
 euclidean  any, as a part of a product                 n_rows width
-product    blocks of the above, one behind the other   the sum of its blocks'
+product    blocks of the above, one after the other    the sum of its blocks'
 =========  ==========================================  =======================================
 
-What a product is made of says a table, ``blocks`` (n_blocks, 3): the geometry, the rows and the width of each block.
-They fill theta, whatever its shape, in memory order. Other geometries do not read it.
+A table specifies a product: ``blocks`` (n_blocks, 3), the geometry, the rows and the width of each block. They fill
+theta, whatever its shape, in memory order. Other geometries do not read it.
 
 A flow is exact for any time, whatever its length: great circles on the sphere, straight lines with specular
 reflection inside the plane on the simplex, matrix exponentials on the Stiefel manifold. Each puts the point back on its
 manifold and the momentum into its tangent space, so that rounding never adds up. Mass is the identity, since another
-one would bend the geodesics: the argument that holds it on flat space is the table of blocks here.
+one would bend the geodesics: here the table of blocks takes the place of the mass on flat space.
 
 References
 ----------
@@ -175,8 +175,8 @@ def flow_stiefel(X, V, time):
     stacked = np.vstack((X, V))
     X[:] = np.dot(to_x, stacked)
     V[:] = np.dot(to_v, stacked)
-    # Back onto the manifold by a step of Newton's iteration for the polar factor: (3 I - X X') X / 2. It squares what
-    # rounding has left, which after a flow through thousands of turns is too much.
+    # Back onto the manifold by a step of Newton's iteration for the polar factor: (3 I - X X') X / 2. It squares the
+    # rounding error, which after a flow through thousands of turns is too large.
     gram = np.dot(X, X.T)
     for i in range(p):
         for j in range(p):
@@ -196,7 +196,7 @@ def flow_stiefel(X, V, time):
 
 @helper
 def flow_euclidean(x, v, time):
-    """A straight line, of a block that has no constraint."""
+    """A straight line, for a block without constraint."""
     for r in range(x.shape[0]):
         for i in range(x.shape[1]):
             x[r, i] += time * v[r, i]
@@ -279,7 +279,7 @@ def project(geometry, theta, vector, blocks):
 
 @helper
 def dimension(geometry, theta, blocks):
-    """Dimension of the manifold: how many squares of standard normals |momentum|^2 is made of."""
+    """Dimension of the manifold: the number of squared standard normals in |momentum|^2."""
     if geometry != PRODUCT:
         return _dimension_of_one(geometry, theta.shape[0], theta.shape[1])
     total = 0.0

@@ -1,7 +1,7 @@
-"""Hamiltonian transitions with friction or a thermostat on flat space; ``signal`` is the gradient, the rows are all.
+"""Hamiltonian transitions with friction or a thermostat on flat space; ``signal`` is the gradient, for all rows.
 
 ``aux[0]`` is the momentum p, ``aux[1]`` scratch; W is the inverse mass (`mass`), M the mass, D the number of entries.
-Each step reads one gradient, at the place where the runner left the state.
+Each step reads one gradient, at the state that the runner left.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def kick(p, signal, time):
 
 
 @helper
-def rub(aux, scalars, rate, time, temperature, rng):
+def apply_friction(aux, scalars, rate, time, temperature, rng):
     """p <- c p + sqrt(T (1 - c^2)) N(0, M), c = exp(-rate time): the exact friction with its noise."""
     p, noise = aux[0], aux[1]
     draw_momentum(scalars, noise, rng)
@@ -71,14 +71,14 @@ def sghmc_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Kick h, drift h/2, friction C over h with its noise, drift h/2; hyper = (h, T, C, B).
 
-    The two half kicks of neighbouring steps meet at the same theta and are one. The variance 2 h B that gradients
-    bring is taken from the noise.
+    The adjacent half kicks of two steps use the same theta and are one. The variance 2 h B of the gradients' noise is
+    subtracted from the noise.
     """
     h, T, C, B = hyper[0], hyper[1], hyper[2], hyper[3]
     start(aux, scalars, rng)
     kick(aux[0], signal, h)
     drift(theta, aux, scalars, 0.5 * h)
-    rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
+    apply_friction(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
     learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
@@ -86,7 +86,7 @@ def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def half_drift(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Before the gradient is read: drift h/2."""
+    """Before the gradient is computed: drift h/2."""
     start(aux, scalars, rng)
     status, _ = drift(theta, aux, scalars, 0.5 * hyper[0])
     return status
@@ -97,7 +97,7 @@ def sghmc_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """After `half_drift`: kick h/2, friction C over h with its noise, kick h/2, drift h/2; hyper = (h, T, C, B)."""
     h, T, C, B = hyper[0], hyper[1], hyper[2], hyper[3]
     kick(aux[0], signal, 0.5 * h)
-    rub(aux, scalars, C, h, max(T - B / C, 0.0), rng)
+    apply_friction(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     kick(aux[0], signal, 0.5 * h)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
     learn_mass(scalars, aux[0], aux[1], T, rng)
@@ -152,7 +152,7 @@ def sgnht_euler_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @helper
 def thermostat(theta, aux, scalars, time, T, mu):
-    """Drift, and xi by the kinetic energy, which a drift leaves alone."""
+    """Drift, and xi by the kinetic energy, which a drift leaves unchanged."""
     status, energy = drift(theta, aux, scalars, time)
     scalars[XI] += time * (energy / theta.size - T) / mu
     return status
@@ -160,7 +160,7 @@ def thermostat(theta, aux, scalars, time, T, mu):
 
 @kernel(TRANSITION)
 def sgnht_half(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Before the gradient is read: drift and thermostat over h/2."""
+    """Before the gradient is computed: drift and thermostat over h/2."""
     start(aux, scalars, rng)
     return thermostat(theta, aux, scalars, 0.5 * hyper[0], hyper[1], hyper[3])
 

@@ -2,8 +2,8 @@
 
 The state vector ``scalars`` of such a sampler is a head of `HEAD` numbers, named below, then with m = 0, D or D^2
 numbers for a mass that is the identity, diagonal or full: the inverse mass W (m), a root R of the mass, R R^T = M (m),
-and the sum of p p^T / T over the momenta of the present E-step (m). D is the number of entries of the state. What a
-mass that is learnt has behind these is a record of the sizes of its E-steps.
+and the sum of p p^T / T over the momenta of the present E-step (m). D is the number of entries of the state. For a
+learnt mass, a record of the sizes of its E-steps follows.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ IDENTITY, DIAGONAL, FULL = 0, 1, 2
 
 @helper
 def block(kind, D, which):
-    """Where a block begins; 0: inverse mass, 1: root of the mass, 2: sums of the E-step, 3: record of the E-steps."""
+    """Start of a block; 0: inverse mass, 1: root of the mass, 2: sums of the E-step, 3: record of the E-steps."""
     return HEAD + which * (D if kind == 1 else D * D)
 
 
 @helper
 def kind_of(scalars):
-    """0 for the identity (also of samplers whose state has no mass), 1 diagonal, 2 full."""
+    """0 for the identity (also for samplers without a mass in their state), 1 diagonal, 2 full."""
     return int(scalars[KIND]) if scalars.shape[0] >= HEAD else 0
 
 
@@ -147,8 +147,8 @@ def learn_mass(scalars, p, velocity, temperature, rng):
     """Store one momentum of `EVERY`; when the E-step is full, make the M-step and choose the size of the next E-step.
 
     The test function p^T W p / D is averaged over Poisson-spaced moments. If its value under the new mass lies inside
-    mean +- z sqrt(v / n), the M-step cannot be told from noise, and the E-step grows by the share 1 / growth.
-    Momenta of temperature T are N(0, T M), so their squares count by 1 / T. ``velocity`` is scratch.
+    mean +- z sqrt(v / n), the M-step is indistinguishable from noise, and the E-step grows by the share 1 / growth.
+    Momenta of temperature T are N(0, T M), so their squares are divided by T. ``velocity`` is scratch.
     """
     if scalars.shape[0] < HEAD or scalars[LEARNING] == 0.0:
         return

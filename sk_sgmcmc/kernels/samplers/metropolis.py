@@ -1,4 +1,4 @@
-"""What a Metropolis trajectory on flat space needs: its flow and its projection."""
+"""Flow and projection for Metropolis trajectories on flat space."""
 
 from .._jit import FLOW, OK, PROJECT, kernel
 

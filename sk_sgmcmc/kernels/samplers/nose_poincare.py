@@ -2,7 +2,7 @@
 
 The Hamiltonian is H = s [-L + (p/s)^T W (p/s) / 2 + q^2 / 2Q + g T log s - H0], with g = D degrees of freedom. On the
 shell H = 0 the law of (theta, p/s, q) is the target times N(0, T M) N(0, T Q), whatever H0 is. Random kicks leave the
-shell; so after friction has acted, s is set back to 1 and H0 to the energy, which changes nothing on the shell.
+shell; so after the friction, s is reset to 1 and H0 to the energy, which changes nothing on the shell.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ from .mass import (
     times_inverse_mass,
 )
 
-S = XI  # the time scale s stands where thermostats have their friction
+S = XI  # the time scale s is stored where thermostats have their friction
 
 
 @helper
@@ -43,7 +43,7 @@ def _learn_q(scalars, updates_before, T, D):
 
 @helper
 def after_kick(scalars, h, T, D, energy, L, by_kinetic):
-    """Second half step of q, explicit; ``energy`` = (p/s)^T W (p/s), L the log density at the same place."""
+    """Second half step of q, explicit; ``energy`` = (p/s)^T W (p/s), L the log density at the same state."""
     q = scalars[Q]
     if by_kinetic:
         force = energy - D * T
@@ -72,10 +72,10 @@ def before_drift(scalars, h, T, D, energy, L, by_kinetic):
 
 @kernel(TRANSITION)
 def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """The second half of the last step and the first half of the next, which meet at the same theta.
+    """The second half of the last step and the first half of the next, at the same theta.
 
     hyper = (h, T, C, A, kinetic): friction C of p/s and A of q, each with its noise; ``kinetic`` not 0 drives q by the
-    kinetic energy, which on the shell is the same as the log density ``extra[0]`` but free of a minibatch's noise.
+    kinetic energy, which on the shell equals the log density ``extra[0]`` but free of a minibatch's noise.
     """
     h, T, C, A = hyper[0], hyper[1], hyper[2], hyper[3]
     by_kinetic = hyper[4] != 0.0
@@ -103,7 +103,7 @@ def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
         scalars[H0] = total
     scalars[LAST_ENERGY] = s * (total - scalars[H0])
     if C > 0.0 or A > 0.0 or by_kinetic or scalars[LEARNING] != 0.0:
-        # s = 1 and H = 0 again, and friction with its noise on p/s and q.
+        # Reset s = 1 and H = 0, then friction with its noise on p/s and q.
         c = np.exp(-C * h)
         spread = np.sqrt(T * (1.0 - c * c))
         draw_momentum(scalars, velocity, rng)

@@ -1,9 +1,9 @@
 """Particles that move along a deterministic flow and repel each other; here a row of the state is a particle.
 
 ``theta`` is (M, D), M particles of D entries, ``signal`` the gradient at each. Every interaction has the form
-b_i = (1/h) sum_j A_ij (x_i - x_j) with weights A made of the kernel K_ij = exp(-|x_i - x_j|^2 / 2h), so that it is two
-matrix products: the Gram matrix of the particles and A times the particles, 4 M^2 D operations, with M^2 + M D numbers
-of memory. HE bandwidths add four products of M x M matrices.
+b_i = (1/h) sum_j A_ij (x_i - x_j) with weights A made from the kernel K_ij = exp(-|x_i - x_j|^2 / 2h), so that it is
+two matrix products: the Gram matrix of the particles and A times the particles, 4 M^2 D operations, with M^2 + M D
+numbers of memory. HE bandwidths add four products of M x M matrices.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ BLOB, GFSD, GFSF, SVGD = 0, 1, 2, 3
 MEDIAN, HE = 0, 1
 # scalars: whether momenta were drawn; the bandwidths of positions and of momenta, 0 before the first
 STARTED, POSITIONS, MOMENTA, N_SCALARS = 0, 1, 2, 3
-# hyper: step size, interaction, bandwidth rule, ridge; of momenta: friction, mass, whether both scores drive (fGH)
+# hyper: step size, interaction, bandwidth rule, ridge; for momenta: friction, mass, whether both scores drive (fGH)
 STEP, INTERACTION, RULE, RIDGE, FRICTION, MASS, BOTH = 0, 1, 2, 3, 4, 5, 6
 
-_REACH = 1.1  # how far one search of the HE bandwidth looks, as a factor
-_FROM_MEDIAN = 4.0  # how far from the median's bandwidth it may end
+_REACH = 1.1  # factor by which one search may change the HE bandwidth
+_FROM_MEDIAN = 4.0  # factor by which it may differ from the median's bandwidth
 
 
 @helper
@@ -38,7 +38,7 @@ def gram(X):
 
 @helper
 def median_bandwidth(squares):
-    """Half the median squared distance of two particles over log(M + 1); 1 where that is 0."""
+    """Half the median squared distance of two particles over log(M + 1); 1 if that is 0."""
     M = squares.shape[0]
     pairs = np.empty(M * (M - 1) // 2)
     n = 0
@@ -52,7 +52,7 @@ def median_bandwidth(squares):
 
 @helper
 def log_heat_error(G, squares, n_entries, h):
-    """log of h^(D + 2) sum_k lambda_k^2: how far the smoothed particles are from the heat equation.
+    """log of h^(D + 2) sum_k lambda_k^2: the distance of the smoothed particles from the heat equation.
 
     lambda_k = Laplacian of q at x_k + sum_j grad_{x_j} q(x_k) . grad log q(x_j), q the density by kernels. The powers
     h^(-D/2) of q and 1/h of the derivatives cancel and are never formed.
@@ -75,10 +75,10 @@ def log_heat_error(G, squares, n_entries, h):
 
 @helper
 def he_bandwidth(G, squares, n_entries, previous):
-    """One search on log h from the previous bandwidth: both neighbours, their parabola's lowest point, the best.
+    """One search on log h from the previous bandwidth: the best of it, both neighbours and their parabola's minimum.
 
-    In more than about ten dimensions the error falls all the way to h = 0 (particles without a neighbour agree on one
-    density that is wrong everywhere), hence the limit.
+    In more than about ten dimensions the error decreases all the way to h = 0 (isolated particles agree on one density
+    that is wrong everywhere), hence the limit.
     """
     middle = median_bandwidth(squares)
     if squares.shape[0] < 2:
@@ -129,7 +129,7 @@ def interact(X, interaction, rule, ridge, scalars, at):
             b[i, k] = (total * Y[i, k] - b[i, k]) / h
     if interaction == GFSF:
         if not np.isfinite(np.sum(K) + np.sum(b)):
-            b[:] = np.nan  # LAPACK would raise; the flows report it
+            b[:] = np.nan  # LAPACK would raise; the flows return a status instead
         else:
             b = np.linalg.solve(K + ridge * np.eye(M), b)
     return b, K
@@ -137,7 +137,7 @@ def interact(X, interaction, rule, ridge, scalars, at):
 
 @kernel(TRANSITION)
 def langevin_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """theta += h (grad + b); of SVGD theta += h (K grad + b) / M."""
+    """theta += h (grad + b); for SVGD theta += h (K grad + b) / M."""
     b, K = interact(theta, int(hyper[INTERACTION]), int(hyper[RULE]), hyper[RIDGE], scalars, POSITIONS)
     M = theta.shape[0]
     smooth = hyper[INTERACTION] == SVGD
@@ -172,7 +172,7 @@ def hamiltonian_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
     if both != 0.0:
         b, _ = interact(theta, interaction, rule, ridge, scalars, POSITIONS)
     else:
-        b = push  # not read
+        b = push  # unused
     for i in range(M):
         for k in range(D):
             force = signal[i, k] + C * (push[i, k] - W * p[i, k])
@@ -202,7 +202,7 @@ def run_particles(theta, aux, scalars, X, y, weight, params, starts, n_batch, sc
     theta : (n_particles, n_rows, width), changed in place
     aux : (n_aux, n_particles, n_rows * width), changed in place
     step : the flow, a transition whose rows are the particles
-    others : as of `sk_sgmcmc.kernels.runners.run_dense`
+    others : as in `sk_sgmcmc.kernels.runners.run_dense`
     """
     M, n_rows, width = theta.shape
     n_data = int(scale * n_batch + 0.5)
@@ -228,8 +228,8 @@ def run_particles(theta, aux, scalars, X, y, weight, params, starts, n_batch, sc
                 status = signal_of(theta[i], X[lo:hi], y[lo:hi], weight[lo:hi], params, scale, signal[i], extra)
             if status != OK:
                 return status, t
-        told = signal.reshape((M, n_rows * width))
-        status = step(flat, aux, scalars, told, extra, hypers[t], particles, rng)
+        gradients = signal.reshape((M, n_rows * width))
+        status = step(flat, aux, scalars, gradients, extra, hypers[t], particles, rng)
         if status != OK:
             return status, t
     return OK, starts.shape[0]

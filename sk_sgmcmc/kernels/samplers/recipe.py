@@ -1,8 +1,8 @@
-"""Dynamics by two matrices: a state z = (theta, auxiliaries) and D, Q as a user's function writes them.
+"""Dynamics by two matrices: a state z = (theta, auxiliaries) and D, Q from a user's function.
 
-The function is ``f(z, slope, D, Q, div_D, div_Q)``. It is given z (m,) and the first part of ``slope``, the gradient of
+The function is ``f(z, slope, D, Q, div_D, div_Q)``. It receives z (m,) and the first part of ``slope``, the gradient of
 the energy H = -log density + the auxiliaries' energy, and writes the rest of it, D and Q (m, m), and their divergences
-div_i = sum_j dD_ij / dz_j, for Q likewise. What is 0 need not be written.
+div_i = sum_j dD_ij / dz_j, for Q likewise. Zeros need not be written.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._jit import NOT_FINITE, OK, TRANSITION, helper
 from .._user import kernel_of
 from .particles import BLOB, MOMENTA, N_SCALARS, POSITIONS, STARTED, interact
 
-# hyper: step size, number of auxiliaries, last stage; of particles also whether the score drives along Q, the
+# hyper: step size, number of auxiliaries, last stage; for particles also whether the score acts along Q, the
 # bandwidth's rule, and how far auxiliaries are spread at the start. scalars: as in `particles`, then the stage at which
 # each entry of z moves.
 STEP, N_AUXILIARY, LAST_STAGE, FIBRE, RULE, SPREAD = 0, 1, 2, 3, 4, 5
@@ -39,7 +39,7 @@ def root(D):
 
 @helper
 def noise_of(D, h, rng):
-    """N(0, 2 h D); a number is drawn for each pivot that is not 0, in order."""
+    """N(0, 2 h D); one normal is drawn for each nonzero pivot, in order."""
     m = D.shape[0]
     L = root(D)
     out = np.zeros(m)
@@ -64,7 +64,7 @@ def _stochastic(matrices):
     def step(theta, aux, scalars, signal, extra, hyper, rows, rng):
         h, n_theta = hyper[STEP], theta.size
         m = n_theta + int(hyper[N_AUXILIARY])
-        flat, others, told = theta.reshape(n_theta), aux.reshape(aux.size), signal.reshape(n_theta)
+        flat, others, gradient = theta.reshape(n_theta), aux.reshape(aux.size), signal.reshape(n_theta)
         z, slope, moved, noise = np.empty(m), np.zeros(m), np.zeros(m), np.zeros(m)
         z[:n_theta] = flat
         z[n_theta:] = others[: m - n_theta]
@@ -72,7 +72,7 @@ def _stochastic(matrices):
             D, Q, div_D, div_Q = np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(m)
             slope[:] = 0.0
             for i in range(n_theta):
-                slope[i] = -told[i]
+                slope[i] = -gradient[i]
             matrices(z, slope, D, Q, div_D, div_Q)
             if stage == 0:
                 noise = noise_of(D, h, rng)
@@ -129,7 +129,7 @@ def _deterministic(matrices):
 
 @helper
 def take(z, moved, scalars, stage):
-    """Move the entries of this stage; whether all are finite."""
+    """Move the entries of this stage; returns whether all are finite."""
     for i in range(z.shape[0]):
         if int(scalars[N_SCALARS + i]) == stage:
             z[i] = moved[i]
@@ -139,5 +139,5 @@ def take(z, moved, scalars, stage):
 
 
 def recipe_kernel(function, deterministic):
-    """The transition, or the flow of particles, that a user's function defines."""
+    """The transition, or the flow of particles, defined by a user's function."""
     return kernel_of(_deterministic if deterministic else _stochastic, function, TRANSITION)

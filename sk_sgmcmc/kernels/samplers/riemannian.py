@@ -2,10 +2,10 @@
 
 A metric is a kernel with the signature of a signal that writes into ``out``: the rows of G (D, D), then the rows of its
 derivatives dG/dtheta_0, dG/dtheta_1, ...: (D + D D, D) in all. A diagonal metric is its diagonal (1, D), then the
-diagonals of the derivatives: (1 + D, D). Where ``out`` has no room for derivatives, none are asked for.
+diagonals of the derivatives: (1 + D, D). If ``out`` has no room for derivatives, none are computed.
 
-v = G^{-1} p / s is the velocity; s is 1 but for Nosé-Poincaré. With the energy -L + T log|G| / 2 + p^T G^{-1} p / 2 the
-force is grad L + (v^T dG_k v - T tr(G^{-1} dG_k)) / 2 in direction k.
+v = G^{-1} p / s is the velocity; s is 1 except for Nosé-Poincaré. With the energy -L + T log|G| / 2 + p^T G^{-1} p / 2
+the force is grad L + (v^T dG_k v - T tr(G^{-1} dG_k)) / 2 in direction k.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from .mass import ADAPTED, FREEZE_AT, H0, LAST_ENERGY, LOG_FACTOR, N_ACCEPTED, Q
 from .nose_poincare import S, after_kick, before_drift
 
 METRIC = DENSE_SIGNAL
-NOT_SOLVED = 2  # the fixed-point iterations did not settle: of use inside this module only
+NOT_SOLVED = 2  # the fixed-point iterations did not converge; used only in this module
 
 
 @helper
 def metric_shape(D, diagonal, derivatives):
-    """Shape of what a metric writes."""
+    """Shape of a metric's output."""
     rows = 1 if diagonal else D
     return rows * (1 + D) if derivatives else rows, D
 
@@ -149,7 +149,7 @@ def drift_implicit(
     before, velocity, start = work[0], work[1], work[2]
     extra = np.zeros(1)
     times(inverse, diagonal, p, 1.0 / s, before)
-    for i in range(D):  # the first guess: the metric does not move
+    for i in range(D):  # first guess: a constant metric
         start[i] = theta[i, 0]
         place[i, 0] = start[i] + time * 0.5 * (1.0 + s / s_new) * before[i]
     for _ in range(n_iter):
@@ -197,8 +197,9 @@ def run_metropolis(
     theta, aux, scalars : state, (D, 1), (n_aux, D, 1), and numbers as in `mass`, changed in place
     X, y, weight, params : data and constants of the model, read by ``signal_of`` and ``metric_of``
     metric_params : constants of the metric
-    hypers : (n_steps, 6) step size, steps of a trajectory, relative jitter of the step size, acceptance rate that the
-        step size is adapted to, most fixed-point iterations, their tolerance (0: make them all)
+    hypers : (n_steps, 6) step size, steps of a trajectory, relative jitter of the step size, acceptance rate to which
+    the
+        step size adapts, maximum number of fixed-point iterations, their tolerance (0: make them all)
     slots, kept, signal_of : as in `runners.run_dense`
     """
     D = theta.shape[0]
@@ -248,7 +249,7 @@ def run_metropolis(
             if status != OK:
                 break
             kick_explicit(p, p, new_gradient, new_metric, diagonal, new_inverse, 1.0, 1.0, 0.5 * h, work)
-        rate = 0.0  # of a trajectory that left the finite numbers, or whose equations were not solved
+        rate = 0.0  # of a trajectory that became infinite or NaN, or whose equations were not solved
         if status == OK:
             times(new_inverse, diagonal, p, 1.0, work[0])
             change = before - 0.5 * inner(p, work[0]) - 0.5 * new_log_volume + new_extra[0]
@@ -283,15 +284,15 @@ def run_dense(
 ):  # fmt: skip
     """Stochastic Nosé-Poincaré under a metric; returns (status, number of steps made).
 
-    As `nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, the momentum's law N(0, T G(theta)), and the
-    generalised leapfrog: implicit kick, implicit drift, explicit kick.
+    Like `nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, the momentum's law N(0, T G(theta)), and
+    the generalised leapfrog: implicit kick, implicit drift, explicit kick.
 
     Parameters
     ----------
     theta, aux, scalars, X, y, weight, params, starts, n_batch, scale, slots, kept, signal_of
         As in `runners.run_dense`; ``aux[0]`` is the momentum.
-    metric_X, metric_y, metric_weight, metric_scale : rows that the metric is made of, the same at every step
-        So that it is a function of theta: a metric that changes with the minibatch would change the law.
+    metric_X, metric_y, metric_weight, metric_scale : rows of the metric, the same at every step
+        This makes it a function of theta: a metric that changes with the minibatch would change the law.
     hypers : (n_steps, 6) step size, temperature, friction, that of q, whether the kinetic energy drives q, number of
         fixed-point iterations
     """

@@ -5,9 +5,9 @@ cell (in a topic model: a word) over all of them. ``signal`` is (n_active, n_col
 the shape a = prior + estimated counts, and ``extra`` is (n_columns,), the estimated counts summed over all cells.
 ``hyper[0]`` is the step size h.
 
-All kernels share the signature `TRANSITION`. An ``advance`` kernel brings rows up to date over the time that has
-passed since each was last touched (``extra`` is then (n_active,), the elapsed sum of step sizes), a ``step`` kernel
-makes one step of length h.
+All kernels share the signature `TRANSITION`. An ``advance`` kernel brings lazily updated rows up to date over the time
+since the last update of each (``extra`` is then (n_active,), the elapsed sum of step sizes), a ``step`` kernel makes
+one step of length h.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def cox_ingersoll_ross(theta, shape, decay, rng):
     """Exact draw of the CIR process after the time in which it forgets a share 1 - decay; leaves Gamma(shape, 1).
 
     A Poisson number P with mean theta decay / (1 - decay), then (1 - decay) Gamma(shape + P). The usual route by a
-    non-central chi-squared with a shifted normal needs shape >= 1/2, this one none.
+    non-central chi-squared with a shifted normal needs shape >= 1/2; this one works for any shape.
     """
     spread = 1.0 - decay
     if decay > 0.0:
@@ -31,12 +31,12 @@ def cox_ingersoll_ross(theta, shape, decay, rng):
 
 @kernel(TRANSITION)
 def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Bring waiting rows up to date: one CIR transition over the elapsed time, at their constant shape.
+    """Bring lazily updated rows up to date: one CIR transition over the elapsed time, at their constant shape.
 
     Transitions at a constant shape compose, so one over the sum of the step sizes has the law of all of them.
 
-    Where ``hyper`` has a second number, cells whose draw is sure to fall below it are set to `TINY` without the draw
-    (most of them, at the shapes of words that a topic lacks): for states that are only summed over, not for draws.
+    If ``hyper`` has a second number, cells whose draw is sure to fall below it are set to `TINY` without the draw
+    (most of them, at the shapes of words that a topic lacks): for states that are only summed, not for draws.
     """
     floor = hyper[1] if hyper.shape[0] > 1 else 0.0
     shape_of_bar = -1.0
@@ -71,7 +71,7 @@ def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """One CIR transition of length h at the estimated shape; writes log theta into ``aux[0]`` where there is room."""
+    """One CIR transition of length h at the estimated shape; writes log theta into ``aux[0]`` if there is room."""
     decay = np.exp(-hyper[0])
     spread = 1.0 - decay
     keep_log = aux.shape[0] > 0
@@ -94,7 +94,7 @@ def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def no_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Nothing waits: for samplers that move all rows at every step."""
+    """Do nothing: for samplers that move all rows at every step."""
     return OK
 
 
@@ -161,7 +161,7 @@ def sgrld_expanded_natural(theta, aux, scalars, signal, extra, hyper, rows, rng)
 def sgrld_reduced_mean(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """The probabilities themselves: pi <- pi + h (a - A pi)/n + sqrt(2h/n) (sqrt(pi) Z - pi <sqrt(pi), Z>).
 
-    A is the sum of the shapes. A step out of the simplex is brought back by taking absolute values and rescaling.
+    A is the sum of the shapes. A step out of the simplex is returned to it by taking absolute values and rescaling.
     Needs all rows in order. ``aux[0]`` is scratch for the normal draws.
     """
     h = hyper[0]
@@ -192,7 +192,7 @@ def sgrld_reduced_natural(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """theta_j = log(pi_j / pi_last), drift ((a_j - 1)/pi_j - (a_last - 1)/pi_last) / n.
 
     The noise is sqrt(2h/n) (Z_j/sqrt(pi_j) - Z_last/sqrt(pi_last)).
-    The last row stays 0. Needs all rows in order. 1/pi explodes for rare cells; the chain then stops with a status.
+    The last row stays 0. Needs all rows in order. 1/pi diverges for rare cells; the chain then stops with a status.
     """
     h = hyper[0]
     last = theta.shape[0] - 1
@@ -234,7 +234,7 @@ def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(I8(F2_IN, F2_IN, I1_IN, F1_IN, F1, F1))
 def waiting_mass(theta, shape, rows, elapsed, mass, shape_mass):
-    """Add up over rows: the conditional mean of each waiting cell, a + (theta - a) e^{-elapsed}, and its shape a."""
+    """Sum over rows the conditional mean of each lazily updated cell, a + (theta - a) e^{-elapsed}, and its shape a."""
     mass[:] = 0.0
     shape_mass[:] = 0.0
     for i in range(rows.shape[0]):
@@ -258,7 +258,7 @@ def column_sums(theta, rows):
 
 @kernel(I8(read_only(F8, 2, "A"), F2_IN, I1_IN, F2))
 def waiting_shape(prior, counts, rows, shape):
-    """Write prior[rows] + counts[rows] (n_active, n_columns); ``counts`` may have no rows, and then counts nothing."""
+    """Write prior[rows] + counts[rows] (n_active, n_columns); ``counts`` without rows adds nothing."""
     counted = counts.shape[0] > 0
     for i in range(rows.shape[0]):
         for k in range(prior.shape[1]):

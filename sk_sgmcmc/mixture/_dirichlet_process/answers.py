@@ -1,4 +1,4 @@
-"""What a fitted Dirichlet-process mixture is asked: clusters and densities of rows, and what marks each cluster."""
+"""A Dirichlet-process mixture after fitting: clusters and densities of rows, and what marks each cluster."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -10,13 +10,13 @@ from ...metrics import point_partition
 from ...utils import as_table
 from ...utils._sklearn import check_sample_weight
 
-_PARTITION_ROWS = 3000  # rows at most that the point partition is found on
-_PIECE = 20_000  # rows at a time
-_N_SCORED, _N_PREDICTED = 100, 25  # draws at most that densities, and clusters, are averaged over
+_PARTITION_ROWS = 3000  # at most this many rows determine the point partition
+_PIECE = 20_000  # rows per block
+_N_SCORED, _N_PREDICTED = 100, 25  # at most this many draws are averaged for densities, and for clusters
 
 
 def log_weights(X, weights, components, layout, base):
-    """log of weight times density of rows under each component of a draw, and last under a component yet unseen."""
+    """Log of weight times density of rows under each component of a draw; last, under a component yet unseen."""
     per_cell, per_row = layout.tables(components)
     with np.errstate(divide="ignore"):
         known = np.log(weights)
@@ -24,7 +24,7 @@ def log_weights(X, weights, components, layout, base):
     return np.concatenate([X @ per_cell + per_row + known, (base + rest)[:, None]], axis=1)
 
 
-def _together(log_weight):
+def _responsibilities(log_weight):
     """Responsibilities: rows of weights that sum to 1."""
     return np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
 
@@ -37,7 +37,7 @@ class FittedDPMixture:
     def _set_fitted(self, chains):
         drawn = [chain.draws() for chain in chains]
         n_kept = min(len(draws["weights"]) for draws in drawn)
-        # One slot more than any draw has components, so that rows of a component yet unseen may be a cluster.
+        # One slot more than any draw has components, so that rows of a component yet unseen may form a cluster.
         n_slots = 1 + max(draws["weights"].shape[1] for draws in drawn)
         samples = {}
         for name in drawn[0]:
@@ -54,13 +54,13 @@ class FittedDPMixture:
         self._find_clusters(samples, data.as_csr(rows))
 
     def _find_clusters(self, samples, X):
-        """The point partition of the rows X, and every draw's components in its order."""
+        """The point partition of the rows X; puts every draw's components into its order."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in samples.items()}
         n_draws, n_slots = flat["weights"].shape
         base = self._layout.base_log_density(X)
         shares, labels = [], np.empty((n_draws, X.shape[0]), dtype=np.int64)
         for s in range(n_draws):
-            share = _together(log_weights(X, flat["weights"][s], flat["components"][s], self._layout, base))
+            share = _responsibilities(log_weights(X, flat["weights"][s], flat["components"][s], self._layout, base))
             labels[s] = share.argmax(axis=1)
             shares.append(share)
         partition, self.partition_loss_ = point_partition(labels, self.partition_loss)
@@ -70,7 +70,7 @@ class FittedDPMixture:
             found = np.bincount(held.argmax(axis=1), minlength=held.shape[1]) > 0
             if found.all():
                 break
-            # A cluster that `predict` would never name is none: its rows go where `predict` puts them.
+            # A cluster that `predict` would never return is dropped: its rows go where `predict` puts them.
             labels = np.where(found[partition], partition, held.argmax(axis=1))
             by_size = np.argsort(-np.bincount(labels, minlength=found.size), kind="stable")
             partition = np.argsort(by_size)[labels]
@@ -84,7 +84,7 @@ class FittedDPMixture:
         self.weights_ /= self.weights_.sum()
 
     def _score_now(self, callback):
-        """Held-out score of the present state alone, for `HeldOutScore`."""
+        """Held-out score of the present state only, for `HeldOutScore`."""
         if callback._split is None:
             callback._split = self._encoded(callback.X)
         X = callback._split
@@ -95,7 +95,7 @@ class FittedDPMixture:
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def _each_draw(self, X, n_draws=_N_SCORED):
-        """`log_weights` of encoded rows, and the number of the draw, for at most ``n_draws`` draws."""
+        """Index of the draw and `log_weights` of encoded rows, for at most ``n_draws`` draws."""
         weights = self.samples_["weights"]
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
@@ -104,13 +104,13 @@ class FittedDPMixture:
             yield s, log_weights(X, weights[s], components[s], self._layout, base)
 
     def _in_pieces(self, X, answer):
-        """``answer`` of encoded rows, a piece at a time."""
+        """``answer(X)`` of encoded rows, computed block by block."""
         return np.concatenate([answer(X[start : start + _PIECE]) for start in range(0, X.shape[0], _PIECE)])
 
     def _proba(self, X):
         total = np.zeros((X.shape[0], self.n_clusters_))
         for s, log_weight in self._each_draw(X, _N_PREDICTED):
-            total += _together(log_weight) @ self._part_of[s]
+            total += _responsibilities(log_weight) @ self._part_of[s]
         return total / total.sum(axis=1, keepdims=True)
 
     def _most_probable(self, X):
@@ -127,18 +127,18 @@ class FittedDPMixture:
         Returns
         -------
         proba : ndarray of shape (n_samples, n_clusters_)
-            Rows sum to 1. A draw's component counts for a cluster with the share of its rows that is in it.
+            Rows sum to 1. A draw's component contributes to a cluster in proportion to the share of its rows in it.
 
         Notes
         -----
-        Not there before a fit, nor on a mixture that was fitted with ``y``: clusters are no classes of y, and tools of
-        scikit-learn that find the method would take the mixture for a classifier.
+        Available only after a fit without ``y``: clusters are not classes of y, and tools of scikit-learn that find the
+        method would take the mixture for a classifier.
         """
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
 
     def predict(self, X):
-        """The cluster that each row most probably belongs to.
+        """The most probable cluster of each row.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class FittedDPMixture:
         return self.fit(X, y, sample_weight).labels_
 
     def score_samples(self, X):
-        """Log predictive probability of each row, averaged over draws in probability.
+        """Log predictive probability of each row: the log of the probability averaged over draws.
 
         Parameters
         ----------
@@ -176,8 +176,8 @@ class FittedDPMixture:
         Returns
         -------
         log_probability : ndarray of shape (n_samples,)
-            The multinomial coefficient is left out. A row that fits no component has the probability that one yet
-            unseen gives it; a missing entry says nothing.
+            The multinomial coefficient is left out. A row that fits no component has the probability that a component
+            yet unseen gives it; missing entries are ignored.
         """
         check_is_fitted(self)
 
@@ -210,7 +210,7 @@ class FittedDPMixture:
         return float(np.average(scores, weights=weight / weight.max()))
 
     def co_clustering(self, X):
-        """Probability that each pair of rows is together.
+        """Probability that each pair of rows is in one component.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class FittedDPMixture:
         check_is_fitted(self)
         together, n = 0.0, 0
         for _, log_weight in self._each_draw(self._encoded(X), _N_SCORED):
-            share = _together(log_weight)[:, :-1]
+            share = _responsibilities(log_weight)[:, :-1]
             together, n = together + share @ share.T, n + 1
         together = together / n
         np.fill_diagonal(together, 1.0)
@@ -266,7 +266,7 @@ class FittedDPMixture:
             there = weights[:, c] > 0
             draws = components[there if there.any() else slice(None), c].astype(np.float64)
             mean = draws.mean(axis=0)
-            # A probability below the smallest float64, in all draws, is as much here as anywhere.
+            # A probability below the smallest float64 in all draws gets lift 1.
             lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
             top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
             low, high = np.quantile(draws[:, top], [(1 - interval) / 2, (1 + interval) / 2], axis=0)
@@ -291,18 +291,18 @@ class FittedDPMixture:
 
 
 def _spread(n, n_most):
-    """Numbers of at most ``n_most`` of n draws, evenly spread."""
+    """Indices of at most ``n_most`` of n draws, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, n_most)).round().astype(int))
 
 
 def _parts_of(partition, shares, weights):
-    """Each draw's components in the order of the clusters, and which part of each belongs to which cluster.
+    """Each draw's components in the order of the clusters, and the share of each in every cluster.
 
     Parameters
     ----------
     partition : ndarray of shape (n_rows,)
     shares : list of ndarray, (n_rows, n_slots + 1)
-        Of each draw: probability of each row to belong to each component, or to one yet unseen.
+        Of each draw: the probability that each row belongs to each component, or to one yet unseen.
     weights : ndarray of shape (n_draws, n_slots)
 
     Returns
@@ -316,13 +316,13 @@ def _parts_of(partition, shares, weights):
     overlap = np.stack([share.T @ member for share in shares])
     order = np.stack([_in_order_of_clusters(of[:n_slots], w) for of, w in zip(overlap, weights, strict=True)])
     overlap[:, :n_slots] = np.take_along_axis(overlap[:, :n_slots], order[:, :, None], axis=1)
-    # One without rows is shared out as all rows are.
+    # A component without rows is divided in proportion to all rows.
     overlap += 1e-6 * member.mean(axis=0)
     return order, (overlap / overlap.sum(axis=2, keepdims=True)).astype(np.float32)
 
 
 def _in_order_of_clusters(overlap, weights):
-    """Components in an order in which those that best match the clusters come first, the others by weight."""
+    """Components in order: first those that best match the clusters, then the others by weight."""
     rows, columns = linear_sum_assignment(-overlap)
     matched = rows[np.argsort(columns)]
     others = np.setdiff1d(np.arange(len(weights)), matched)

@@ -1,4 +1,4 @@
-"""The chain of a Dirichlet-process mixture whose components are integrated out: labels of rows, and moves of groups."""
+"""Chain of a Dirichlet-process mixture with components integrated out: labels of rows, splits and merges."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ _START_CLUSTERS = 50
 _ROWS_PER_START = 8
 _SPARE = 16  # free slots at least, when arrays grow
 _PAIRS_PER_PASS = 10
-_FORMING = 10  # passes before groups are moved: clusters of rows just dealt are alike, and too many would merge
+_FORMING = 10  # passes before splits and merges: random initial clusters are alike, and too many would merge
 
 
 def dealt(data, n_clusters, rng):
-    """Labels of rows that are dealt to clusters at random, and the clusters' sums: (z, counts, sizes)."""
+    """Assign rows to clusters at random; returns labels and the clusters' sums, (z, counts, sizes)."""
     layout = data.layout
     z = rng.integers(n_clusters, size=data.n_rows, dtype=np.int32)
     of_entry = np.repeat(z, np.diff(data.indptr))
@@ -35,7 +35,7 @@ class BlockPlan(DrawPlan):
     start, n_steps : int
         Steps made before the block, and over it.
     burn_in : float or int
-        Fraction of the block's steps, or number of the stream's first steps, that is thrown away; at least one is kept.
+        Fraction of the block's steps, or number of the stream's first steps, to discard; at least one step is kept.
     bytes_per_draw : int
     """
 
@@ -72,13 +72,13 @@ class ClusterChain(Chain):
         self.begin_block(plan)
 
     def begin_block(self, plan):
-        """Other rows come: the labels of those seen so far, and the draws, are given up."""
+        """Prepare for other rows: discard the labels of earlier ones, and the draws."""
         self.z, self.batches = None, []
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
         return self
 
     def _next_batch(self):
-        """Rows of the next minibatch; an epoch reads every row once, the last minibatch being what is left over."""
+        """Rows of the next minibatch; an epoch reads every row once, the last minibatch holding the remainder."""
         if not len(self.batches):
             self.batches = self._epoch(np.random.default_rng([self.order_seed, self.epoch]))
             self.epoch += 1
@@ -90,7 +90,7 @@ class ClusterChain(Chain):
         return np.split(rng.permutation(data.n_rows), np.arange(data.n_batch, data.n_rows, data.n_batch))
 
     def keep(self, draw):
-        """Store a draw; arrays over components grow to the largest number of them so far."""
+        """Store a draw; arrays over components grow to the largest number so far."""
         K = len(draw["weights"])
         room = self.kept["weights"].shape[1] if self.kept else K
         for name in ("weights", "components"):
@@ -105,7 +105,7 @@ class ClusterChain(Chain):
         super().keep(draw)
 
     def components_given(self, counts, sizes):
-        """A draw of components given sums over their rows: (n_components, n_public), float32."""
+        """A draw of the components given sums over their rows: (n_components, n_public), float32."""
         layout, rng = self.layout, self.rng
         prior = layout.prior[:, None]
         if layout.kind == BERNOULLI:
@@ -132,18 +132,19 @@ class CollapsedChain(ClusterChain):
     """Labels of all rows are the state; weights and components are integrated out, and drawn when a draw is kept.
 
     A step is a sweep: it draws the labels of all rows, each given all others, and then proposes splits and merges of
-    clusters. Both leave the posterior unchanged, where rows are whole; rows with weights count for others by these, and
-    have the label of a whole row. Sweeps are cut into minibatches so that Python looks around in between.
+    clusters. Both leave the posterior unchanged if all weights are whole. A row with another weight counts by it for
+    the others, and its own label is drawn as that of a whole row. Sweeps are cut into minibatches so that Python
+    regains control in between.
 
-    Rows of a stream's earlier blocks count through the sums over their clusters. Where ``data.total`` is less than what
-    they and the present block weigh, their sums are scaled down, so that what is not met again fades and dies.
+    Rows of a stream's earlier blocks count through the sums over their clusters. If they and the present block weigh
+    more than ``data.total``, their sums are scaled down, so that clusters without new rows fade and vanish.
 
     Parameters
     ----------
     seed, plan, layout, concentration_prior
         As for `ClusterChain`.
     n_start : int or None
-        Clusters to which rows are dealt at random at the start; None chooses.
+        Clusters to which rows are assigned at random at the start; None chooses.
     n_pairs : int
         Pairs of rows for which a split or a merge is proposed in each pass.
     """
@@ -172,14 +173,14 @@ class CollapsedChain(ClusterChain):
         )
 
     def _epoch(self, rng):
-        """Blocks of rows that lie side by side, which are read faster; any scan leaves the posterior unchanged."""
+        """Blocks of adjacent rows, which are read faster; any scan order leaves the posterior unchanged."""
         n, size = self.data.n_rows, self.data.n_batch
         first = rng.integers(n)
         cuts = np.append(np.arange(0, n, size), n)
         return [(first + np.arange(cuts[b], cuts[b + 1])) % n for b in rng.permutation(len(cuts) - 1)]
 
     def _rearrange(self, slots):
-        """Move clusters into new slots: ``slots`` lists the old ones that are kept, with `_SPARE` free ones after."""
+        """Move clusters into new slots: ``slots`` lists the old ones to keep; `_SPARE` free ones follow."""
         n = len(slots)
         new = n + max(_SPARE, n // 2)
         rank = np.full(self.sizes.size, -1, dtype=np.int32)
@@ -197,7 +198,7 @@ class CollapsedChain(ClusterChain):
         """Labels of rows that are new to the chain."""
         data = self.data
         self.z = np.full(data.n_rows, -1, dtype=np.int32)
-        if self.state[1]:  # a stream: they join, by their first draw, what there is
+        if self.state[1]:  # a stream: their first draw lets them join existing clusters
             self._fade()
             return
         n_start = self.n_start or max(1, min(_START_CLUSTERS, data.n_rows // _ROWS_PER_START))
@@ -211,7 +212,7 @@ class CollapsedChain(ClusterChain):
             rows_kernels.all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
 
     def _fade(self):
-        """Scale down the sums of earlier blocks to what the posterior is about; clusters below half a row die."""
+        """Scale down the sums of earlier blocks to ``data.total``; clusters below half a row are dropped."""
         data = self.data
         if data.total is None:
             return
@@ -238,7 +239,7 @@ class CollapsedChain(ClusterChain):
             if done == rows.size:
                 break
             self._rearrange(np.flatnonzero(self.sizes > 0))
-        if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as others
+        if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as occupied ones
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
         if len(self.batches):

@@ -1,4 +1,4 @@
-"""What a user gives a Dirichlet-process mixture, checked and turned into sparse cells."""
+"""Input of a Dirichlet-process mixture, checked and turned into sparse cells."""
 
 from numbers import Real
 
@@ -11,7 +11,7 @@ from .collapsed import CollapsedChain
 from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
 
 MAX_ROWS = 10**9
-_MOST_BYTES = 2**32  # that rows may take when their weights are written out
+_MOST_BYTES = 2**32  # for rows repeated by their weights
 
 
 class CheckedInput:
@@ -48,13 +48,13 @@ class CheckedInput:
         return X, weight
 
     def _encoded(self, X, reset=False):
-        """Rows as cells, see `_dp_rows`; ``reset`` learns what the columns are."""
+        """Rows as sparse cells, see `Cells`; ``reset`` learns what the columns are."""
         whom = type(self).__name__
         kind = KIND_OF[self.likelihood]
         if kind == CATEGORICAL:
             if hasattr(X, "iloc"):
                 validate_data(self, X, reset=reset, skip_check_array=True)
-                # What is left out of checks by that: that there are rows and columns at all.
+                # The check that this omits: that there are rows and columns at all.
                 check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)
             else:
                 X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
@@ -86,7 +86,7 @@ class CheckedInput:
     # -- rows that chains are bound to ---------------------------------------------------------------------------
 
     def _taken(self, X, weight, n_batch, total):
-        """Rows as chains are bound to them; notes what `resume` knows them by."""
+        """Rows in the form to which chains are bound; records a fingerprint for `resume`."""
         data = RowData.make(X, weight, self._layout, n_batch, total)
         self._data_args = n_batch, total
         self._fingerprint = data.fingerprint()
@@ -97,29 +97,29 @@ class CheckedInput:
         data = RowData.make(X, weight, self._layout, *self._data_args)
         if data.fingerprint() != self._fingerprint:
             raise ValueError(
-                "resume goes on with the rows that fit was given, and X or sample_weight holds others; pass the same "
+                "resume continues with the rows passed to fit, but X or sample_weight differ; pass the same "
                 "X and the same sample_weight again."
             )
         return data
 
     def _refuse_other_kind(self, sampler, collapses):
-        """Raise where the chains at hand are of another kind than the parameters ask for."""
+        """Raise if the existing chains are of another kind than the parameters require."""
         chain = self._chains[0]
         if chain.layout.kind != KIND_OF[self.likelihood]:
             raise ValueError(
-                f"likelihood={self.likelihood!r}, but the chains that partial_fit goes on with were made for another "
-                "one; set it back, or call fit to begin anew."
+                f"likelihood={self.likelihood!r}, but the chains that partial_fit continues were made for another "
+                "one; set it back, or call fit to start afresh."
             )
         if isinstance(chain, CollapsedChain) != collapses or getattr(chain, "stored", False):
             raise ValueError(
-                f"The chains that partial_fit would go on with were not made for a stream of sampler={sampler!r} with "
-                f"assignments={self.assignments!r}; call partial_fit on a clone to begin anew."
+                f"The chains that partial_fit would continue were not made for a stream of sampler={sampler!r} with "
+                f"assignments={self.assignments!r}; call partial_fit on a clone to start afresh."
             )
 
 
 def scaled_to_effective_size(weight):
     """Weights whose sum is their effective sample size, (sum w)^2 / sum w^2 (Kish 1965)."""
-    relative = weight / weight.max()  # squares of very large and very small ones stay in range
+    relative = weight / weight.max()  # so that squares of extreme weights stay in range
     scaled = relative * (relative.sum() / np.square(relative).sum())
     # Equal weights become exactly 1, which rounding may miss.
     return np.where(np.abs(scaled - 1.0) < 1e-9, 1.0, scaled)

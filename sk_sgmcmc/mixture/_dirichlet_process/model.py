@@ -1,4 +1,4 @@
-"""Dirichlet-process mixtures of categorical rows: clusters without choosing their number."""
+"""Dirichlet-process mixtures of categorical rows: clustering without a fixed number of clusters."""
 
 from numbers import Real
 
@@ -14,7 +14,7 @@ from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
 from .slice import StickChain
 
-_BATCH = 10_000  # rows of a minibatch where the user chooses none
+_BATCH = 10_000  # rows of a minibatch by default
 _PASSES, _PASSES_LARGE = 200, 60
 _LARGE = 2_000_000  # entries
 _FIRST_PASSES, _STREAM_PASSES = 50, 10  # over the first block of a stream, and over each later one
@@ -22,17 +22,17 @@ _LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
 
 
 def collapses(pair):
-    """Whether a sampler of this (geometry, signal) has components integrated out."""
+    """Whether a sampler of this (geometry, signal) integrates components out."""
     return pair[1] == "conditionals"
 
 
 def _steps_of_a_pass(pair, data):
-    """Steps in which every row is read once."""
+    """Steps of one pass over the rows."""
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
 class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC):
-    r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without choosing their number.
+    r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without a fixed number.
 
     Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)` with weights by stick breaking,
     :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1, \alpha)`,
@@ -44,29 +44,30 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
         What an entry is: a count, all counts of a row being draws from one law over the columns; 0 or 1 (NaN where
         missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
-        categoricals, NaN or None where missing), columns independent. Missing entries say nothing.
+        categoricals, NaN or None where missing), columns independent. Missing entries are ignored.
     concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
     category_prior : float or array-like of shape (n_features,), default=0.5
         Dirichlet parameter of every entry of a component's probabilities, or that of each column.
     weights : {"replication", "survey"}, default="replication"
-        What ``sample_weight`` is. "replication": numbers of equal rows; a weight of 2 is the same row twice, and the
-        posterior is about as many rows as the weights sum to. "survey": how many people a respondent stands for,
+        What ``sample_weight`` means. "replication": numbers of equal rows; a weight of 2 is the same row twice, and the
+        posterior is that of as many rows as the weights sum to. "survey": how many people a respondent represents,
         relative to others; weights are scaled to sum to their effective sample size, so that their scale neither
         sharpens nor blunts the posterior. See Notes.
     sampler : str, sampler object or None, default=None
-        How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is what None means unless
-        assignments are "fresh"; or by slices, with weights and components moved by `SCIR` (None for fresh assignments)
-        or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Set ``sampler__step_size`` to tune `SCIR`.
+        How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is the default unless
+        assignments are "fresh"; or by slice sampling, with weights and components moved by `SCIR` (the default for
+        fresh assignments) or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Set ``sampler__step_size`` to
+        tune `SCIR`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
-        "stored" (which "auto" takes) keeps the label of every row; weights and components are then drawn at the counts
-        of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and needed
-        by no data that fit in memory.
+        "stored" (the choice of "auto") keeps the label of every row; weights and components are then drawn at the
+        counts of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and
+        unnecessary for data that fit in memory.
     total_samples : float or None, default=None
-        For `partial_fit`: the number of rows that the posterior is about. What all rows seen weigh beyond it fades, the
-        longest seen first. None counts all rows in full.
+        For `partial_fit`: the total weight of rows on which the posterior is conditioned. Weight seen beyond it fades,
+        the oldest first. None counts all rows in full.
     partition_loss : {"vi", "binder"}, default="vi"
-        Distance between partitions by which one is chosen, see `sk_sgmcmc.metrics.point_partition`.
+        Distance that chooses the point partition, see `sk_sgmcmc.metrics.point_partition`.
     n_iter : int or None, default=None
         Steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None is 200 passes over the rows, 60 where they have
         more than two million entries.
@@ -90,7 +91,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     Attributes
     ----------
     n_clusters_ : int
-        Clusters of the point partition, which `predict` tells of.
+        Clusters of the point partition, to which `predict` assigns rows.
     labels_ : ndarray of shape (n_samples,)
         `predict` of the rows of the last `fit` or `partial_fit`; 0 is the largest cluster.
     weights_ : ndarray of shape (n_clusters,)
@@ -98,8 +99,8 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
     partition_loss_ : float
         Expected distance of the point partition from the draws.
     samples_ : dict of ndarray
-        ``"concentration"`` and ``"n_clusters"`` (components that rows stand in), of shape (n_chains, n_kept);
-        ``"weights"`` of shape (n_chains, n_kept, n_slots), what is missing to 1 being the weight of all components yet
+        ``"concentration"`` and ``"n_clusters"`` (components that have rows), of shape (n_chains, n_kept);
+        ``"weights"`` of shape (n_chains, n_kept, n_slots), the remainder to 1 being the weight of all components yet
         unseen; ``"components"``, float32 of shape (n_chains, n_kept, n_slots, n_entries). The first ``n_clusters_``
         slots are the components that best match the clusters; a slot without a component has weight 0 and the prior
         mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
@@ -116,37 +117,37 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     See Also
     --------
-    BayesianLDA : Each row between several components.
+    BayesianLDA : Each row is shared among several components.
 
     Notes
     -----
     `Gibbs` draws the labels of all rows one after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)`
     and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar
     and West). After each sweep but the first ten, ten pairs of rows propose a split of their cluster, or a
-    merge of their two clusters, by sequential allocation: these lead out of modes in which one label at a time gets
-    stuck. Chains start with rows dealt at random to 50 clusters. All of this leaves the posterior unchanged.
+    merge of their two clusters, by sequential allocation: these lead out of modes in which moves of single labels get
+    stuck. Chains start with rows assigned at random to 50 clusters. All of this leaves the posterior unchanged.
 
-    Under `SliceGibbs`, `SCIR` and `SGRLD` sticks and components are part of the state and labels are drawn by slices:
-    :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
+    Under `SliceGibbs`, `SCIR` and `SGRLD` sticks and components are part of the state and labels are drawn by slice
+    sampling: :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
     :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes
     :math:`(1 + m_j, \alpha + \sum_{l>j} m_l)`, components at their prior plus :math:`m`-wise sums of rows, where
     :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels (its
     automatic step size is then infinite: an exact draw) and `SliceGibbs` leave the posterior unchanged.
 
-    *Weights.* A weight w is written out as m equal rows of weight w / m, where m is the whole number nearest to w, but
-    at least 1. Each has a label of its own, and counts for the others by its weight: in shares and components given
-    labels as w / m rows. Its own label is drawn as that of a whole row, with :math:`n_j` a sum of weights and
-    :math:`\alpha` times their mean. So whole weights are exactly so many rows, and a row of weight 0 is exactly left
-    out. Between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
+    *Weights.* A weight w is represented by m equal rows of weight w / m, where m is the whole number nearest to w, but
+    at least 1. Each has its own label, and counts for the others by its weight: as w / m rows in shares and components
+    given labels. Its own label is drawn as that of a whole row, with :math:`n_j` a sum of weights and :math:`\alpha`
+    times their mean. So a whole weight is exactly that many rows, and a row of weight 0 is exactly left out. In
+    between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
     f(x_i | \theta_j))^{w_i}`.
 
     With ``weights="survey"``, weights are multiplied by :math:`\sum w / \sum w^2`. They then sum to Kish's effective
-    sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that would say as much about a mean.
+    sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that estimate a mean as precisely.
     This gives a pseudo-posterior (Savitsky and Toth): it is centred on the population, but its intervals are
     approximate, for they allow for unequal weights and not for strata or clusters of the sampling design.
     `partial_fit` scales the weights of each call by themselves.
 
-    Computing time of a step follows the minibatch's non-zeros times the number of components (all columns for
+    The time of a step is proportional to the minibatch's non-zeros times the number of components (all columns for
     "bernoulli"). It grows with the sum of replication weights.
 
     References
@@ -240,10 +241,10 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Rows, as ``likelihood`` asks for. The order of the rows does not matter.
+            Rows of the form that ``likelihood`` requires. Their order does not matter.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            What a weight means is the parameter ``weights``; one of 0 leaves its row out. None: all weigh 1.
+            Weights, in the sense of the parameter ``weights``; 0 leaves a row out. None: all weigh 1.
 
         Returns
         -------
@@ -265,14 +266,14 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     @all_or_nothing
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Go on from where the chain is with more rows.
+        """Continue the chains with more rows.
 
         Each row is visited ten times, those of the first call fifty times. Rows of earlier calls stay in the clusters
-        that they were last in, which count in full as long as all rows seen weigh at most ``total_samples``, and fade
-        beyond that: new clusters are born, and those that no row comes to any more die.
+        that they were last in. These count in full as long as all rows seen weigh at most ``total_samples``, and fade
+        beyond that: new clusters are born, and those that receive no more rows die.
 
-        Another step size of the sampler holds from the next call on; another sampler, ``likelihood`` or ``n_chains``
-        is refused.
+        Another step size of the sampler takes effect from the next call on; another sampler, ``likelihood`` or
+        ``n_chains`` is refused.
 
         Parameters
         ----------
@@ -334,7 +335,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     @all_or_nothing
     def resume(self, X, y=None, sample_weight=None):
-        """Go on with a fit that was interrupted or loaded from a checkpoint.
+        """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted ``fit`` would have given.
 
@@ -385,7 +386,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
 
     def _n_batch(self, sampler, pair, n):
         self._refuse_large_batch(n)
-        if collapses(pair):  # the piece of a sweep between two looks around
+        if collapses(pair):  # the part of a sweep between two returns to Python
             return _BATCH
         if sampler._full_batch:
             return MAX_ROWS

@@ -1,4 +1,4 @@
-"""Rows of counts, of 0 and 1, or of categories, as the sparse cells that the kernels of the mixture read."""
+"""Rows of counts, of 0 and 1, or of categories, as the sparse cells that the mixture's kernels read."""
 
 import zlib
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What a cell is, and its prior.
+    """The meaning of cells, and their prior.
 
     Parameters
     ----------
     kind : int
         One of the kinds of `sk_sgmcmc.kernels.models.dirichlet_process.rows`.
     block : ndarray of int32, shape (n_cells,)
-        The column, or other group, that a cell's probabilities sum to 1 in.
+        The column, or other group, of each cell; probabilities sum to 1 within it.
     prior : ndarray of float64, shape (n_cells + n_blocks,)
         Dirichlet parameter of each cell, then its sum over each block. For 0 and 1, with D columns: shapes of the ones,
         then of the zeros, (2 D,).
@@ -37,7 +37,7 @@ class Cells:
 
     @classmethod
     def make(cls, kind, sizes, prior):
-        """Blocks of ``sizes`` cells; ``prior`` is a number, or that of each column."""
+        """Blocks of ``sizes`` cells; ``prior`` is a number, or one for each column."""
         if kind == BERNOULLI:
             D = len(sizes)
             ones = np.broadcast_to(prior, D)
@@ -51,17 +51,17 @@ class Cells:
 
     @property
     def n_cells(self):
-        """Number of cells that rows can name."""
+        """Number of cells that rows can refer to."""
         return self.block.size
 
     @property
     def n_blocks(self):
-        """Number of blocks that counts are summed over as well; 0 and 1 need none."""
+        """Number of blocks over which counts are also summed; 0 and 1 need none."""
         return self.prior.size - self.n_cells
 
     @property
     def n_public(self):
-        """Number of probabilities that a component has for the user."""
+        """Number of probabilities of a component that the user sees."""
         return self.n_cells // 2 if self.kind == BERNOULLI else self.n_cells
 
     def prior_mean(self):
@@ -72,7 +72,7 @@ class Cells:
         return self.prior[:n] / self.prior[n + self.block]
 
     def base_log_density(self, X):
-        """log probability of each row under the prior of a component, (n_rows,); X as `encode` gives it."""
+        """Log probability of each row under the prior of a component, (n_rows,); X as `encode` gives it."""
         per_row = np.diff(X.indptr)
         rows = np.repeat(np.arange(X.shape[0]), per_row)
         w, x = X.indices, X.data
@@ -93,7 +93,7 @@ class Cells:
         return out - np.bincount(rows, np.log(self.prior[self.n_cells + self.block[w]]), X.shape[0])
 
     def tables(self, components):
-        """Of components (n_components, n_public): what each cell adds to a row's log density, and each row's share.
+        """Terms of log densities under components (n_components, n_public): one for each cell, and a constant.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class RowData:
-    """Rows as chains are bound to them, in an order that depends on their contents alone.
+    """Rows in the form to which chains are bound, in an order that depends on their contents alone.
 
     A weight w stands for m rows of weight w / m, where m is the whole number nearest to w, but at least 1.
 
@@ -121,7 +121,7 @@ class RowData:
     n_batch : int
         Rows of a minibatch.
     total : float or None
-        Weight that all rows of a stream, earlier ones too, are scaled down to where they are more; None never scales.
+        Upper bound on the weight of all rows of a stream, to which more are scaled down; None never scales.
     """
 
     indptr: np.ndarray
@@ -157,7 +157,7 @@ class RowData:
 
     @property
     def n_rows(self):
-        """Number of rows, a weight counting as several."""
+        """Number of rows, repetitions by weight included."""
         return self.weights.size
 
     @property
@@ -166,11 +166,11 @@ class RowData:
         return self.weights.mean()
 
     def as_csr(self, rows):
-        """Some of the rows, without their weights, encoded."""
+        """The given rows, encoded, without their weights."""
         return sparse.csr_array((self.entries, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
 
     def fingerprint(self):
-        """A number that other rows would hardly have, to know the data again."""
+        """A number by which to recognise the data; other rows are very unlikely to share it."""
         known = zlib.crc32(self.cells, zlib.crc32(self.indptr, zlib.crc32(self.values)))
         return zlib.crc32(self.weights, known) if np.any(self.weights != 1.0) else known
 
@@ -178,8 +178,8 @@ class RowData:
 def split_weights(sample_weight):
     """How many rows each weight stands for, and the weight of each of these, a multiple of 2^-20 that sums exactly.
 
-    The nearest whole number of rows, at least one: whole weights are that many rows, and a row that is not of weight 1
-    is close to it. None for weight 0.
+    The number is the nearest whole one, but at least 1: whole weights are that many rows, and other rows have weights
+    close to 1. Weight 0 stands for no rows.
     """
     weight = np.asarray(sample_weight, dtype=np.float64)
     copies = np.maximum(np.round(weight), weight > 0).astype(np.int64)
@@ -217,7 +217,7 @@ def encode_binary(X, whom):
 
 
 def _columns(X):
-    """The columns of a frame or an array as arrays, with the levels that a column declares, if it does."""
+    """The columns of a frame or an array as arrays, each with the levels that it declares, if any."""
     if not hasattr(X, "columns"):
         X = np.asarray(X)
         return [(X[:, j], None) for j in range(X.shape[1])]
@@ -239,7 +239,7 @@ def is_missing(values):
 
 
 def _as_numbers(values):
-    """Values as float64 where all are numbers, else None; text is none, even where it could be read as a number."""
+    """Values as float64 if all are numbers, else None; text never counts as a number."""
     if values.dtype.kind in "US":
         return None
     if values.dtype.kind == "O" and not all(isinstance(v, (Number, np.bool_)) for v in values):
@@ -251,7 +251,7 @@ def _as_numbers(values):
 
 
 def find_levels(X):
-    """The levels of each column: declared ones, 0..max of whole numbers, or those that occur, sorted; one at least.
+    """The levels of each column: declared, 0..max of whole numbers, or the sorted values that occur; at least one.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def encode_categories(X, levels):
         else:
             numbers = _as_numbers(values[there])
             if numbers is None:
-                raise ValueError(f"column {j} of X holds text, but numbers when the mixture was fitted.")
+                raise ValueError(f"column {j} of X holds text, but held numbers when the mixture was fitted.")
             known = (numbers >= 0) & (numbers < len(levels[j])) & (numbers == np.floor(numbers))
             code = np.where(known, numbers, -1).astype(np.int64)
         if np.any(code < 0):
@@ -297,7 +297,7 @@ def encode_categories(X, levels):
         rows.append(there[code >= 0])
         cells.append(starts[j] + code[code >= 0])
     if unknown:
-        warn_user(f"Levels that were not there when the mixture was fitted count as missing: {', '.join(unknown)}.")
+        warn_user(f"Levels that did not occur when the mixture was fitted count as missing: {', '.join(unknown)}.")
     rows, cells = np.concatenate(rows), np.concatenate(cells)
     shape = (X.shape[0], starts[-1])
     return sparse.csr_array(sparse.coo_array((np.ones(rows.size), (rows, cells)), shape=shape))

@@ -1,4 +1,4 @@
-"""The chain of a Dirichlet-process mixture with its sticks and components in the state: the minibatch slice sampler."""
+"""Chain of a Dirichlet-process mixture with sticks and components in the state: the minibatch slice sampler."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -10,29 +10,29 @@ from .collapsed import ClusterChain, dealt
 from .rows import BERNOULLI
 
 _START_CLUSTERS = 20
-_MOST = 5000  # sticks at most: a slice that thin is rounding
+_MOST = 5000  # sticks at most: slices beyond are thinner than rounding
 _LOWEST = np.log(1e-10)  # of log alpha
 
 
 class StickChain(ClusterChain):
-    r"""Sticks, components, concentration and labels in turn; sticks are broken off as slices ask for them.
+    r"""Sticks, components, concentration and labels in turn; sticks are broken off as slices require them.
 
     A step draws the labels of a minibatch, each by a slice below the weight of its component; then moves the sticks at
     the shapes :math:`(1 + m_j, \alpha + \sum_{l > j} m_l)`, and the components at their prior plus the counts of their
     rows, by the transition of a simplex sampler; then draws the concentration given the sticks. Sticks beyond the last
-    component in use are no part of the state: they, and their components, are drawn from the prior when next needed.
+    component in use are not part of the state: they, and their components, are drawn from the prior when next needed.
 
     Parameters
     ----------
     seed, plan, layout, concentration_prior
         As for `ClusterChain`.
     sampler : Sampler
-        Resolved. One whose pair is conditionals (`Gibbs`) draws sticks and components exactly.
+        Resolved. One whose signal is conditionals (`Gibbs`) draws sticks and components exactly.
     stored : bool
         Whether the counts :math:`m` are those of the labels of all rows, which are kept; else those of the minibatch,
         scaled by N/n.
     n_start : int or None
-        Components to which rows are dealt at random at the start.
+        Components to which rows are assigned at random at the start.
     """
 
     def __init__(self, seed, plan, layout, concentration_prior, sampler, *, stored, n_start=None):
@@ -43,7 +43,7 @@ class StickChain(ClusterChain):
         self.theta = None
         self.totals = None
         D = layout.n_public
-        # Cells whose probabilities sum to 1, group after group.
+        # Groups of cells whose probabilities sum to 1.
         if layout.kind == BERNOULLI:
             self.groups = [np.array([d, D + d]) for d in range(D)]
         else:
@@ -87,7 +87,7 @@ class StickChain(ClusterChain):
         return v * np.exp(before[:-1]), np.exp(before[-1])
 
     def _break_sticks(self, smallest):
-        """Break off sticks, with components from their prior, until what is left is below ``smallest``."""
+        """Break off sticks, with components from their prior, until the rest is below ``smallest``."""
         omega, rest = self._omega()
         new = []
         while rest >= smallest and omega.size + len(new) < _MOST:
@@ -105,7 +105,7 @@ class StickChain(ClusterChain):
     def _forget_unused(self, sizes):
         """Drop the components after the last one in use."""
         used = sizes > 0
-        if not self.stored:  # one of which a minibatch does not speak may yet be there
+        if not self.stored:  # a component absent from the minibatch may still exist
             used |= self._omega()[0] * self._total() >= 0.5
         last = int(np.flatnonzero(used).max(initial=0)) + 1
         self.sticks = np.ascontiguousarray(self.sticks[:, :last])
@@ -114,7 +114,7 @@ class StickChain(ClusterChain):
         return last
 
     def _total(self):
-        """What all rows together weigh, N."""
+        """Weight of all rows together, N."""
         data = self.data
         return data.weights.sum() if data.total is None else data.total
 
@@ -165,9 +165,9 @@ class StickChain(ClusterChain):
             self.keep(self.current_draw())
 
     def _concentration_given_labels(self, sizes):
-        """Slice sampling of log alpha with the sticks integrated out; they are drawn anew next, so nothing is lost.
+        """Slice-sample log alpha with the sticks integrated out; they are drawn anew next, so the step is exact.
 
-        Given the sticks, a small alpha and sticks near 1 hold each other for thousands of sweeps.
+        Given the sticks, a small alpha and sticks near 1 keep each other in place for thousands of sweeps.
         """
         shape, rate = self.concentration_prior
         after = np.cumsum(sizes[::-1])[::-1] - sizes
@@ -195,7 +195,7 @@ class StickChain(ClusterChain):
         self.concentration = max(float(np.exp(proposal)), 1e-10)
 
     def _counts_without(self, rows, arrays):
-        """Sums over the rows other than ``rows`` of each component, if labels are stored; else zeros."""
+        """Sums of each component over the rows other than ``rows`` if labels are stored, else zeros."""
         K = self.n_components
         counts, sizes = np.zeros((self.layout.n_cells, K)), np.zeros(K)
         if not self.stored:
@@ -229,7 +229,7 @@ class StickChain(ClusterChain):
         return self._transit(theta, shape, counted.sum(axis=0), hyper)
 
     def _with_total(self, theta, shape):
-        """Columns with their totals drawn anew given the labels: a total says nothing about a law, but its cells do."""
+        """Columns with their totals drawn anew given the labels: only the cells carry information on a law."""
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):
@@ -242,7 +242,7 @@ class StickChain(ClusterChain):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def current_draw(self):
-        """Weights and components as they are, the heaviest first."""
+        """The present weights and components, the heaviest first."""
         omega, _ = self._omega()
         order = np.argsort(-omega, kind="stable")
         occupied = np.unique(self.z[self.z >= 0]).size

@@ -1,4 +1,4 @@
-"""What a fitted mixture of von Mises-Fisher laws is asked: components and densities of rows."""
+"""A mixture of von Mises-Fisher laws after fitting: components and densities of rows."""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -9,7 +9,7 @@ from ...directions import has_content
 from ...utils import as_precise_as
 from .chain import log_densities
 
-_N_SCORED = 100  # kept draws that predictions average over
+_N_SCORED = 100  # at most this many kept draws are averaged
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -47,7 +47,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
     def predict(self, X):
-        """The component that each row most probably belongs to.
+        """The most probable component of each row.
 
         Parameters
         ----------
@@ -56,13 +56,13 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            That of an all-zero row is the component of the largest mean weight.
+            An all-zero row gets the component of the largest mean weight.
         """
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
     def score_samples(self, X):
-        """Log predictive density of each row, averaged over draws in density.
+        """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
         ----------
@@ -71,11 +71,11 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            With respect to the surface of the sphere; 0 for an all-zero row, which is no observation.
+            With respect to the surface of the sphere; 0 for an all-zero row, which is not an observation.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
-        return np.where(has_content(rows), self._log_density(rows), 0.0)  # without what rounding leaves of 0
+        return np.where(has_content(rows), self._log_density(rows), 0.0)  # exactly 0, without rounding error
 
     def _log_density(self, rows):
         each = [logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)]

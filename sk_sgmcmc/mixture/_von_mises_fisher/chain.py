@@ -1,4 +1,4 @@
-"""The chain of a mixture of von Mises-Fisher laws: labels, weights, concentrations and means, in turn."""
+"""Chain of a mixture of von Mises-Fisher laws: labels, weights, concentrations and means, in turn."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from ...samplers.state import SamplerState
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
-_STIFF = 1.0  # step size over the shortest time scale from which the means are no longer followed (stable below 2)
+_STIFF = 1.0  # step size over the shortest time scale beyond which the means' motion is not resolved (stable below 2)
 _START_ROWS = 5000
 _N_STARTS, _N_HARD, _N_SOFT = 3, 8, 12
 
@@ -37,7 +37,7 @@ class MixturePrior:
     kappas : ndarray of shape (n_components,) or None
         Fixed concentrations; None learns them.
     log_kappa : tuple of two float
-        Mean and standard deviation of the prior of the logarithm of each learnt one.
+        Mean and standard deviation of the prior of the logarithm of each learnt concentration.
     """
 
     pull: np.ndarray
@@ -50,8 +50,8 @@ class MixturePrior:
 class MixtureChain(Chain):
     """Labels of a minibatch of rows by Gibbs, weights and concentrations given them, means by a sampler on spheres.
 
-    Every row keeps its label, and means, weights and concentrations are drawn given the labels of all rows; so a
-    minibatch makes a sweep shorter and nothing approximate. Rows of earlier blocks of a stream keep theirs for ever.
+    Every row keeps its label, and means, weights and concentrations are drawn given the labels of all rows; so
+    minibatches shorten sweeps and approximate nothing. Rows of earlier blocks of a stream keep their labels for ever.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class MixtureChain(Chain):
         self.n_inner = n_inner
         self.auto = auto
         self.state = None
-        # Each epoch's order comes from a stream of its own, so that looking ahead over epochs changes no draw.
+        # Each epoch's order comes from a stream of its own, so that reading ahead over epochs changes no draw.
         self.order_seed = int(self.rng.integers(2**63))
         self.epoch = 0
         self.forget_rows()
@@ -86,13 +86,13 @@ class MixtureChain(Chain):
         return None if self.state is None else self.state.theta
 
     def forget_rows(self):
-        """Other rows come: those seen so far stay in the sums only."""
+        """Prepare for other rows: the earlier ones stay in the sums only."""
         self.labels = None
         self.batches = np.empty((0, 0), dtype=np.int64)
         return self
 
     def take_sampler(self, sampler):
-        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        """Continue with another step size or friction of the same sampler; "auto" starts from the present step size."""
         if sampler.get_params(deep=False) != self.sampler.get_params(deep=False):
             self.state.n_steps = self.step * self.n_inner
             self.state.continue_with(sampler)
@@ -103,13 +103,13 @@ class MixtureChain(Chain):
     def _start(self):
         data, K = self.data, self.n_components
         rows = data.as_csr()
-        full = np.flatnonzero(has_content(rows))  # an empty row says nothing of where to begin
+        full = np.flatnonzero(has_content(rows))  # an empty row carries no information on where to start
         if not full.size:
             full = np.arange(data.n_docs)
         X = rows[np.sort(self.rng.choice(full, min(full.size, _START_ROWS), replace=False))]
         runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
         _, means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
-        # Sticks are broken from the largest on; concentrations of their own that are given stay with their sticks.
+        # Sticks are broken off in decreasing order; concentrations given one by one stay with their sticks.
         if self.prior.is_process and (self.prior.kappas is None or np.ptp(self.prior.kappas) == 0):
             order = np.argsort(-self.weights, kind="stable")
             means, self.weights, self.kappas = means[order].copy(), self.weights[order], self.kappas[order]
@@ -136,7 +136,7 @@ class MixtureChain(Chain):
         return batches
 
     def _n_ahead(self, until):
-        """Steps up to the next one after which the chain is looked at: a draw kept, or a step size found anew."""
+        """Steps up to the next one after which a draw is kept or a step size found anew."""
         if self.labels is None or self.sampler._runner == "metropolis" or self._adapts():
             return 1
         step = self.step + 1
@@ -159,7 +159,7 @@ class MixtureChain(Chain):
         before = self.state.copy() if self._adapts() else None
         status = self._call_runner(batches)
         if before is not None and self._is_too_stiff():
-            # Concentrations learnt from rows that are nearly equal grow many times over in one step.
+            # Concentrations learnt from nearly equal rows may grow manyfold in one step.
             self.state = before
             self._adapt()
             status = 0
@@ -177,11 +177,11 @@ class MixtureChain(Chain):
         return self.auto and self.step <= self.plan.n_burn
 
     def _curvature(self):
-        """The largest curvature of the means given the labels as they are."""
+        """The largest curvature of the means given the present labels."""
         return np.linalg.norm(self.kappas[:, None] * self.sums + self.prior.pull, axis=1).max()
 
     def _is_too_stiff(self):
-        """Whether the step size, fit for the labels and concentrations before, has become too long for the means."""
+        """Whether the step size, chosen for earlier labels and concentrations, has become too long for the means."""
         start = self.step * self.n_inner
         return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(self._curvature() + 1.0) > _STIFF
 
@@ -189,7 +189,7 @@ class MixtureChain(Chain):
         """Set the step size from the curvature of the means."""
         if self.step or self.counts.any():
             size = self._curvature()
-        else:  # before the first labels, as if every component had all the rows that its weight promises
+        else:  # before the first labels: as many rows for every component as its weight predicts
             size = self.data.n_docs * np.max(self.kappas * self.weights)
         h = self.sampler._stable_step(size + 1.0, 0.0, reach=_STEP_SHARE)
         self.sampler._with_step(h, self.step, self.state.scalars)
@@ -220,7 +220,7 @@ class MixtureChain(Chain):
         )[0]  # fmt: skip
 
     def current(self):
-        """Means, weights and concentrations as they are, and how many components have rows."""
+        """The present means, weights and concentrations, and how many components have rows."""
         if self.means is None:
             self._start()
         return {
@@ -234,7 +234,7 @@ class MixtureChain(Chain):
 def log_densities(X, means, log_weights, kappas):
     """Log of weight times density of each row of CSR under each component, (n_rows, n_components).
 
-    An empty row is no observation: its log density is 0 under all of them.
+    An empty row is not an observation: its log density is 0 under every component.
     """
     normalisers = np.empty(len(kappas))
     bessel.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
@@ -245,11 +245,11 @@ def log_densities(X, means, log_weights, kappas):
 
 def em_start(X, n_components, rng, kappas=None):
     """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
-    from sklearn.cluster import kmeans_plusplus  # half of what importing the package would cost
+    from sklearn.cluster import kmeans_plusplus  # at module level it would be half of the package's import time
 
     n, V = X.shape
     _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
-    chosen = np.resize(chosen, n_components)  # repeated where there are fewer rows; noise tells them apart
+    chosen = np.resize(chosen, n_components)  # repeated if rows are fewer; noise separates them
     noise = rng.standard_normal((n_components, V)) / np.sqrt(V)
     means = X[chosen].toarray() + 0.1 * noise
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -269,7 +269,7 @@ def em_start(X, n_components, rng, kappas=None):
         means = sums / length[:, None]
         weights = (total + 1.0) / (n + n_components)
         if kappas is None:
-            # The mean length with one row more of no direction, and the Bessel ratio inverted to about 1 %.
+            # The mean length with one additional row of no direction, and the Bessel ratio inverted to about 1 %.
             r = np.clip(length / (total + 1.0), 1e-3, 1.0 - 1e-6)
             fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), concentration_kernels.MAX_KAPPA)
     return likelihood, np.ascontiguousarray(means), weights, fitted

@@ -29,10 +29,10 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     Parameters
     ----------
     n_components : int, default=8
-        Number of components; of a Dirichlet process, where it is cut off.
+        Number of components, at which a Dirichlet process is truncated.
     kappa : float, array-like of shape (n_components,) or "auto", default="auto"
-        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each. Components whose given
-        ones differ keep their numbers in all draws.
+        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each. Components with
+        different given concentrations keep their numbers in all draws.
     kappa0 : float, default=0.0
         Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
     kappa_prior_scale : float, default=3.0
@@ -40,12 +40,12 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     weight_concentration_prior : float, default=1.0
         :math:`a`.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
-        Weights of a Dirichlet law, or of sticks broken off, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
-        :math:`b_k \sim \mathrm{Beta}(1, a)`, of which superfluous components get next to nothing.
+        Weights from a Dirichlet law, or by stick breaking, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
+        :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components next to no weight.
     sampler : str, sampler object or None, default=None
         How means move given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
     normalize : bool, default=True
-        Scale rows to unit length. False refuses rows that are not.
+        Scale rows to unit length. False rejects rows of other lengths.
     n_inner : int, default=10
         Steps of the sampler of the means between draws of the labels; they are one step of ``n_iter``.
     n_iter : int or None, default=None
@@ -56,7 +56,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
     batch_size : int or "auto", default="auto"
         Rows whose labels are drawn anew in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
-        changes how fast the chain mixes and nothing of its law.
+        changes how fast the chain mixes, and nothing about its law.
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
@@ -82,7 +82,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         ``"means"``: float32 of shape (n_chains, n_kept, n_components, n_features), ``"weights"`` and ``"kappas"``:
         (n_chains, n_kept, n_components), in one order over draws and chains; ``"n_clusters"``: (n_chains, n_kept).
     sampler_ : sampler object
-        The sampler in use, with the step size it took in ``step_size_``.
+        The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
     n_features_in_, feature_names_in_
@@ -90,7 +90,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
 
     See Also
     --------
-    SphericalAdmixtureModel : Each row between several directions.
+    SphericalAdmixtureModel : Each row is shared among several directions.
 
     Notes
     -----
@@ -99,8 +99,8 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
     :math:`\sum_k (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior
     for any batch size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise.
     ``step_size="auto"`` is 0.2 over the root of the largest curvature, found anew at each step of the burn-in. Chains
-    start from expectation-maximisation. The prior of a learnt concentration is cut off at :math:`10^8`, or
-    :math:`1000 V` where that is more: clusters of equal rows lie there. A stream's earlier rows keep their labels for
+    start from expectation-maximisation. The prior of a learnt concentration is truncated at :math:`10^8`, or at
+    :math:`1000 V` where that is more, which clusters of equal rows reach. A stream's earlier rows keep their labels for
     ever.
 
     References
@@ -184,13 +184,12 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
 
     @all_or_nothing
     def fit(self, X, y=None):
-        """Draw components given rows.
+        """Draw the components given rows.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing and counts in
-            no component.
+            Rows, scaled to unit length unless ``normalize=False``. All-zero rows are ignored.
         y : ignored
 
         Returns
@@ -207,10 +206,10 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Go on from where the chain is with more rows, which are visited once.
+        """Continue the chains with more rows, which are visited once.
 
-        Rows of earlier calls keep the labels that they have, and count in full. Priors are those of the first call.
-        Another step size or friction of the sampler holds from the next call on; another sampler, ``n_components`` or
+        Rows of earlier calls keep their labels, and count in full. Priors are those of the first call. Another step
+        size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
         ``n_chains`` is refused.
 
         Parameters
@@ -250,7 +249,7 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         return 4 * self.n_chains * self.n_components * self.n_features_in_
 
     def _taken(self, rows, sampler, streaming=False):
-        """Rows as chains are bound to them; notes the size of a minibatch and what `resume` knows the rows by."""
+        """Rows in the form to which chains are bound; records the minibatch size and a fingerprint."""
         n = rows.shape[0]
         automatic = isinstance(self.batch_size, str)
         if not streaming:

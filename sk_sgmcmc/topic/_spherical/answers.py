@@ -1,4 +1,4 @@
-"""What a fitted spherical admixture model is asked: proportions and densities of rows, tables of words."""
+"""A spherical admixture model after fitting: proportions and densities of rows, tables of words."""
 
 from numbers import Integral
 
@@ -17,8 +17,8 @@ from ...utils import as_precise_as, as_table, rng_from_key
 from ...utils._numbers import check_n_jobs
 from .chain import ADAPTS
 
-_SCORED_DRAWS = 5  # kept draws that a score averages over
-_N_TEMPERATURES = 400  # that scores anneal through
+_SCORED_DRAWS = 5  # kept draws averaged in a score
+_N_TEMPERATURES = 400  # of annealing, in a score
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 
 
@@ -65,7 +65,7 @@ def mean_proportions(rows, beta, alpha, kappa):
 
 
 def log_normaliser(n_words, kappa):
-    """log c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
+    """Log of the normaliser c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
     out = np.empty(1)
     bessel.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
     return float(out[0])
@@ -90,16 +90,16 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 def direction_table(draws, n, interval, feature_names, draws_of_topic):
     """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``."""
     if not isinstance(n, Integral) or n < 1:
-        raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
+        raise ValueError(f"n={n!r} must be a whole number of words of at least 1, of each kind; 10 is the default.")
     if interval is not None and not 0 < interval < 1:
         raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
-    # Not of the mean direction: where draws differ, their mean is shorter than a unit vector and than each interval.
+    # Not the mean direction: where draws differ, their mean is shorter than a unit vector, and intervals exclude it.
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
-    n = min(int(n), V // 2)  # no word is for and against at once
+    n = min(int(n), V // 2)  # no word is both present and absent
     feature_names = np.asarray(feature_names, dtype=object)
     if feature_names.shape != (V,):
-        raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {V} names.")
+        raise ValueError(f"feature_names has shape {feature_names.shape}; it must hold {V} names.")
     order = np.argsort(-means, axis=1, kind="stable")
     words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
     table = {
@@ -131,7 +131,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         proportions : ndarray of shape (n_samples, n_components)
-            Rows sum to 1. A row's answer does not depend on the other rows; that of an all-zero row is the prior's.
+            Rows sum to 1. They do not depend on one another; an all-zero row gets the prior's mean.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
@@ -139,19 +139,19 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return as_precise_as(X, proportions)
 
     def score_samples(self, X, *, n_temperatures=_N_TEMPERATURES):
-        """Log density of each row, averaged over draws in probability, proportions integrated by annealing.
+        """Log of each row's density averaged over draws, with proportions integrated by annealing.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         n_temperatures : int, default=400
-            At least 1; more are more exact and take longer.
+            At least 1; larger is more exact and slower.
 
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            With respect to the surface of the sphere, at most 5 kept draws, evenly spaced; 0 for an all-zero row, which
-            is no observation.
+            With respect to the surface of the sphere, from at most 5 kept draws, evenly spaced; 0 for an all-zero row,
+            which is not an observation.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
@@ -166,7 +166,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self._annealed(rows, [(draws[i], *self._laws(i)) for i in chosen], n_temperatures)
 
     def _annealed(self, rows, states, n_temperatures=_N_TEMPERATURES):
-        """Log density of each row, averaged in probability over ``states``, (topics, alpha, kappa1) of draws."""
+        """Log of each row's density averaged over ``states``, (topics, alpha, kappa1) of draws."""
         if not isinstance(n_temperatures, Integral) or n_temperatures < 1:
             raise ValueError(
                 f"n_temperatures={n_temperatures!r} must be a whole number of at least 1; 400 is the default, and "
@@ -184,7 +184,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         y : ignored
         n_temperatures : int, default=400
             As for `score_samples`. A sparse ``doc_topic_prior``, below about 0.1, needs more: with 0.05, and ``kappa1``
-            and ``sigma`` of 1500, a mean that was 14,274 with 400 of them was 14,290 with 3000.
+            and ``sigma`` of 1500, a mean was 14,274 with 400 temperatures and 14,290 with 3000.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return float(np.mean(self._log_density(self._scored_rows(X), n_temperatures)))
 
     def _score_now(self, callback):
-        """Held-out score of the topics as they are, for `HeldOutScore`."""
+        """Held-out score of the present topics, for `HeldOutScore`."""
         if callback._split is None:
             callback._split = self._scored_rows(callback.X)
         chain = self._chains[0]
@@ -212,10 +212,9 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             "prior": the paper's recipe, one set of proportions drawn from the prior for all rows and draws. It does not
             rank models; "annealed", which is minus `score`, does.
         pooled : bool, default=True
-            Pool all kept draws, as in the paper, or with "annealed" those that `score` takes; False takes the last one
-            only.
+            Pool all kept draws, as in the paper, or with "annealed" those that `score` uses; False uses only the last.
         n_proportions : int, default=200
-            Proportions drawn from the prior, by "prior".
+            Proportions drawn from the prior, for "prior".
 
         Returns
         -------
@@ -254,23 +253,23 @@ class FittedAdmixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
 
     def top_words(self, n=10, interval=None, *, feature_names=None):
-        """The words that each topic stands for, and those that it stands against.
+        """The words present in each topic, and those absent from it.
 
         Parameters
         ----------
         n : int, default=10
             Words of each kind for each topic; at most half of all words.
         interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None leaves its columns out.
+            Mass of the central credible interval, for example 0.9; None omits the columns.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
 
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior mean
-            of the topic's entry by the reference chain, by which words are ranked); with ``interval`` also ``low`` and
-            ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
+            One row per word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior
+            mean of the topic's entry in the reference chain, by which words are ranked); with ``interval`` also ``low``
+            and ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
             rescaled to unit length.
         """
         check_is_fitted(self)

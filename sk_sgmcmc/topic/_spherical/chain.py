@@ -1,4 +1,4 @@
-"""The chain of the spherical admixture model: documents' proportions and topics, in turn."""
+"""Chain of the spherical admixture model: documents' proportions and topics, in turn."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
 
-_STIFF = 1.0  # step size over the shortest time scale from which the topics are no longer followed (stable below 2)
-# A step as a share of the shortest period of the topics, and how much the gradient's noise may bring in a step, as a
+_STIFF = 1.0  # step size over the shortest time scale beyond which the topics' motion is not resolved (stable below 2)
+# A step as a share of the shortest period of the topics, and the most that the gradient's noise may add in a step, as a
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.15
-ADAPTS = 0.2  # by how much a rejection moves the logarithm of a document's step size, while it may
+ADAPTS = 0.2  # change of the logarithm of a document's step size at a rejection, during adaptation
 _ADAPT_EVERY = 5
 
 
@@ -31,8 +31,8 @@ class AdmixturePrior:
     center : ndarray of shape (n_words,)
         Unit.
     learnt : tuple of str
-        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, from where ``alpha`` and ``numbers``
-        say; their logarithms have normal priors around that.
+        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, starting from ``alpha`` and
+        ``numbers``; their logarithms have normal priors centred there.
     scale : float
         Standard deviation of those priors.
     """
@@ -47,7 +47,7 @@ class AdmixturePrior:
 class AdmixtureChain(Chain):
     """Topics by a geodesic sampler, proportions by geodesic Monte Carlo on the simplex, in turn.
 
-    The proportions of every document are part of the state, so that a document goes on from where it was.
+    The proportions of every document are part of the state, so that a document continues from where it was.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ class AdmixtureChain(Chain):
     n_inner : int
         Steps of the sampler of the topics for each draw of the proportions.
     n_draws : tuple of int
-        Trajectories of a document's proportions thrown away, and averaged over.
+        Trajectories of a document's proportions to discard, and to average over.
     init : {"centroids", "random"}
     auto : bool
         Find the step size from the curvature during burn-in.
     stored : bool
-        The topics' gradient is a sum over all documents, those outside the minibatch as they were left; otherwise one
-        over the minibatch, scaled by N/n.
+        The topics' gradient is a sum over all documents, with those outside the minibatch in their latest state;
+        otherwise one over the minibatch, scaled by N/n.
     """
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
@@ -98,7 +98,7 @@ class AdmixtureChain(Chain):
         return self.alpha.size
 
     def scale(self, docs):
-        """N/n: documents that the posterior is about, over those of the minibatch ``docs``."""
+        """N/n: number of documents of the posterior over that of the minibatch ``docs``."""
         return (self.total or self.data.n_docs) / docs.size
 
     # -- start -----------------------------------------------------------------------------------------------------
@@ -108,13 +108,13 @@ class AdmixtureChain(Chain):
         self._take_documents()
 
     def _take_documents(self):
-        """Proportions of documents to start from."""
+        """Initial proportions of documents."""
         data, K = self.data, self.n_topics
         self.theta = np.zeros((data.n_docs, K))
         self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.numbers[1] + K * K))
         for docs in np.array_split(np.arange(data.n_docs), max(1, data.n_docs // 1000)):
             gram, products = self._products(docs)
-            # Least squares, clipped: the mode at alpha = 1 where that lies inside.
+            # Least squares, clipped: the mode at alpha = 1 if that lies inside the simplex.
             solved = np.linalg.solve(gram + 1e-3 * np.trace(gram) / K * np.eye(K), products.T).T
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
@@ -144,8 +144,8 @@ class AdmixtureChain(Chain):
         return np.ascontiguousarray(beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
     def stream(self, total):
-        """Go on with the documents now bound, as part of ``total``, by minibatches scaled to that."""
-        self.is_due = self.is_due or (self.stored and self.auto)  # the gradient of a minibatch is a noisier one
+        """Continue with the documents now bound as part of ``total``, by minibatches scaled to it."""
+        self.is_due = self.is_due or (self.stored and self.auto)  # a minibatch has a noisier gradient
         self.stored, self.total = False, total
         self.others = np.empty((0, 0)), np.empty((0, 0))
         if self.beta is not None:
@@ -153,7 +153,7 @@ class AdmixtureChain(Chain):
         return self
 
     def take_sampler(self, sampler):
-        """Go on with another step size or friction of the same sampler; "auto" goes on from the present step."""
+        """Continue with another step size or friction of the same sampler; "auto" starts from the present step size."""
         if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
             return
         self.auto = sampler._picks_step
@@ -182,7 +182,7 @@ class AdmixtureChain(Chain):
 
     def _draw_proportions(self, docs):
         draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
-        # In burn-in, and at the first visit of each document whatever that is; the documents of a stream have no other.
+        # Adapt in burn-in, and at the first visit of each document even after it: in a stream it is the only one.
         first = -(-self.data.n_docs // docs.size)
         adapts = ADAPTS if self.step < max(self.plan.n_burn, first) else 0.0
         proportions.draw_proportions(
@@ -225,16 +225,16 @@ class AdmixtureChain(Chain):
         )
 
     def _draw_concentrations(self, docs, scale):
-        """Slice-sampling updates of what is learnt, given topics and proportions."""
+        """Slice-sampling updates of the learnt constants, given topics and proportions."""
         prior, draw = self.prior, concentration.concentration_draw
         if not (self.stored and docs.size < self.data.n_docs):
-            # Of the documents at hand, at the topics as they are now; sums are not wanted.
+            # Terms of these documents at the present topics; the sums are discarded.
             admixture.exchange_documents(
                 self.beta, *self.data.csr, docs, self.theta, self.terms, 1.0, np.zeros_like(self.beta),
                 np.zeros((self.n_topics,) * 2),
             )  # fmt: skip
         which = slice(None) if self.stored else docs
-        full = np.diff(self.data.ptr)[which] > 0  # an empty document says nothing
+        full = np.diff(self.data.ptr)[which] > 0  # empty documents are ignored
         center, total = prior.center, self.beta.sum(axis=0)
         for name in prior.learnt:
             if name == "doc_topic_prior":
@@ -256,19 +256,19 @@ class AdmixtureChain(Chain):
             self.numbers[at] = draw(self.numbers[at], np.array(numbers), self.rng)
 
     def _adapt(self, context):
-        """Set the step size from the stiffness of the topics and the noise of the gradient as they are now."""
+        """Set the step size from the stiffness of the topics and the noise of the gradient at present."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
         admixture.admixture_signal(self.beta, *context, across, signal, extra)
         curvature = max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0
-        # A minibatch stays for all inner steps, so its noise adds up over them.
+        # All inner steps use one minibatch, so its noise adds up over them.
         noise = max(extra[1], 0.0) * self.n_inner
         h = self.sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)
-        # During burn-in a step too long does more harm than one too short: take the shortest of late.
+        # During burn-in too long a step does more harm than too short a one: keep near the shortest of late.
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
         self.sampler._with_step(self.hyper, self.step, self.state.scalars)
 
     def _is_too_stiff(self):
-        """Whether the step size is too long for topics that fit their documents, whether or not they do now."""
+        """Whether the step size is too long for topics that fit their documents, even if they do not fit yet."""
         full = np.diff(self.data.ptr) > 0
         theta = self.theta[full]
         sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
@@ -278,7 +278,7 @@ class AdmixtureChain(Chain):
         return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(size) > _STIFF
 
     def current(self):
-        """The present topics, and what is learnt beside."""
+        """The present topics and learnt constants."""
         if self.beta is None:
             self._start()
         values = dict(

@@ -1,4 +1,4 @@
-"""The spherical admixture model: topics as directions, which may stand against words as well as for them."""
+"""The spherical admixture model: topics as directions, in which words may be present or absent."""
 
 from numbers import Integral, Real
 
@@ -20,7 +20,7 @@ _N_ITER = 400
 CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
-_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # by which a reference chain is chosen
+_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # for choosing a reference chain
 
 
 class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture, SeveralChains, BaseSGMCMC):
@@ -42,24 +42,25 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     kappa0, kappa1, sigma : float, "auto" or None, default=None
         Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
         features; "auto" learns one, whose logarithm has the prior :math:`N(\log c, 1)` with that number as :math:`c`.
-        "auto" for all, and for ``doc_topic_prior``, gives sharper answers; at the fixed ones, which are as published,
-        draws of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, as much time): mean log density of a row
-        14,270 against -2230, accuracy of logistic regression on `transform` .959 against .950, standard deviation of
-        proportions over rows .073 against .016.
+        "auto" for all, and for ``doc_topic_prior``, predicts better; at the fixed ones, which are as published, draws
+        of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, equal time): mean log density of a row 14,270
+        against
+        -2230, accuracy of logistic regression on `transform` .959 against .950, standard deviation of proportions over
+        rows .073 against .016.
     normalize : bool, default=True
-        Scale rows to unit length. False refuses rows that are not.
+        Scale rows to unit length. False rejects rows of other lengths.
     n_inner : int, default=10
         Steps of the sampler of topics between draws of the documents' proportions; they are one step of ``n_iter``.
     n_doc_draws : tuple of two int or None, default=None
-        Trajectories of a document's proportions thrown away, and averaged over, at each visit. None: (4, 1), or what a
-        reference sampler asks for. Proportions go on from where the document was left.
+        Trajectories of a document's proportions to discard, and to average over, at each visit. None: (4, 1), or the
+        setting of a reference sampler. Proportions continue from where the document was left.
     proportions : {"stored", "fresh"}, default="stored"
-        What the topics' gradient is made of in minibatches. "stored": all documents, those outside the minibatch with
-        the proportions and the length of their mean direction that they were left with. "fresh": the minibatch alone,
-        scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is always
-        "fresh".
+        How the topics' gradient is computed in minibatches. "stored": from all documents, those outside the minibatch
+        with the proportions and the length of their mean direction at their last visit. "fresh": from the minibatch
+        alone, scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is
+        always "fresh".
     total_samples : int or None, default=None
-        Documents that a stream by `partial_fit` is about; None counts them.
+        Number of documents of the stream behind `partial_fit`; None counts those seen.
     init : {"centroids", "random"}, default="centroids"
         Start from centroids of spherical k-means, or near the mean of the data.
     n_iter : int or None, default=None
@@ -88,25 +89,25 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
         in one order over draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws of
-        shape (n_chains, n_kept) of what is "auto".
+        shape (n_chains, n_kept) of those that are "auto".
     doc_topic_prior_ : ndarray of shape (n_components,)
-        As given, or the posterior mean, by the reference chain.
+        As given, or the posterior mean in the reference chain.
     kappa0_, kappa1_, sigma_ : float
-        As given, or the posterior mean, by the reference chain.
+        As given, or the posterior mean in the reference chain.
     reference_chain_ : int
-        The chain that answers come from: the one under whose mean topics up to 100 of the fitted rows have the greatest
+        The chain behind all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
         density, by annealing as in `score`.
     chain_distances_ : ndarray of shape (n_chains, n_components)
         :math:`\sqrt{1 - \cos}` of each chain's mean topic to that of the reference chain.
     chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether that distance is no larger than the typical one between draws of one chain, or than 0.2. Intervals of a
-        topic take the draws of the chains that agree on it.
+        Whether that distance is at most the typical one between draws of one chain, or at most 0.2. Intervals of a
+        topic use the draws of the chains that agree on it.
     topic_stability_ : ndarray of shape (n_components,)
-        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, by the cosine.
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, with the cosine.
     n_samples_seen_ : int
         Documents seen by `fit` and the calls of `partial_fit` since.
     sampler_ : sampler object
-        The sampler in use, with the step size it took in ``step_size_``.
+        The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
     n_features_in_, feature_names_in_
@@ -119,9 +120,9 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     Notes
     -----
     :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
-    sparse products. What is "auto" is drawn by slice sampling, given topics and proportions. ``step_size="auto"`` is
-    0.4 over the root of the largest curvature of the topics, with "fresh" proportions at most what keeps the
-    gradient's noise small, adapted during burn-in. Published step sizes lie beyond stability.
+    sparse products. Parameters that are "auto" are drawn by slice sampling, given topics and proportions.
+    ``step_size="auto"`` is 0.4 over the root of the largest curvature of the topics, capped with "fresh" proportions so
+    that the gradient's noise stays small, and adapted during burn-in. Published step sizes lie beyond stability.
 
     References
     ----------
@@ -210,12 +211,12 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
 
     @all_or_nothing
     def fit(self, X, y=None):
-        """Draw topics given rows.
+        """Draw the topics given rows.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Rows, scaled to unit length unless ``normalize=False``. An all-zero row says nothing.
+            Rows, scaled to unit length unless ``normalize=False``. All-zero rows are ignored.
         y : ignored
 
         Returns
@@ -275,7 +276,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         return numbers, alpha
 
     def _best_chain(self, means, samples, chains):
-        """The chain whose mean topics give some of the fitted rows the greatest density."""
+        """The chain whose mean topics give a sample of the fitted rows the greatest density."""
         rows = chains[0].data.as_csr()
         rows = rows[has_content(rows)]
         if rows.shape[0] == 0:
@@ -298,7 +299,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(
-                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} for as many topics."
+                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K}, one a topic."
             )
         given = [getattr(self, name) for name in CONCENTRATIONS]
         numbers = np.array(
@@ -321,7 +322,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)
         if len(draws) != 2 or not all(isinstance(n, Integral) for n in draws) or draws[0] < 0 or draws[1] < 1:
             raise ValueError(
-                f"n_doc_draws={self.n_doc_draws!r} must be two whole numbers: trajectories thrown away (at least 0) "
-                "and averaged over (at least 1), for example (4, 1)."
+                f"n_doc_draws={self.n_doc_draws!r} must be two whole numbers: trajectories to discard (at least 0) "
+                "and to average over (at least 1), for example (4, 1)."
             )
         return int(draws[0]), int(draws[1])

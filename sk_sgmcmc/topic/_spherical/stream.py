@@ -11,11 +11,11 @@ class StreamingAdmixture:
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Go on from where the chain is, with one pass over more documents.
+        """Continue the chains with one pass over more documents.
 
-        The gradient is of the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
-        prior's mean direction stays that of the first call, as do priors and what else chains are made with. Another
-        step size or friction of the sampler holds from the next call on; another sampler, ``n_components`` or
+        The gradient comes from the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
+        prior's mean direction stays that of the first call, as do priors and the other settings of the chains. Another
+        step size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
         ``n_chains`` is refused.
 
         Parameters

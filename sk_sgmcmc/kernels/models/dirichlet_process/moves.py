@@ -3,8 +3,8 @@
 Arrays are those of `dp_categorical`.
 
 Weights that are not all equal to 1 give a pseudo-posterior, the likelihood of row i being sum_j omega_j f_j(x_i) to the
-power w_i. For any label z_i that sum is omega_z f_z(x_i) over the probability of z_i, so that a way of allotting rows
-counts w_i times the log of that probability. Sizes are taken as numbers of labels, sums of weights over their mean.
+power w_i. For any label z_i that sum is omega_z f_z(x_i) over the probability of z_i, so that an allocation of rows
+counts w_i times the log of that probability. Sizes count labels: sums of weights over their mean.
 """
 
 from math import lgamma
@@ -17,13 +17,13 @@ from .rows import BERNOULLI, I4, I4_IN, add_row, log_predictive, log_zeros
 
 @helper
 def _gain(a, x):
-    """log Gamma(a + x) - log Gamma(a), 0 where there is nothing."""
+    """log Gamma(a + x) - log Gamma(a), 0 for x = 0."""
     return lgamma(a + x) - lgamma(a) if x > 0.0 else 0.0
 
 
 @helper
 def log_marginal(slot, kind, prior, n_cells, counts, sizes):
-    """log probability of all rows in a slot, its component integrated out."""
+    """Log probability of all rows in a slot, its component integrated out."""
     total = 0.0
     if kind == BERNOULLI:
         D = n_cells // 2
@@ -42,11 +42,11 @@ def log_marginal(slot, kind, prior, n_cells, counts, sizes):
 def _allocate(
     members, side, given, least, indptr, cells, entries, values, weights, kind, prior, block, counts, sizes, rng
 ):
-    """Let rows join one of two clusters, one after another; returns the log probability of the outcome.
+    """Assign rows to one of two clusters, one after another; returns the log probability of the outcome.
 
-    Each row's part of it is multiplied by the row's weight.
+    Each row's term is multiplied by the row's weight.
 
-    ``side`` is set to the outcome, or holds it where it is ``given``. It ends once that is below ``least``.
+    ``side`` is set to the outcome, or holds it if ``given``. Stops once the log probability is below ``least``.
     """
     log_q = 0.0
     for m in range(members.shape[0]):
@@ -66,7 +66,7 @@ def _allocate(
 
 @helper
 def _log_split(concentration, mean, kind, prior, n_cells, counts, sizes, one, one_size):
-    """log of the posterior of two clusters, the columns of ``counts``, over that of both as one, left in ``one``."""
+    """Log of the posterior of two clusters, the columns of ``counts``, over that of their union, written to ``one``."""
     for w in range(counts.shape[0]):
         one[w, 0] = counts[w, 0] + counts[w, 1]
     one_size[0] = sizes[0] + sizes[1]
@@ -82,20 +82,20 @@ def split_merge(
     pair, indptr, cells, entries, values, weights, kind, prior, block, concentration, mean, z, counts, sizes, zeros,
     state, rng,
 ):  # fmt: skip
-    """Propose a split or a merge by a ``pair`` of rows, and accept it by its probability. A slot must be free.
+    """Propose a split or a merge by a ``pair`` of rows, and accept it with its probability. A slot must be free.
 
     ``mean`` is the rows' mean weight.
 
     Two rows of one cluster propose to split it: each founds a cluster, and the others join one of them, in random
     order, with their conditional probabilities. Two rows of different clusters propose to merge these.
 
-    What a cluster holds beyond its rows (earlier blocks of a stream) stays whole: it goes with the first row of the
-    pair, and of two clusters to be merged only the first row's may hold any.
+    What a cluster holds beyond its rows (earlier blocks of a stream) stays together: it goes with the first row of the
+    pair, and of two clusters to be merged, only that of the first row may hold any.
 
     Returns
     -------
     outcome : int
-        1 where a split was accepted, 2 where a merge was, 0 where neither.
+        1 if a split was accepted, 2 if a merge was, 0 otherwise.
 
     References
     ----------
@@ -121,7 +121,7 @@ def split_merge(
     one_size = np.empty(1)
     least = -np.inf
     if a != b:
-        # A merge is accepted if the way back is probable enough; most are seen at once not to be.
+        # A merge is accepted if the reverse split is probable enough; most fail early.
         least = bar + _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size)
         if least >= 0.0:
             return 0
@@ -137,7 +137,7 @@ def split_merge(
             members[n] = members[j]
             members[j] = r
             n += 1
-    # What the first cluster holds beyond rows is left in column 0, and the second may hold nothing.
+    # The first cluster's content beyond rows stays in column 0; the second has none.
     add_row(i, -1.0, 0, indptr, cells, values, weights, kind, block, two, two_sizes)
     add_row(k, -1.0, 0 if a == b else 1, indptr, cells, values, weights, kind, block, two, two_sizes)
     side = np.empty(n, np.int8)

@@ -1,18 +1,18 @@
-"""Dirichlet-process mixtures of categorical rows with components integrated out: what one row says of each cluster.
+"""Dirichlet-process mixtures of categorical rows with components integrated out: the law of one row's label.
 
 Rows are sparse: row i holds the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``entries``, and has the weight
 ``weights[i]``; ``values`` are entries times the weight. A row counts for others with its values, but its own label is
-drawn by its entries, as that of a whole row: what a row tells about its cluster has its weight, but which cluster it is
-in is as certain as ever. What a cell is depends on ``kind``:
+drawn by its entries, as that of a whole row: its evidence about a cluster has its weight, while its own membership is
+as certain as that of any row. The meaning of a cell depends on ``kind``:
 
 `MULTINOMIAL`
     A column of counts. All of a row's tokens are draws from one Dirichlet-distributed law.
 `CATEGORICAL`
-    A level of a column. Each column, a block of cells, has a law of its own; a missing entry is no cell at all.
+    A level of a column. Each column, a block of cells, has its own law; a missing entry has no cell.
 `BERNOULLI`
-    Of D columns, cell d is a 1 in column d and cell D + d a missing entry; what is not named is 0.
+    Of D columns, cell d is a 1 in column d and cell D + d a missing entry; all others are 0.
 
-Clusters stand in slots. ``counts`` (n_cells + n_blocks, n_slots) holds sums of values over the rows of each, then sums
+Clusters occupy slots. ``counts`` (n_cells + n_blocks, n_slots) holds sums of values over the rows of each, then sums
 over blocks (no such rows for `BERNOULLI`); ``sizes`` (n_slots,) sums of weights, 0 for a free slot. ``prior`` is laid
 out like the rows of ``counts``; for `BERNOULLI` it has the shape of a 1 in each column, then that of a 0.
 """
@@ -28,13 +28,13 @@ I4 = writable(types.int32, 1)
 
 MULTINOMIAL, CATEGORICAL, BERNOULLI = 0, 1, 2
 
-FREE = -1  # label of a row that stands in no cluster
+FREE = -1  # label of a row in no cluster
 _SMALLEST = 1e-150
 
 
 @helper
 def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, sizes):
-    """Add row i to a slot, or take it out with ``sign`` -1."""
+    """Add row i to a slot, or remove it with ``sign`` -1."""
     n_cells = block.shape[0]
     sizes[slot] += sign * weights[i]
     for e in range(indptr[i], indptr[i + 1]):
@@ -45,7 +45,7 @@ def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, 
 
 @helper(fast_sums=True)
 def log_zeros(slot, prior, counts, size):
-    """log probability that a row is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
+    """Log probability that a row is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
     D = prior.shape[0] // 2
     total = 0.0
     for start in range(0, D, 16):
@@ -61,7 +61,7 @@ def log_zeros(slot, prior, counts, size):
 
 @helper
 def log_predictive(i, slot, indptr, cells, entries, kind, prior, block, counts, sizes):
-    """log probability of row i given the rows in a slot, of which it is none; a free slot gives the prior's."""
+    """Log probability of row i given the rows in a slot, without row i; that of the prior for a free slot."""
     n_cells = block.shape[0]
     total = 0.0
     if kind == BERNOULLI:
@@ -95,7 +95,7 @@ def log_predictive(i, slot, indptr, cells, entries, kind, prior, block, counts, 
 
 @helper
 def rescale(p, top):
-    """Divide ``p[:top + 1]`` by its largest."""
+    """Divide ``p[:top + 1]`` by its largest entry."""
     largest = 0.0
     for j in range(top + 1):
         largest = max(largest, p[j])
@@ -178,19 +178,19 @@ def sweep_rows(
 ):  # fmt: skip
     """Gibbs for the labels of rows[first:], each given those of all other rows, components and weights integrated out.
 
-    A row that is `FREE` is only put in. Stops before a row for which no slot would be left.
+    A row that is `FREE` is only added. Stops before a row for which no slot would be left.
 
     Parameters
     ----------
     concentration : float
-        Weight of a new cluster beside ``sizes``: the concentration times the rows' mean weight.
+        Weight of a new cluster relative to ``sizes``: the concentration times the rows' mean weight.
     state : ndarray of int64, shape (2,)
         Slots in use are below ``state[0]``; ``state[1]`` of them are not free.
 
     Returns
     -------
     done : int
-        The place in ``rows`` after the last row drawn; less than their number where slots ran out.
+        The position in ``rows`` after the last row drawn; less than their number if slots ran out.
     """
     n_slots = sizes.shape[0]
     p = np.empty(n_slots + 1)

@@ -1,6 +1,6 @@
-"""Labels of rows under broken sticks, given weights and components: the slice sampler's part that touches rows.
+"""Labels of rows given weights and components: the part of the slice sampler that reads rows.
 
-Rows are sparse as in `signals.dp_categorical`. A component j has the weight ``omega[j]``, and a row's log density under
+Rows are sparse as in `rows`. A component j has the weight ``omega[j]``, and a row's log density under
 it is the sum of entries times ``log_cells[cells, j]``, plus ``log_base[j]``.
 """
 
@@ -17,7 +17,7 @@ I4 = writable(types.int32, 1)
 def draw_labels(rows, slices, indptr, cells, entries, log_cells, log_base, omega, z, rng):
     """Draw z[rows] among the components whose weight exceeds each row's slice.
 
-    P(z_i = j) is proportional to 1[omega_j > slice_i] exp(log density of row i under j); where ``slices`` is negative,
+    P(z_i = j) is proportional to 1[omega_j > slice_i] exp(log density of row i under j); if ``slices`` is negative,
     to omega_j times the density.
     """
     K = omega.shape[0]

@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation: assignments of tokens, and where chains start."""
+"""Latent Dirichlet allocation: assignments of tokens, and starts of chains."""
 
 from ..._lazy import lazy_modules
 

@@ -1,10 +1,10 @@
-"""What topic models say to a sampler: topic assignments of a minibatch of documents, drawn given the topics.
+"""Signals of topic models: topic assignments of a minibatch of documents, drawn given the topics.
 
-Tokens lie document after document: ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
-(n_tokens,), or of length 0 where every token weighs 1. A minibatch is a list ``docs`` of documents; its distinct words
-are the active rows, and ``slot`` (n_words,) holds the place of a word among them, -1 for the others.
+Tokens are stored document after document: ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
+(n_tokens,), or of length 0 if every token weighs 1. A minibatch is a list ``docs`` of documents; its distinct words
+are the active rows, and ``slot`` (n_words,) holds the index of a word among them, -1 for the others.
 
-Every document has a stream of its own, a SplitMix64 counter seeded by (seed, document), so that neither the order of
+Every document has its own stream, a SplitMix64 counter seeded by (seed, document), so that neither the order of
 documents nor the number of threads changes a draw.
 """
 
@@ -45,7 +45,7 @@ def unit(x):
 
 @kernel(I8(I1_IN, I1_IN, I4_IN, I4, I1))
 def find_active(docs, token_ptr, words, slot, rows):
-    """Mark the distinct words of a minibatch: their places in ``slot``, the words in ``rows``; returns how many.
+    """Mark the distinct words of a minibatch: their indices in ``slot``, the words in ``rows``; returns how many.
 
     ``slot`` is -1 everywhere before; see `clear_active`.
     """
@@ -70,7 +70,7 @@ def clear_active(rows, slot):
 
 @helper(inline=True)
 def _prior_sums(prior, phi_row, blocks):
-    """Sums of prior times phi over `BLOCK` topics at a time, and last the sum of all; rounded as the caller asks."""
+    """Sums of prior times phi over `BLOCK` topics at a time, and last the sum of all; rounded to the caller's type."""
     n_topics = prior.shape[0]
     n_blocks = blocks.shape[0] - 1
     whole = 0.0
@@ -88,7 +88,7 @@ def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
     """Tables of the active words: ``phi`` = theta[rows] / total, and sums of the documents' prior times it.
 
     ``prior_blocks`` (n_active, n_blocks + 1) holds the sums over `BLOCK` topics at a time, and last the sum of all.
-    Where ``doc_topic_prior`` (n_groups, n_topics) has several rows these are left to `draw_assignments`.
+    If ``doc_topic_prior`` (n_groups, n_topics) has several rows, these are left to `draw_assignments`.
     """
     n_topics = theta.shape[1]
     inverse = np.empty(n_topics)
@@ -105,7 +105,7 @@ def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
 
 @helper
 def _from_prior(target, phi_row, blocks, doc_topic_prior):
-    """Topic at which the running sum of doc_topic_prior phi passes ``target``; the last if rounding hid it."""
+    """Topic at which the running sum of doc_topic_prior phi passes ``target``; the last if rounding prevents it."""
     n_topics = doc_topic_prior.shape[0]
     block = 0
     while block < blocks.shape[0] - 2 and target >= blocks[block]:
@@ -149,15 +149,15 @@ def draw_assignments(
     """Gibbs sweeps over documents docs[start:stop] given the topics.
 
     The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw: the first part is a sum over the
-    document's few topics, the second one over blocks of topics made once for each distinct word and group of documents.
-    The cost of a token follows the topics in its document, not the number of topics.
+    document's few topics, the second one over blocks of topics, computed once for each distinct word and group of
+    documents. The cost of a token depends on the topics in its document, not on the number of topics.
 
     Parameters
     ----------
     prior_blocks, made_for : (n_active, n_blocks + 1), (n_active,) or (0,)
-        Where the prior has one row: as `topic_tables` left them, ``made_for`` empty. Else the room to make them as
-        they are needed, and the group for which a row of it was made, -1 for none; no two threads may share it.
-        Documents of one group should stand side by side.
+        If the prior has one row: as `topic_tables` left them, ``made_for`` empty. Otherwise room to compute them on
+        demand, and the group for which each row was computed, -1 for none; no two threads may share it. Documents of
+        one group should be adjacent.
     doc_topic_prior : (n_groups, n_topics)
     group : (n_batch,)
         Row of the prior for each document of the minibatch.
@@ -166,18 +166,18 @@ def draw_assignments(
         sweep's, and ``counts`` is changed by new less old. 0 if assignments are drawn afresh into ``z`` as scratch,
         and ``counts`` is increased by the sum over the kept sweeps.
     n_burn, n_keep : int
-        Sweeps thrown away, and sweeps counted; stored assignments count the last sweep only.
+        Sweeps to discard, and sweeps to count; stored assignments count the last sweep only.
     counts : ndarray of shape (n_active, n_topics)
         Changed in place.
     doc_counts : ndarray of shape (n_draws, n_batch, n_topics)
-        Set to the documents' counts after each of the last ``n_draws`` sweeps: draws, since a mean of them is spread
-        over more topics than any.
+        Set to the documents' counts after each of the last ``n_draws`` sweeps: draws, since their mean is spread
+        over more topics than any one of them.
     """
     n_topics = phi.shape[1]
     n_blocks = prior_blocks.shape[1] - 1
     topic = np.empty(n_topics, np.int32)  # the document's topics, in no order
     mass_of = np.empty(n_topics)  # and the weight of each
-    place = np.full(n_topics, -1, np.int32)  # where a topic stands among them, -1 if it does not
+    place = np.full(n_topics, -1, np.int32)  # index of a topic among them, -1 if it is absent
     weighted = weights.shape[0] > 0
     sweeps = n_burn + n_keep
     n_draws = doc_counts.shape[0]
@@ -219,7 +219,7 @@ def draw_assignments(
                 old = 0
                 j_old = -1
                 if drawn:
-                    # The present topic comes first, without this token: while it is kept nothing is written.
+                    # The present topic comes first, without this token: if it is kept, nothing is written.
                     old = np.intp(z[i])
                     j_old = place[old]
                     mass -= weight * phi[r, old]

@@ -12,7 +12,7 @@ def sweep_collapsed(
 ):
     """One sweep over documents start:stop, counts changed after every token.
 
-    p(z = k) is in proportion to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), the token itself left out.
+    p(z = k) is proportional to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), the token itself left out.
 
     Parameters
     ----------

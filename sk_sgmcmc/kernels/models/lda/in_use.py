@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling at a cost by the topics in use: those without tokens are one entry."""
+"""Collapsed Gibbs sampling at a cost linear in the occupied topics: those without tokens form one entry."""
 
 import math
 
@@ -12,7 +12,7 @@ from .assignments import I4_IN, Z_IN, Z
 def sweep_in_use(start, stop, token_ptr, words, weights, z, counts, topic_mass, beta, beta_mass, doc_prior, rng):
     """One sweep over documents start:stop, counts changed after every token.
 
-    p(z = k) is in proportion to (n_dk + alpha_k) (n_wk + beta_w) / (n_k + sum_w beta_w), the token itself left out. For
+    p(z = k) is proportional to (n_dk + alpha_k) (n_wk + beta_w) / (n_k + sum_w beta_w), the token itself left out. For
     a topic without tokens that is alpha_k beta_w / sum_w beta_w, so one sum of alpha stands for all of them.
 
     Parameters
@@ -22,7 +22,7 @@ def sweep_in_use(start, stop, token_ptr, words, weights, z, counts, topic_mass, 
     beta, beta_mass : (n_words,) and its sum, the prior of every topic
     """
     n_topics = counts.shape[1]
-    used = np.empty(n_topics, np.int64)  # topics that hold tokens, then the others
+    used = np.empty(n_topics, np.int64)  # topics with tokens, then the others
     place = np.empty(n_topics, np.int64)
     n_doc = np.zeros(n_topics)
     running = np.empty(n_topics)
@@ -94,9 +94,9 @@ def sweep_in_use(start, stop, token_ptr, words, weights, z, counts, topic_mass, 
 
 @kernel(I8(I1_IN, I4_IN, F1_IN, Z_IN, I1_IN, F2_IN, F1_IN, F1_IN, F8, F1_IN, F1))
 def pair_gains(token_ptr, words, weights, z, partner, counts, topic_mass, beta, beta_mass, doc_prior, gains):
-    """What the documents say for keeping two topics apart, for each topic j whose partner[j] > j.
+    """The documents' evidence for keeping two topics apart, for each topic j whose partner[j] > j.
 
-    The difference of log p(z) of the assignments as they are and of those with both topics made one, and the entropy of
+    The difference of log p(z) between the present assignments and those with both topics merged, plus the entropy of
     the choice between the two for each of their tokens.
 
     Parameters

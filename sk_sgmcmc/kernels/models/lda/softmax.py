@@ -1,4 +1,4 @@
-"""What count topic models say to samplers on flat space: the gradient of topics that are a softmax over words.
+"""Signals of count topic models on flat space: the gradient of topics that are a softmax over words.
 
 theta = spread * state (n_words, n_topics), phi_wk = exp(theta_wk) / sum_v exp(theta_vk). Given the assignments, the log
 density of theta_wk under its prior plus sum_w C_wk log phi_wk.

@@ -1,6 +1,6 @@
-"""A fast start for count topic models: one streaming pass of EM with forgetting, and joining of topics.
+"""A fast start for count topic models: one streaming pass of EM with forgetting, and merging of topics.
 
-What is here is no sampler. It makes an assignment of all tokens from which a chain needs tens of sweeps less than
+Nothing here is a sampler. It computes an assignment of all tokens from which a chain needs tens of sweeps less than
 from a random one; everything it does belongs to the time before burn-in.
 """
 
@@ -9,7 +9,7 @@ from numba import types
 
 from ..._jit import BOOL, F1, F1_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 
-BLOCK = 16  # topics whose weights are summed before one of them is looked for
+BLOCK = 16  # topics whose weights are summed before one of them is searched for
 
 F4_1 = writable(types.float32, 1)
 F4_2 = writable(types.float32, 2)
@@ -43,13 +43,13 @@ def soft_pass(
     z,
     rng,
 ):
-    """One look at documents order[start:stop]: EM for a document's proportions, then a decayed step of the topics.
+    """One pass over documents order[start:stop]: EM for a document's proportions, then a decayed step of the topics.
 
     ``raw * scale[0]`` (n_words, n_topics) are the expected counts of the whole corpus (``total`` tokens) and ``mass``
     their column sums. The step is (tokens of the document) / (memory), the memory growing from ``window`` tokens as
     (1 + seen / (10 unit))**growth. Forgetting is one number, so a document costs nothing for words it lacks. Equal
-    words of a document stand side by side. Where ``z`` (n_tokens,) has room, every token is also given a topic, in
-    proportion to its expectations.
+    words of a document are adjacent. If ``z`` (n_tokens,) has room, every token also receives a topic, in proportion to
+    its expectations.
     """
     V, K = raw.shape
     n_blocks = (K + BLOCK - 1) // BLOCK
@@ -173,12 +173,12 @@ def _merge_cost(roots, n, i, j):
 
 @kernel(I8(F4_2, F1, I8, I8, B1), fast_sums=True)
 def merge_topics(counts, n, n_left, n_fixed, alive):
-    """Join the cheapest pair of topics (rows of ``counts``, sums ``n``) until ``n_left`` are alive.
+    """Merge the cheapest pair of topics (rows of ``counts``, sums ``n``) until ``n_left`` are alive.
 
-    The first ``n_fixed`` (at most ``n_left``) stay: others join them, but not they each other.
+    The first ``n_fixed`` (at most ``n_left``) stay: others may be merged into them, but they are not merged together.
 
-    Cost: squared Hellinger distance weighted as in Ward's method, close to the information lost, with no
-    logarithm. Starting with twice the topics and joining is what keeps a fast start out of poor optima.
+    Cost: squared Hellinger distance weighted as in Ward's method, close to the information lost, without logarithms.
+    Starting with twice the topics and merging is what keeps a fast start out of poor optima.
     """
     K1, V = counts.shape
     roots = np.sqrt(counts)

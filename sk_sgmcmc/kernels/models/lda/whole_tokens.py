@@ -1,6 +1,6 @@
-"""Collapsed Gibbs sampling for LDA where all tokens weigh 1 and the topics' prior is one number: the fast way.
+"""Collapsed Gibbs sampling for LDA if all tokens weigh 1 and the topics' prior is one number: the fast method.
 
-The general way, for weights and any prior, is in ``lda_collapsed``.
+The general method, for weights and any prior, is in ``collapsed``.
 """
 
 import numpy as np
@@ -20,22 +20,22 @@ def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, 
     """Redraw the topic of every token of documents start:stop given all others.
 
     p(k) is (n_dk + alpha_k)(n_wk + beta) / (n_k + V beta). The part with n_dk is summed over the document's few topics.
-    The part with alpha_k is kept for each word, in blocks of 16 topics, and updated with every change; this asks for
-    normalisers that stand still, so they are frozen for ``clock[2]`` tokens, and a Metropolis-Hastings step on the two
-    topics concerned (it rejects about never) corrects them. That is exact for normalisers that stay; to freeze them
+    The part with alpha_k is kept for each word, in blocks of 16 topics, and updated with every change; this requires
+    fixed normalisers, so they are frozen for ``clock[2]`` tokens, and a Metropolis-Hastings step on the two topics
+    concerned (which almost never rejects) corrects them. That is exact for normalisers that stay fixed; freezing them
     anew from the present state is adaptation, an error of order 1/n_k, and belongs to burn-in. The token's present
-    topic comes first in the inverse distribution function: while it is kept nothing is written, and the sum over
-    topics serves the next token of the same word.
+    topic comes first in the inverse distribution function: if it is kept, nothing is written, and the sum over topics
+    serves the next token of the same word.
 
     Parameters
     ----------
     nwk, nk : (n_words, n_topics) int32 and (n_topics,), the counts of all tokens, changed in place
-    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,); documents of one group should stand
-        side by side, since the sums for a word are made anew when another group comes
+    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,); documents of one group should be
+        adjacent, since the sums for a word are recomputed for another group
     inv : (n_topics,) float32, 1 / (n_k + V beta) when last frozen
-    clock : (4,) number of the freeze, tokens since, tokens for which it holds, and whether ``inv`` is then taken
-        anew (1) or stays (0) and only the sums are made again; ``clock[1] = clock[2]`` asks for that at once
-    stamp : (n_words,) the freeze and group for which a row of ``tails`` was made
+    clock : (4,) number of the freeze, tokens since, tokens for which it holds, and whether ``inv`` is then recomputed
+        (1) or stays (0) and only the sums are recomputed; ``clock[1] = clock[2]`` requests that at once
+    stamp : (n_words,) the freeze and group for which a row of ``tails`` was computed
     tails : (n_words, n_blocks + 1) float32, the alpha part of each word by blocks, and its sum
     """
     K = nk.size

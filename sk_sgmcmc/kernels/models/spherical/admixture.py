@@ -1,9 +1,9 @@
-"""What the spherical admixture model says to a sampler of its topics, in K dimensions.
+"""Signals of the spherical admixture model for its topics, in K dimensions.
 
 Documents are unit rows v_d of a CSR matrix, topics unit rows beta_k, a document's mean direction u = beta' theta.
-All that theta needs of beta are the Gram matrix G = beta beta' and the products y = beta v: |u|^2 = theta' G theta and
-u'v = theta'y. The gradient in the topics is a sparse scatter W'v and a K x K matrix times beta. Nothing dense of the
-size documents x words is ever formed.
+The law of theta depends on beta only through the Gram matrix G = beta beta' and the products y = beta v: |u|^2 = theta'
+G theta and u'v = theta'y. The gradient in the topics is a sparse scatter W'v and a K x K matrix times beta. Nothing
+dense of the size documents x words is ever formed.
 """
 
 import math
@@ -104,9 +104,9 @@ def admixture_gradient(
     """Gradient of the log posterior of the topics, given draws of the documents' theta, into ``signal``.
 
     ``prior`` = (kappa0, kappa1, sigma). ``others`` (n_topics, n_words) and ``others_across`` (n_topics, n_topics), both
-    without kappa1: what documents not in ``docs`` add, as they were left (see `exchange_documents`); ``others`` without
-    rows is nothing. ``extra`` = (log density of the documents ``docs`` and of the topics up to a constant, variance of
-    the gradient's noise averaged over coordinates).
+    without kappa1: the terms of documents not in ``docs``, as last visited (see `exchange_documents`); ``others``
+    without rows adds nothing. ``extra`` = (log density of the documents ``docs`` and of the topics up to a constant,
+    variance of the gradient's noise averaged over coordinates).
     """
     n_topics, n_words = beta.shape
     gram_matrix(beta, gram)
@@ -165,7 +165,7 @@ def admixture_signal(
 
 @kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F2_IN, F2, F8, F2, F2))
 def exchange_documents(beta, ptr, words, values, docs, theta, terms, sign, others, others_across):
-    """Add documents to the sums over documents (``sign`` 1), or take away what they added (-1).
+    """Add documents to the sums over documents (``sign`` 1), or remove what they added (-1).
 
     Parameters
     ----------

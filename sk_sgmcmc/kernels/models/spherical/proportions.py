@@ -12,7 +12,7 @@ from ...samplers.geometry import flow_simplex_row, project_simplex_row
 from .admixture import F3_IN, admixture_gradient, sizes
 from .score import trajectory
 
-_TARGET = 0.8  # share of trajectories that the adapted step size wants accepted
+_TARGET = 0.8  # acceptance rate to which step sizes adapt
 
 
 @helper
@@ -33,7 +33,7 @@ def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
 def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, gain, draws, psi, work, rng):
     """Trajectories in psi = log(theta G), G ~ Gamma(sum alpha): smooth where alpha < 1 makes theta's density infinite.
 
-    G is independent of theta, so it may be drawn for a theta at hand; theta is the softmax of psi. Changes ``x`` and
+    G is independent of theta, so it may be drawn for a given theta; theta is the softmax of psi. Changes ``x`` and
     writes ``draws``; returns the logarithm of the step size.
     """
     total = math.log(max(rng.standard_gamma(alpha.sum()), TINY))
@@ -58,18 +58,18 @@ def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, gain, d
 def draw_proportions(
     gram, products, alpha, kappa, docs, theta, step_sizes, n_burn, n_keep, n_leapfrog, adapts, draws, rng
 ):
-    """Geodesic Monte Carlo on the simplex for each of the documents ``docs``, from where it is.
+    """Geodesic Monte Carlo on the simplex for each of the documents ``docs``, from its present state.
 
-    Where an alpha is below 1 the density is infinite at faces of the simplex, and trajectories run in logarithms.
+    If an alpha is below 1, the density is infinite at faces of the simplex, and trajectories run in logarithms.
 
     Parameters
     ----------
     gram : (n_topics, n_topics); products : (n_batch, n_topics), see ``signals.admixture``
     alpha, kappa : parameter of the Dirichlet prior, concentration of the documents
     theta, step_sizes : (n_docs, n_topics), (n_docs,), changed in place
-    n_burn, n_keep, n_leapfrog : trajectories thrown away, trajectories kept, leapfrog steps of each
-    adapts : by how much a rejection moves the logarithm of a step size, in the first ``n_burn``; 0 where they stay: a
-        chain whose step size follows its state for ever leaves nothing invariant
+    n_burn, n_keep, n_leapfrog : trajectories to discard, trajectories to keep, leapfrog steps of each
+    adapts : change of the logarithm of a step size at a rejection, in the first ``n_burn``; 0 for fixed step sizes: a
+        chain whose step size follows its state for ever leaves no law invariant
     draws : (n_batch, n_keep, n_topics), written
     """
     n_topics = gram.shape[0]
@@ -90,7 +90,7 @@ def draw_proportions(
             continue
         log_density = proportions_gradient(x, gram, products[s], alpha, kappa, bent, gradient)
         for t in range(n_burn + n_keep):
-            # A step size drawn anew each time, so that no period of a trajectory is met.
+            # The step size is drawn anew each time, so that trajectories do not resonate with any period.
             h = math.exp(log_step) * (0.8 + 0.4 * rng.random())
             for k in range(n_topics):
                 v[k] = rng.standard_normal()
@@ -132,10 +132,10 @@ def draw_proportions(
 
 @helper
 def held_noise(n_steps, damping):
-    """By how much noise that is the same in ``n_steps`` steps heats a velocity more than noise drawn anew in each.
+    """The factor by which noise held for ``n_steps`` steps heats a velocity more than noise drawn anew in each.
 
     A step is v <- a v + xi, a = exp(-damping). With b = (1 - a^m) / (1 - a), blocks of m steps of one xi leave at their
-    ends a variance of b^2 / (1 - a^2m), in units of that of xi, and j steps later a^2j times that and ((1 - a^j) /
+    end a variance of b^2 / (1 - a^2m), in units of that of xi, and j steps later a^2j times that and ((1 - a^j) /
     (1 - a))^2. The mean over a block is compared with 1 / (1 - a^2). From 1 (strong damping) to m (weak).
     """
     if damping < 1e-8:
@@ -185,9 +185,9 @@ def run_topics(
     ptr, words, values : the documents, CSR
     docs, draws : (n_batch,) the minibatch, (n_batch, n_draws, n_topics) its proportions
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
-    others, others_across : what other documents add, see `admixture_gradient`
+    others, others_across : terms of the other documents, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
-    extra : what `admixture_gradient` says last, the variance of the noise as that of noise drawn anew in each step
+    extra : written by `admixture_gradient`; the variance of the noise is converted to noise drawn anew in each step
     """
     n_topics = beta.shape[0]
     gram, across = np.empty((n_topics, n_topics)), np.empty((n_topics, n_topics))

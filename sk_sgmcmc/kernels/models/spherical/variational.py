@@ -67,7 +67,7 @@ def document_gradient(a, gram, y, alpha, kappa, mean_length, bent, gradient):
 
 @kernel(I8(F2_IN, F2_IN, F1_IN, F8, F8, I1_IN, F2, F1, I8, F2, F2, F8))
 def ascend_documents(gram, products, alpha, kappa, mean_length, docs, a, step_sizes, n_inner, share, across, scale):
-    """Gradient ascent in log a, halving steps that do not climb; then what the topics' gradient needs.
+    """Gradient ascent in log a, halving steps that do not climb; then the sums for the topics' gradient.
 
     ``share`` (n_batch, n_topics) and ``across`` (n_topics, n_topics): the gradient of the documents' part of the bound
     in mu is share'v - across mu, times ``scale``.

@@ -13,13 +13,13 @@ from ..spherical.admixture import sparse_products
 
 @helper
 def redraw_labels(means, weights, kappas, ptr, words, values, rows, labels, counts, sums, rng):
-    """Draw the component of each of ``rows`` anew, and take it over in the sums that means and weights are drawn from.
+    """Draw the component of each of ``rows`` anew, and update the sums from which means and weights are drawn.
 
     Parameters
     ----------
     means, weights, kappas : (n_components, n_features), (n_components,), (n_components,)
     ptr, words, values : the data, CSR; an empty row has no component
-    rows, labels : which rows; (n_rows,) component of each, -1 if it has none yet; changed in place
+    rows, labels : indices of rows; (n_rows,) component of each row, -1 if it has none yet; changed in place
     counts, sums : (n_components,) number, (n_components, n_features) sum of the rows of each; changed in place
     """
     n_components = means.shape[0]
@@ -77,7 +77,7 @@ def linear_pull(theta, X, y, weight, params, scale, signal, extra):
 
 @helper
 def redraw_means(theta, params, rng):
-    """Draw every row of theta from the law that `linear_pull` describes, exactly."""
+    """Draw every row of theta exactly from the law of `linear_pull`."""
     width = theta.shape[1]
     for r in range(theta.shape[0]):
         von_mises_fisher_draw(params[r * width : (r + 1) * width], theta[r], rng)

@@ -10,16 +10,16 @@ from ...math.concentration import VON_MISES_FISHER, redraw_concentration
 from ...math.random import TINY, gamma_draw
 from .components import linear_pull_into, redraw_labels, redraw_means
 
-MOVE, DRAW, LEAVE = 0, 1, 2  # what happens to the means: steps of a sampler, exact draws, or nothing
+MOVE, DRAW, LEAVE = 0, 1, 2  # treatment of the means: steps of a sampler, exact draws, or nothing
 I2_IN = read_only(types.int64, 2)
 
 
 @helper
 def exchange_labels(means, velocity, weights, kappas, kappas_move, labels, counts, sums, rng):
-    """A Metropolis step that gives two components each other's weight: sticks are broken in an order.
+    """A Metropolis step that exchanges the weights of two components, since sticks are ordered.
 
-    A concentration that is given belongs to its component: it goes nowhere unless ``kappas_move``, and only components
-    of the same one change places.
+    A concentration that is given belongs to its component: it stays there unless ``kappas_move``, and only components
+    of equal concentration are exchanged.
     """
     n = weights.shape[0]
     i = rng.integers(0, n)
@@ -44,7 +44,7 @@ def exchange_labels(means, velocity, weights, kappas, kappas_move, labels, count
 
 @helper
 def redraw_weights(weights, counts, concentration, is_process, rng):
-    """Weights given how many rows each component has: a Dirichlet law, or sticks."""
+    """Draw weights given the number of rows of each component: from a Dirichlet law, or by sticks."""
     n = weights.shape[0]
     total = 0.0
     if is_process:
