@@ -55,7 +55,7 @@ class GeodesicLangevin(Sampler):
     """
 
     _name = "geodesic-langevin"
-    _fits = (("sphere", "gradient"), ("sphere", "mixture"), ("sphere", "admixture"))
+    _fits = (("sphere", "gradient"),)
     _n_aux = 1
     _reads_log_density = False
     _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
