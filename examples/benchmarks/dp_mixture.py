@@ -6,7 +6,8 @@
   package, and the same in plain NumPy, all in this process, on the msweb data (synthetic rows if they are not
   available);
 * a sweep of the default (collapsed Gibbs), of `SliceGibbs`, and a fit of scikit-learn's truncated variational mixture
-  (Gaussian: it has none for categories) and, if it is installed, StepMix's expectation-maximisation for as many classes;
+  (Gaussian: it has none for categories) and, if it is installed, StepMix's expectation-maximisation for as many
+  classes;
 * growth: a sweep of the default at 10,000, 100,000 and 1,000,000 rows of the same kind, and the memory of a fit.
 """
 
