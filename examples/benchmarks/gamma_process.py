@@ -151,7 +151,7 @@ def peers(options):
     curves, last = {}, {}
     for name, model in {
         "ours": GammaProcessTopicModel(n_topics, random_state=options.seed, **steps),
-        "ours, gibbs": GammaProcessTopicModel(n_topics, sampler="gibbs", random_state=options.seed, **steps),
+        "ours, scir": GammaProcessTopicModel(n_topics, sampler="scir", random_state=options.seed, **steps),
         "BayesianLDA": BayesianLDA(n_topics, topic_word_prior=0.05, random_state=options.seed, **steps),
     }.items():
         model.set_params(n_iter=8).fit(train[:50])

@@ -8,8 +8,8 @@ assign to 5,000 other visitors:
 
 * the published minibatch slice sampler by `SCIR` and by `SGRLD` (minibatches of 1,000 visitors, counts scaled by N/n),
   each with the best of a few step sizes, and SGRLD with the published one;
-* the exact slice sampler over all visitors, `Gibbs`;
-* the default: labels of all visitors are stored, components integrated out, and groups split and merged.
+* the exact slice sampler over all visitors, `SliceGibbs`;
+* the default, `Gibbs`: components are integrated out, and groups split and merged.
 
 Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_corpus`), this page is a study over five seeds
 that takes some minutes. In the gallery, or without the data, it uses a small synthetic site and two seeds.
@@ -68,8 +68,8 @@ METHODS = {
     "SCIR": {"sampler": SCIR(0.05), **minibatch},
     "SGRLD": {"sampler": SGRLD(0.01), **minibatch},
     "SGRLD, published step": {"sampler": SGRLD(0.001), **minibatch},
-    "full Gibbs": {"sampler": "gibbs", **sweeps},
-    "default": {"batch_size": train.shape[0], **sweeps},
+    "slice Gibbs": {"sampler": "slice-gibbs", **sweeps},
+    "default": sweeps,
 }
 n_rows = train.shape[0]
 passes = {name: params["n_iter"] * params.get("batch_size", n_rows) / n_rows for name, params in METHODS.items()}
@@ -135,5 +135,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **As published, SCIR finds better and steadier clusters than SGRLD, but worse ones than a full Gibbs sampler; with
-# labels stored and groups split and merged, a minibatch sampler does as well as full Gibbs, in less time.**
+# **As published, SCIR finds better and steadier clusters than SGRLD, but worse ones than the exact slice sampler; with
+# components integrated out and groups split and merged, Gibbs sampling does as well as that one, in less time.**

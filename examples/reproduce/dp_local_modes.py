@@ -4,7 +4,7 @@ Visitors of a web site (msweb). Chains start from one cluster, or from rows deal
 and move
 
 * one label at a time given all others (components integrated out), without or with split and merge proposals;
-* by slice sampling of all rows, with sticks and components in the state (full Gibbs).
+* by slice sampling of all rows, with sticks and components in the state (slice Gibbs).
 
 Printed, as means over seeds: mean log predictive probability of the test rows, averaged over draws of the second half;
 number of clusters; seconds. (The joint probability of rows and labels does not identify good modes: if labels are
@@ -26,7 +26,7 @@ from sk_sgmcmc.mixture._dirichlet_process.answers import log_weights
 from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
 from sk_sgmcmc.mixture._dirichlet_process.rows import Cells, RowData
 from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
-from sk_sgmcmc.samplers import Gibbs
+from sk_sgmcmc.samplers import SliceGibbs
 
 PRIOR, A = (1.0, 1.0), 0.5
 
@@ -67,13 +67,14 @@ def main():
     rows = RowData.make(train, None, layout, train.shape[0])
     plan = DrawPlan(10**6, 0.5, 10**5)
     print(f"{'':30s} {'start':>6s} {'predictive':>11s} {'clusters':>9s} {'seconds':>8s}")
-    for name in ("one label at a time", "with splits and merges", "full Gibbs"):
+    for name in ("one label at a time", "with splits and merges", "slice Gibbs"):
         for n_start in (1, 20, 50, 100):
             found = []
             for s in range(options.seeds):
                 seed = np.random.SeedSequence([s, n_start])
-                if name == "full Gibbs":
-                    chain = StickChain(seed, plan, layout, PRIOR, Gibbs()._resolved(1.0), stored=True, n_start=n_start)
+                if name == "slice Gibbs":
+                    sampler = SliceGibbs()._resolved(None)
+                    chain = StickChain(seed, plan, layout, PRIOR, sampler, stored=True, n_start=n_start)
                 else:
                     pairs = 0 if name == "one label at a time" else 10
                     chain = CollapsedChain(seed, plan, layout, PRIOR, n_start=n_start, n_pairs=pairs)

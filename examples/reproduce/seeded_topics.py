@@ -1,7 +1,7 @@
 """Do seeded topics end on their seeds? Planted topics, some seeded through a (K, V) prior, counted over data sets.
 
     python examples/reproduce/seeded_topics.py                     # the default sampler, both starts
-    python examples/reproduce/seeded_topics.py --samplers gibbs sgrld fresh sghmc psghmc-det partial_fit dmr
+    python examples/reproduce/seeded_topics.py --samplers scir sgrld fresh sghmc psghmc-det partial_fit dmr
 
 Each data set has 10 planted topics over 500 words. Four of the topics that are fitted, numbers 0 to 3, are given a few
 words of four planted topics chosen at random: distinctive words, as a user would pick, with a number of pseudo-counts
@@ -20,8 +20,8 @@ from sk_sgmcmc.metrics import hellinger_distances
 PRIOR, N_SEEDED, N_TOP = 0.01, 4, 20
 # How to fit, by the name of a sampler or of a method.
 WAYS = {
-    "scir": {},
-    "gibbs": {"sampler": "gibbs"},
+    "gibbs": {},
+    "scir": {"sampler": "scir"},
     "sgrld": {"sampler": "sgrld"},
     "fresh": {"assignments": "fresh"},
     "sgld": {"sampler": "sgld"},
@@ -70,7 +70,7 @@ def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="one small data set")
-    parser.add_argument("--samplers", nargs="+", choices=WAYS, default=["scir"])
+    parser.add_argument("--samplers", nargs="+", choices=WAYS, default=["gibbs"])
     parser.add_argument("--seeds", type=int, default=10, help="data sets")
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--n-iter", type=int, default=None)

@@ -25,7 +25,7 @@ print(docstrings.DESCR)
 # %%
 # Topics
 # ------
-# The defaults suffice: SCIR, with the topic of every token stored, which makes the draws exact whatever the minibatch.
+# The defaults suffice: all documents fit in memory, so this is collapsed Gibbs sampling, whose draws are exact.
 
 from time import perf_counter
 
