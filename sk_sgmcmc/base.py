@@ -199,7 +199,7 @@ class BaseSGMCMC(BaseEstimator):
 
     def _score_now(self, callback):
         """Held-out score of the first chain's present state only, for `HeldOutScore`."""
-        present, shown = self._chains[0].copy_for_looking(), copy(self)
+        present, shown = self._chains[0].snapshot(), copy(self)
         present.n_kept = 0
         shown._set_fitted([present])
         return shown.score(callback.X, callback.y, **callback.given)

@@ -263,7 +263,7 @@ KERNELS = [
     Mutation(mutation.file, mutation.old, mutation.new, mutation.tests, compiled=False)
     for mutation in [
         *_in(
-            "kernels/simplex.py", "tests/kernels/test_simplex.py -k (twin or waiting_mass)",
+            "kernels/simplex.py", "tests/kernels/test_simplex.py -k (twin or lazy_mass)",
             ("return max(spread * gamma_draw(shape, rng), TINY)", "return max(gamma_draw(shape, rng), TINY)"),
             ("noise = np.sqrt(1.0 - decay * decay)", "noise = np.sqrt(1.0 - decay)"),
             ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),

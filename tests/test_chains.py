@@ -268,7 +268,7 @@ def test_looking_at_a_chain_changes_no_draw(expected):
     for n in range(20, 201, 20):
         made = run_chains(made, n)[0]
         for chain in made:
-            twin = chain.copy_for_looking()
+            twin = chain.snapshot()
             assert twin.rng.random() != copy.deepcopy(chain).rng.random()
             chain.current()["theta"][:] = 0.0
     np.testing.assert_array_equal(draws_of(made), expected)

@@ -118,7 +118,7 @@ class Chain:
         copy = deepcopy(self, memo)
         return copy if self.data is None else copy.bind(self.data)
 
-    def copy_for_looking(self):
+    def snapshot(self):
         """A copy with its own stream, for inspecting the chain without changing it."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)

@@ -27,7 +27,7 @@ class Sampler(BaseEstimator):
         Pairs (geometry, signal): the spaces on which it moves, and the signal that it needs there.
     ``_n_aux``, ``_n_scalars``
         Number of further arrays of the state's shape, and of numbers, in its state.
-    ``_waits``
+    ``_is_lazy``
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
     ``_runner``
@@ -59,7 +59,7 @@ class Sampler(BaseEstimator):
     _fits = ()
     _n_aux = 0
     _n_scalars = 1
-    _waits = False
+    _is_lazy = False
     _runner = "dense"
     _full_batch = False
     _reads_log_density = True

@@ -52,7 +52,7 @@ class SCIR(Sampler):
 
     _name = "scir"
     _fits = (("simplex", "counts"), ("positive", "counts"))
-    _waits = True
+    _is_lazy = True
     _is_exact = True
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 

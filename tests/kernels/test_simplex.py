@@ -118,7 +118,7 @@ def test_waiting_mass_is_the_conditional_mean_of_the_waiting_cells():
     theta, a, elapsed = state(3)
     rows = np.array([6, 2, 4])
     mass, shape_mass = np.empty(WIDTH), np.empty(WIDTH)
-    simplex.waiting_mass(theta, a[rows], rows, elapsed[rows], mass, shape_mass)
+    simplex.lazy_mass(theta, a[rows], rows, elapsed[rows], mass, shape_mass)
     expected = sum(theta[r] * np.exp(-elapsed[r]) + a[r] * (1.0 - np.exp(-elapsed[r])) for r in rows)
     np.testing.assert_allclose(mass, expected, rtol=1e-12)
     np.testing.assert_allclose(shape_mass, a[rows].sum(axis=0), rtol=1e-12)

@@ -9,7 +9,7 @@ from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SGHMC, SGNHT, Blob
 from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.softmax_topics import FlatTopics
+from sk_sgmcmc.topic._counts.softmax_topics import SoftmaxTopics
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
@@ -20,8 +20,8 @@ N_STEPS = 8000
 class DensityOfProbabilities(TopicChain):
     """Mistake: the exponents of the density of phi, shape - 1, taken for those of the density of theta."""
 
-    def _waiting_shape(self, rows):
-        return super()._waiting_shape(rows) - 0.5
+    def _shape_of(self, rows):
+        return super()._shape_of(rows) - 0.5
 
 
 def z_of(sampler, seed, make=TopicChain, n_steps=N_STEPS, **kwargs):
@@ -44,11 +44,11 @@ def test_normal_prior_alone_has_its_own_law(global_random_seed):
     # Without tokens theta is what its prior says: moments of independent normals.
     rng = np.random.default_rng(global_random_seed)
     sampler = SGHMC(0.4)._resolved(None)
-    topics = FlatTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
+    topics = SoftmaxTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
     theta = np.empty((20_000, 6))
     hyper = sampler._hyper(0, 1)[0]
     for t in range(len(theta)):
-        topics.wake(None, None, hyper, rng)
+        topics.update(None, None, hyper, rng)
         topics.move(None, np.full((3, 2), 0.5), np.zeros(2), hyper, rng)
         theta[t] = (topics.theta * topics.spread).ravel()
     values = np.hstack([theta, (theta - 0.5) ** 2])[200:]

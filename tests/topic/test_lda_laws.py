@@ -89,7 +89,7 @@ def test_stored_assignments_have_the_exact_law(global_random_seed):
 @pytest.mark.parametrize("n_batch", [None, 1])
 @pytest.mark.parametrize("step_size", [0.5, 2.0])
 def test_stored_assignments_with_a_finite_step_have_no_large_bias(law, step_size, n_batch):
-    # Approximate: the sum of a topic's cells is not drawn anew with the assignments, and words asleep enter it by
+    # Approximate: the sum of a topic's cells is not drawn anew with the assignments, and words rest enter it by
     # their mean. The statistics lie between 0 and 1, and the bound is absolute.
     chain = make_chain(0, step_size, 15_000, n_batch=n_batch)
     values = statistics(chain.run(15_000).draws()["components"])
@@ -114,12 +114,12 @@ def test_averaged_sweeps_narrow_the_posterior_at_large_steps(law):
 class ScaledStoredCounts(TopicChain):
     """Mistake: N/n with stored counts."""
 
-    def _waiting_shape(self, rows):
+    def _shape_of(self, rows):
         scale = self.data.n_docs / min(self.data.n_batch, self.data.n_docs)
         return self.topic_word_prior[rows] + scale * self.counts[rows]
 
     def one_step(self, docs):
-        self.topics.shape_mass = self._waiting_shape(np.arange(self.n_words)).sum(axis=0)
+        self.topics.shape_mass = self._shape_of(np.arange(self.n_words)).sum(axis=0)
         super().one_step(docs)
 
 
@@ -144,7 +144,7 @@ class DifferenceControlVariate(TopicChain):
 
     def _move(self, docs, rows, counts, hyper):
         self.topics.shape_mass += add_rows(self.counts, rows, counts)
-        signal = self._waiting_shape(rows) + (self.data.n_docs / docs.size - 1.0) * counts
+        signal = self._shape_of(rows) + (self.data.n_docs / docs.size - 1.0) * counts
         self.n_moves += 1
         self.n_negative += bool(np.any(signal <= 0))
         nothing = np.zeros(self.n_topics)

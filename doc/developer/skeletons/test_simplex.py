@@ -67,7 +67,7 @@ class Renewal(Sampler):
 
     _name = "renewal"
     _fits = (("simplex", "counts"), ("positive", "counts"))
-    _waits = True  # `renewal_advance` knows the transition over any time
+    _is_lazy = True  # `renewal_advance` knows the transition over any time
     _is_exact = True  # so does an infinite one
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 

@@ -233,7 +233,7 @@ def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 
 @kernel(I8(F2_IN, F2_IN, I1_IN, F1_IN, F1, F1))
-def waiting_mass(theta, shape, rows, elapsed, mass, shape_mass):
+def lazy_mass(theta, shape, rows, elapsed, mass, shape_mass):
     """Sum over rows the conditional mean of each lazily updated cell, a + (theta - a) e^{-elapsed}, and its shape a."""
     mass[:] = 0.0
     shape_mass[:] = 0.0
@@ -257,7 +257,7 @@ def column_sums(theta, rows):
 
 
 @kernel(I8(read_only(F8, 2, "A"), F2_IN, I1_IN, F2))
-def waiting_shape(prior, counts, rows, shape):
+def lazy_shape(prior, counts, rows, shape):
     """Write prior[rows] + counts[rows] (n_active, n_columns); ``counts`` without rows adds nothing."""
     counted = counts.shape[0] > 0
     for i in range(rows.shape[0]):

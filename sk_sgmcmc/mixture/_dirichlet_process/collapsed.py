@@ -280,4 +280,4 @@ class CollapsedChain(ClusterChain):
     def current(self):
         if self.z is None:
             self._start()
-        return self.copy_for_looking().current_draw()
+        return self.snapshot().current_draw()

@@ -213,7 +213,7 @@ class StickChain(ClusterChain):
         shapes, stick_shapes = self._shapes(counts, sizes), self._stick_shapes(sizes)
         hyper = np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
         self.sticks = self._moved(self.sticks, stick_shapes, stick_shapes - [[1.0], [self.concentration]], hyper)
-        if self.sampler._waits or self.sampler._full_batch:  # cells move each by itself
+        if self.sampler._is_lazy or self.sampler._full_batch:  # cells move each by itself
             if self.stored:
                 for group in self.groups:
                     self.theta[group] = self._with_total(self.theta[group], shapes[group])

@@ -10,9 +10,9 @@ from ...kernels.models.lda import assignments
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
 from .doc_prior import Moment
-from .lazy_topics import WaitingTopics, in_blocks
+from .lazy_topics import LazyTopics, in_blocks
 from .renewal import RenewableChain
-from .softmax_topics import FlatTopics
+from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
 
 # Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
@@ -44,7 +44,7 @@ class TopicChain(RenewableChain, Chain):
     init : {"soft", "random"}
         Start from assignments by a streaming pass, see `soft_start`, or at random.
     flat : dict or None
-        Arguments of `FlatTopics`, for samplers on flat space; None for those on the simplex.
+        Arguments of `SoftmaxTopics`, for samplers on flat space; None for those on the simplex.
     """
 
     _unpickled = ("data", "_slot", "_active", "_pool")
@@ -198,20 +198,20 @@ class TopicChain(RenewableChain, Chain):
 
     def _make_topics(self, counts):
         if self.flat is not None:
-            self.topics = FlatTopics(
+            self.topics = SoftmaxTopics(
                 self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, n_steps=self.step, **self.flat
             )
             self.scaled_for = self.data.total_samples
             return
         cells = self.topic_word_prior + counts
-        waiting = cells if self.stored else self.topic_word_prior
+        shape = cells if self.stored else self.topic_word_prior
         if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
             cells = np.log(cells) - np.log(cells[-1])
         elif not self.stored:
             cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
         if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
-        self.topics = WaitingTopics(self.sampler, cells, waiting.sum(axis=0), counts.sum(axis=0), self.step)
+        self.topics = LazyTopics(self.sampler, cells, shape.sum(axis=0), counts.sum(axis=0), self.step)
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch: other documents come."""
@@ -261,13 +261,13 @@ class TopicChain(RenewableChain, Chain):
         return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.sweep_seed, forgotten)
 
     def one_step(self, docs):
-        """One minibatch: wake its words, draw assignments given the topics, move the topics."""
+        """One minibatch: bring its words up to date, draw assignments given the topics, move the topics."""
         hyper = self._hyper()
         data, topics = self.data, self.topics
         topics.state.n_steps = self.step
         n_active = assignments.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
         rows = self._active[:n_active].copy()
-        cells, total = topics.wake(rows, self._waiting_shape(rows), hyper, self.rng, pool=self._threads())
+        cells, total = topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
         prior, group = self.doc_prior.table(docs)
         self.doc_prior.before_minibatch(docs, self.z)
         counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
@@ -281,19 +281,19 @@ class TopicChain(RenewableChain, Chain):
 
     def _move(self, docs, rows, counts, hyper):
         """Move the topics at the shapes that the minibatch's ``counts`` give."""
-        waits = self.sampler._waits
-        moved = rows if waits else np.arange(self.n_words)
+        is_lazy = self.sampler._is_lazy
+        moved = rows if is_lazy else np.arange(self.n_words)
         if self.stored:
             gained = simplex.add_rows(self.counts, rows, counts)
-            if waits:
-                self.topics.put_off(gained, hyper)
+            if is_lazy:
+                self.topics.defer(gained, hyper)
                 return
-            signal, extra = self._waiting_shape(moved), self.counts.sum(axis=0)
+            signal, extra = self._shape_of(moved), self.counts.sum(axis=0)
         else:
             counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
-            signal = self._waiting_shape(moved)
-            extra = simplex.add_rows(signal, np.arange(rows.size) if waits else rows, counts)
-            if not waits and self.counts is not None:  # assignments stored before the stream began
+            signal = self._shape_of(moved)
+            extra = simplex.add_rows(signal, np.arange(rows.size) if is_lazy else rows, counts)
+            if not is_lazy and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng)
         if self.topics.is_flat and not self.topics.moved_together and self.is_time_to_rescale():
@@ -314,12 +314,12 @@ class TopicChain(RenewableChain, Chain):
     def _hyper(self):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
 
-    def _waiting_shape(self, rows):
+    def _shape_of(self, rows):
         counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
         shape = np.empty((rows.size, self.n_topics))
 
         def work(_, start, stop):
-            simplex.waiting_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
+            simplex.lazy_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
 
         in_blocks(work, *shape.shape, self._threads())
         return shape
@@ -381,13 +381,13 @@ class TopicChain(RenewableChain, Chain):
             cells = np.maximum(self.rng.standard_gamma(self.topic_word_prior + self.collapsed.counts), TINY)
             components = cells / cells.sum(axis=0)
         else:
-            components = topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
+            components = topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         return {"components": np.ascontiguousarray(components.T, dtype=np.float32), **self.doc_prior.draw()}
 
     def current(self):
         if not self.is_started:
             self._start()
-        return self.copy_for_looking()._public(None if self.topics is None else self.topics.copy())
+        return self.snapshot()._public(None if self.topics is None else self.topics.copy())
 
     def present_topics(self):
         """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""

@@ -1,4 +1,4 @@
-"""Topics whose words wait: a word is touched only when a minibatch speaks of it."""
+"""Lazily updated topics: only the words of a minibatch are moved."""
 
 import numpy as np
 
@@ -32,16 +32,16 @@ def n_blocks_of(n_rows, width):
     return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
 
 
-class WaitingTopics:
+class LazyTopics:
     """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
 
-    Between steps every word waits at a constant shape: the prior, plus the counts of stored assignments if there are
-    any. Under SCIR it is brought up to date by one transition over the elapsed time when a minibatch next speaks of
-    it. What does not wait is the normaliser: the sum of all words enters the probability of each. For the words that
-    stay asleep it is replaced by its conditional mean, which is known in closed form; this is an approximation of
+    Between minibatches that contain it, a word keeps a constant shape: the prior, plus the counts of stored assignments
+    if there are any. So under SCIR one transition over the elapsed time brings it up to date when it is next needed.
+    The normaliser is needed at every step: the sum over all words enters the probability of each. For words that are
+    not updated it is replaced by its conditional mean, which is known in closed form; this is an approximation of
     relative order 1/sqrt(sum). (With an infinite step the sum is drawn from its exact law instead.)
 
-    Samplers that cannot wait get all words at every step, through the same two calls.
+    Samplers that cannot update lazily move all words at every step, by the same two calls.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class WaitingTopics:
     theta : ndarray of shape (n_words, n_topics)
         Start, in the sampler's coordinates.
     shape_mass : ndarray of shape (n_topics,)
-        Sum over words of the shapes at which they wait.
+        Sum over words of their shapes.
     counted : float or ndarray of shape (n_topics,)
-        Tokens that each topic has, needed by words that join where the sampler cannot update lazily.
+        Tokens that each topic has, needed by words that join where the sampler does not update lazily.
     n_steps : int, default=0
         Steps that the chain made before.
     """
@@ -88,19 +88,19 @@ class WaitingTopics:
 
     def copy(self):
         """A copy that can be moved without moving this one."""
-        copy = object.__new__(WaitingTopics)
+        copy = object.__new__(LazyTopics)
         copy.__dict__.update(self.__dict__)
         for name in ("state", "updated_at", "shape_mass", "mass"):
             setattr(copy, name, getattr(self, name).copy())
         return copy
 
     def extend(self, shape, rng):
-        """Append words that wait at ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
+        """Append words with ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
 
         Returns the shares of each topic that they are expected to have, (n_new, n_topics).
         """
-        # Cells that do not wait may be relative to one another: what they stand for is their tokens and the prior.
-        whole = self.mass if self.sampler._waits else self.counted + shape[0] * len(self.theta)
+        # Cells that are not updated lazily may be relative to one another: their scale is that of tokens and prior.
+        whole = self.mass if self.sampler._is_lazy else self.counted + shape[0] * len(self.theta)
         share = shape / (whole + shape.sum(axis=0))
         cells = np.maximum(rng.standard_gamma(shape), TINY)
         self.mass = self.mass + cells.sum(axis=0)
@@ -112,7 +112,7 @@ class WaitingTopics:
         return share
 
     def _with_cells(self, shape, cells, whole):
-        """The state and new ``cells``, which are to the rest as to ``whole``, in the sampler's coordinates."""
+        """The state and new ``cells``, on the scale where the others sum to ``whole``, in the sampler's coordinates."""
         form = getattr(self.sampler, "parameterization", None)
         if self.sampler._coordinates == "log":  # the mean of the cells, as at the start
             top = self.theta.max(axis=0)
@@ -124,14 +124,14 @@ class WaitingTopics:
             return theta / theta.sum(axis=0)
         return np.vstack([self.theta, cells])
 
-    def wake(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
+    def update(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
         """Bring ``rows`` up to date.
 
         Parameters
         ----------
         rows : ndarray of int64, shape (n_active,)
         shape : ndarray of shape (n_active, n_topics)
-            Shapes at which they have waited.
+            Their shapes since they were last updated.
         hyper : ndarray
             The sampler's numbers at this step.
         rng : Generator
@@ -147,17 +147,17 @@ class WaitingTopics:
         total : ndarray of shape (n_topics,)
             What a row is divided by to make probabilities.
         """
-        if not self.sampler._waits:
+        if not self.sampler._is_lazy:
             cells = self.linear()
             return cells, cells.sum(axis=0)
         elapsed = self.now - self.updated_at[rows]
-        woken, woken_shape = np.empty_like(self.mass), np.empty_like(self.mass)
-        simplex.waiting_mass(self.theta, shape, rows, elapsed, woken, woken_shape)
-        self._asleep_shape = np.maximum(self.shape_mass - woken_shape, 0.0)
+        updated, updated_shape = np.empty_like(self.mass), np.empty_like(self.mass)
+        simplex.lazy_mass(self.theta, shape, rows, elapsed, updated, updated_shape)
+        self._rest_shape = np.maximum(self.shape_mass - updated_shape, 0.0)
         if hyper[0] >= LONGEST and self.now > 0.0:
-            asleep = rng.standard_gamma(self._asleep_shape)
+            rest = rng.standard_gamma(self._rest_shape)
         else:
-            asleep = np.maximum(self.mass - woken, 0.0)
+            rest = np.maximum(self.mass - updated, 0.0)
         numbers = hyper if floor is None else np.array([hyper[0], floor])
         n_blocks = n_blocks_of(*shape.shape)
         streams = (
@@ -172,14 +172,14 @@ class WaitingTopics:
 
         in_blocks(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
-        self._asleep, self._awake = asleep, simplex.column_sums(self.theta, rows)
-        return self.theta, asleep + self._awake
+        self._rest, self._updated = rest, simplex.column_sums(self.theta, rows)
+        return self.theta, rest + self._updated
 
-    def put_off(self, gained, hyper):
-        """Let the rows woken last go back to sleep at the shapes they then have, ``gained`` more in sum.
+    def defer(self, gained, hyper):
+        """Put the step off for the rows updated last, whose shapes are ``gained`` more in sum.
 
-        For stored assignments: the step's own transition is at the shape at which the rows wait from then on, so it
-        composes with the waiting and is made when they wake.
+        For stored assignments: the step's own transition is at the shape that the rows keep from then on, so it composes
+        with the time until they are next updated, and is made then.
 
         Parameters
         ----------
@@ -190,11 +190,11 @@ class WaitingTopics:
         decay = np.exp(-h)
         self.now += h
         self.shape_mass = self.shape_mass + gained
-        # The conditional mean of every cell, woken or not, goes the same way towards its shape.
-        self.mass = self.shape_mass + (self._awake + self._asleep - self.shape_mass) * decay
+        # The conditional mean of every cell, updated or not, goes the same way towards its shape.
+        self.mass = self.shape_mass + (self._updated + self._rest - self.shape_mass) * decay
 
     def move(self, rows, signal, extra, hyper, rng):
-        """Move ``rows`` by one step at the estimated shapes ``signal``; then they wait at the shapes they had.
+        """Move ``rows`` by one step at the estimated shapes ``signal``; then their shapes are as before.
 
         Raises
         ------
@@ -202,20 +202,20 @@ class WaitingTopics:
             If the state leaves the finite numbers.
         """
         self.state.step(signal, extra, rng, rows, hyper)
-        if not self.sampler._waits:
+        if not self.sampler._is_lazy:
             self.counted = extra
             return
         h = min(float(hyper[0]), LONGEST)
         self.now += h
         self.updated_at[rows] = self.now
-        asleep = self._asleep_shape + (self._asleep - self._asleep_shape) * np.exp(-h)
-        self.mass = asleep + self.theta[rows].sum(axis=0)
+        rest = self._rest_shape + (self._rest - self._rest_shape) * np.exp(-h)
+        self.mass = rest + self.theta[rows].sum(axis=0)
 
     def all_up_to_date(self, shape, hyper, rng):
         """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
         rows = np.arange(self.theta.shape[0])
-        cells, _ = self.wake(rows, shape, hyper, rng, floor=None)
+        cells, _ = self.update(rows, shape, hyper, rng, floor=None)
         total = cells.sum(axis=0)
         # From here on the sum is known; rounding cannot pile up in it.
-        self.mass = total.copy() if self.sampler._waits else self.mass
+        self.mass = total.copy() if self.sampler._is_lazy else self.mass
         return cells / total

@@ -12,7 +12,7 @@ class RenewableChain:
             self._start()
         if self.topics is None:
             self._start_topics()
-        self.topics.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), self.rng)
+        self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         self.doc_prior.stream(self.z)
         self.stored, self.z, self.plan, self.n_warm = False, None, plan, 0
         self.take_sampler(sampler, n_sweeps, **of_prior)

@@ -42,7 +42,7 @@ class SamplersMixin:
         return ParticleTopicChain if sampler._runner == "particles" else TopicChain
 
     def _flat_arguments(self, pair):
-        """What `FlatTopics` is made with; None for samplers on the simplex."""
+        """What `SoftmaxTopics` is made with; None for samplers on the simplex."""
         if pair[0] != "euclidean":
             return None
         normal = self.topic_prior == "normal"

@@ -10,7 +10,7 @@ _DAMPING = 0.5
 MAX_LOG = 600.0
 
 
-class FlatTopics:
+class SoftmaxTopics:
     r"""State of a sampler on flat space whose softmax over words, topic by topic, are the topics.
 
     :math:`\phi_{kw} \propto \exp(\theta_{kw})` with :math:`\exp(\theta_{kw}) \sim \mathrm{Gamma}(\beta, 1)`, which is
@@ -112,7 +112,7 @@ class FlatTopics:
 
     def copy(self):
         """A copy that can be moved without moving this one."""
-        copy = object.__new__(FlatTopics)
+        copy = object.__new__(SoftmaxTopics)
         copy.__dict__.update(self.__dict__)
         copy.state = self.state.copy()
         return copy
@@ -137,8 +137,8 @@ class FlatTopics:
         self._refresh()
         return self.cells[-len(shape) :] / self.total
 
-    def wake(self, rows, shape, hyper, rng, pool=None):
-        """What the sampler does before it is told a gradient; then the cells and their sums, as `WaitingTopics`."""
+    def update(self, rows, shape, hyper, rng, pool=None):
+        """What the sampler does before it is told a gradient; then the cells and their sums, as `LazyTopics`."""
         if not self.moved_together:
             self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
             self._refresh()

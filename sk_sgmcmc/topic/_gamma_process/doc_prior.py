@@ -117,7 +117,7 @@ class GammaProcessPrior(DocumentPrior):
 
     def _move(self, now):
         decay = 0.0
-        if self.stored and self.weights_sampler._waits:
+        if self.stored and self.weights_sampler._is_lazy:
             decay = np.exp(-self.weights_sampler._hyper(now.step, now.step + 1)[0, 0])
         if not now.burns_in:
             self.atoms.settle()

@@ -11,7 +11,7 @@ from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.topic._counts import lazy_topics as _waiting
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.lazy_topics import LONGEST, WaitingTopics
+from sk_sgmcmc.topic._counts.lazy_topics import LONGEST, LazyTopics
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -22,7 +22,7 @@ N_WORDS = 6
 
 def waiting(h, shape, rng):
     theta = rng.standard_gamma(shape)
-    return WaitingTopics(SCIR(step_size=h)._resolved(None), theta, shape.sum(axis=0))
+    return LazyTopics(SCIR(step_size=h)._resolved(None), theta, shape.sum(axis=0))
 
 
 def walk(topics, shape, rng, h, n_steps, keep):
@@ -30,10 +30,10 @@ def walk(topics, shape, rng, h, n_steps, keep):
     hyper = np.array([h])
     for _ in range(n_steps):
         rows = np.flatnonzero(rng.random(len(shape)) < 0.4)
-        _, total = topics.wake(rows, np.ascontiguousarray(shape[rows]), hyper, rng)
+        _, total = topics.update(rows, np.ascontiguousarray(shape[rows]), hyper, rng)
         keep(rows, total)
         if rng.random() < 0.5:
-            topics.put_off(np.zeros(shape.shape[1]), hyper)
+            topics.defer(np.zeros(shape.shape[1]), hyper)
         else:
             topics.move(rows, np.ascontiguousarray(shape[rows]), np.zeros(shape.shape[1]), hyper, rng)
 
@@ -74,7 +74,7 @@ def test_blocks_of_rows_are_drawn_alike_in_threads_and_from_streams_that_differ(
     with ThreadPoolExecutor(3) as pool:
         for threads in (None, pool):
             topics, rng = start.copy(), np.random.default_rng(1)
-            topics.wake(rows, shape, np.array([LONGEST]), rng, pool=threads)
+            topics.update(rows, shape, np.array([LONGEST]), rng, pool=threads)
             drawn.append(topics.theta)
     np.testing.assert_array_equal(*drawn)
     assert np.unique(drawn[0]).size == drawn[0].size and not np.any(drawn[0] == start.theta)
@@ -88,13 +88,13 @@ def test_rows_woken_without_being_brought_up_to_date_are_rejected(global_random_
     topics.mass = topics.theta.sum(axis=0)
     hyper, rows, shape = np.array([0.3]), np.array([1]), columns_of_shapes()
     for _ in range(30):  # row 0 sleeps for 9 units of time, in which it forgets its start
-        topics.wake(rows, shape[rows], hyper, rng)
-        topics.put_off(np.zeros(N_BATCHES), hyper)
+        topics.update(rows, shape[rows], hyper, rng)
+        topics.defer(np.zeros(N_BATCHES), hyper)
     late = topics.copy()
     late.updated_at[:] = late.now - 0.3
     expected = 0.05 + (50.0 - 0.05) * np.exp(-9.0)
     for twin, right in ((topics, True), (late, False)):
-        twin.wake(np.array([0]), shape[:1], hyper, rng)
+        twin.update(np.array([0]), shape[:1], hyper, rng)
         z = np.abs(z_scores(twin.theta[:1].T, np.array([expected]))).max()
         assert (z < THRESHOLD) == right
 
@@ -149,7 +149,7 @@ def test_words_that_join_have_their_share_in_all_coordinates(form):
     if natural:
         theta = np.log(shape) - np.log(shape[-1])
     prior, new = 0.5, np.full((4, N_BATCHES), 0.5)
-    topics = WaitingTopics(SGRLD(0.1, form)._resolved(None), theta, whole, whole - prior * len(shape))
+    topics = LazyTopics(SGRLD(0.1, form)._resolved(None), theta, whole, whole - prior * len(shape))
     share = topics.extend(new, np.random.default_rng(0))
     np.testing.assert_allclose(share, new / (whole + 2.0))
     cells = topics.linear() / topics.linear().sum(axis=0)
@@ -166,8 +166,8 @@ def test_samplers_that_cannot_wait_get_every_row_and_the_true_sum(parameterizati
     sampler = SGRLD(step_size=0.01, parameterization=parameterization)._resolved(None)
     cells = rng.gamma(5.0, 1.0, (N_WORDS, 2))
     theta = np.log(cells) if parameterization == "expanded-natural" else cells
-    topics = WaitingTopics(sampler, theta, np.full(2, 30.0))
-    linear, total = topics.wake(np.array([1]), np.full((1, 2), 5.0), np.array([0.01]), rng)
+    topics = LazyTopics(sampler, theta, np.full(2, 30.0))
+    linear, total = topics.update(np.array([1]), np.full((1, 2), 5.0), np.array([0.01]), rng)
     np.testing.assert_allclose(total, linear.sum(axis=0))
     np.testing.assert_allclose(linear / total, cells / cells.sum(axis=0), rtol=1e-12)
 
@@ -181,11 +181,11 @@ class AllRows(TopicChain):
     def _tables(self, cells, rows, total, prior):
         true = self.topics.copy()
         hyper = self._hyper()
-        asleep = np.setdiff1d(np.arange(self.n_words), rows)
-        true.wake(asleep, self._waiting_shape(asleep), hyper, self.rng)
-        self.topics.theta[asleep] = true.theta[asleep]
-        self.topics.updated_at[asleep] = self.topics.now
-        self.topics._asleep = true.theta[asleep].sum(axis=0)
+        rest = np.setdiff1d(np.arange(self.n_words), rows)
+        true.update(rest, self._shape_of(rest), hyper, self.rng)
+        self.topics.theta[rest] = true.theta[rest]
+        self.topics.updated_at[rest] = self.topics.now
+        self.topics._rest = true.theta[rest].sum(axis=0)
         return super()._tables(cells, rows, self.topics.theta.sum(axis=0), prior)
 
 
@@ -201,7 +201,7 @@ class Recording(TopicChain):
 
     def _tables(self, cells, rows, total, prior):
         twin = self.topics.copy()
-        twin.all_up_to_date(self._waiting_shape(np.arange(self.n_words)), self._hyper(), np.random.default_rng(0))
+        twin.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), np.random.default_rng(0))
         self.ratios = [*getattr(self, "ratios", []), (total / twin.theta.sum(axis=0)).mean()]
         self.stale = [*getattr(self, "stale", []), (cells.sum(axis=0) / twin.theta.sum(axis=0)).mean()]
         return super()._tables(cells, rows, total, prior)
