@@ -248,7 +248,7 @@ fetch_nltcs = _named("nltcs")
 
 def _facts(name, registry, whom):
     if name not in registry:
-        raise ValueError(f"{whom} does not know {name!r}; it knows {', '.join(map(repr, registry))}.")
+        raise ValueError(f"{whom} has no data set {name!r}; it has {', '.join(map(repr, registry))}.")
     return registry[name]
 
 
