@@ -1,4 +1,4 @@
-"""Exceptions of the library, beside those of Python and scikit-learn."""
+"""Exceptions of the library, besides those of Python and scikit-learn."""
 
 
 class ChainDivergedError(FloatingPointError, ValueError):

@@ -248,7 +248,7 @@ fetch_nltcs = _named("nltcs")
 
 def _facts(name, registry, whom):
     if name not in registry:
-        raise ValueError(f"{whom} does not know {name!r}; it knows {', '.join(map(repr, registry))}.")
+        raise ValueError(f"{whom} has no data set {name!r}; it has {', '.join(map(repr, registry))}.")
     return registry[name]
 
 
@@ -271,8 +271,8 @@ def _how_to_get(name, facts):
         layout = "<folder>/binary/nltcs.npz with the arrays train, valid, test"
     else:
         layout = (
-            f"<folder>/{name}/ with {', '.join(facts.files)} (scipy.sparse.save_npz, rows are documents; one word a "
-            "line) and, if there are any, meta.csv (with a header) and labels.txt, one line a row"
+            f"<folder>/{name}/ with {', '.join(facts.files)} (scipy.sparse.save_npz, rows are documents; one word per "
+            "line) and, if there are any, meta.csv (with a header) and labels.txt, one line per row"
         )
     return (
         f"Expected layout: {layout}. The set is published at {facts.source}; counts are made by: {facts.recipe}. "

@@ -109,7 +109,7 @@ CORPORA = {
         "Anonymous Microsoft web data: the areas of a web site that a user visited, 0 or 1.",
         "https://archive.ics.uci.edu/dataset/4",
         "not stated",
-        "one row a user, one column an area",
+        "one row per user, one column per area",
         parts=("train", "test"),
         files=("counts_train.npz", "counts_test.npz", "vocab.txt"),
     ),

@@ -15,7 +15,7 @@ def row_weights(X, codes, classes, y, class_weight, sample_weight):
     """Weights of rows, ``sample_weight`` times that of their class; warns if a class counts as far more rows."""
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
-        raise ValueError(f"sample_weight must not be negative, its smallest entry is {weight.min():g}.")
+        raise ValueError(f"sample_weight must not be negative; its smallest entry is {weight.min():g}.")
     if weight.max() > LARGEST:
         raise ValueError(
             f"sample_weight holds {weight.max():.6g}, too large to compute with in float64. Weights count rows; divide "

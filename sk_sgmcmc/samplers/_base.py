@@ -35,7 +35,7 @@ class Sampler(BaseEstimator):
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_reads_log_density``
-        Whether its kernels read the log density beside the gradient; a model may then save its computation.
+        Whether its kernels read the log density besides the gradient; otherwise a model need not compute it.
     ``_is_exact``
         Whether its transition at a constant signal is exact over any time, so that the step size may be infinite.
     ``_simplex_step``

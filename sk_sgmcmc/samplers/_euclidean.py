@@ -231,8 +231,8 @@ class HMC(_Kinetic):
         :math:`M`; None is the identity.
     vary_length : bool, default=True
         Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
-        one length that is near half a period, or a whole one, return: those to the other side of the mode, so that
-        means are exact and spreads hardly change, these to where they began.
+        a fixed length near half a period always end on the other side of the mode, so that means are exact and spreads
+        hardly change; near a whole period they return to their start.
 
     Attributes
     ----------

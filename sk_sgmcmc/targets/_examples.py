@@ -183,7 +183,7 @@ class MatrixCompletion(ManifoldTarget):
     Parameters
     ----------
     matrix : array-like of shape (n_samples, n_features)
-        Its entries, NaN where unobserved.
+        Its entries, NaN if unobserved.
     factor_scales : array-like of shape (rank,)
         :math:`\tau_k`, all different: equal ones leave the frame free to rotate.
     noise_scale : float

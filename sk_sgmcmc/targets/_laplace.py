@@ -25,7 +25,7 @@ class Laplace:
     precision : ndarray of shape (D, D)
         Minus the Hessian of the log density at the mode.
     slope : ndarray of shape (D,)
-        Gradient at ``mode``, 0 but for rounding.
+        Gradient at ``mode``, 0 up to rounding.
     value : float
         Log density at ``mode``.
     """

@@ -134,9 +134,9 @@ def test_what_is_nowhere_is_told_how_to_get(name, home, monkeypatch):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match=r"fetch_corpus does not know 'wiki'.*'wikipedia'"):
+    with pytest.raises(ValueError, match=r"fetch_corpus has no data set 'wiki'.*'wikipedia'"):
         fetch_corpus("wiki")
-    with pytest.raises(ValueError, match=r"fetch_table does not know 'iris'.*'heart'"):
+    with pytest.raises(ValueError, match=r"fetch_table has no data set 'iris'.*'heart'"):
         fetch_table("iris")
 
 

@@ -207,7 +207,7 @@ def encode_binary(X, whom):
     bad = ~missing & (X.data != 1.0)
     if bad.any():
         raise ValueError(
-            f'likelihood="bernoulli" needs entries 0, 1, or NaN where missing; X holds {X.data[bad][0]:g}. Use '
+            f'likelihood="bernoulli" needs entries 0, 1, or NaN if missing; X holds {X.data[bad][0]:g}. Use '
             'sklearn.preprocessing.binarize, or likelihood="multinomial" for counts.'
         )
     cells = X.indices + D * missing

@@ -60,7 +60,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
         alone, scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is
         always "fresh".
     total_samples : int or None, default=None
-        Number of documents of the stream behind `partial_fit`; None counts those seen.
+        Number of documents of the whole stream of `partial_fit`; None counts those seen.
     init : {"centroids", "random"}, default="centroids"
         Start from centroids of spherical k-means, or near the mean of the data.
     n_iter : int or None, default=None
@@ -95,7 +95,7 @@ class SphericalAdmixtureModel(StreamingAdmixture, UnitRowsMixin, FittedAdmixture
     kappa0_, kappa1_, sigma_ : float
         As given, or the posterior mean in the reference chain.
     reference_chain_ : int
-        The chain behind all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
+        The chain of all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
         density, by annealing as in `score`.
     chain_distances_ : ndarray of shape (n_chains, n_components)
         :math:`\sqrt{1 - \cos}` of each chain's mean topic to that of the reference chain.
