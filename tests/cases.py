@@ -380,7 +380,7 @@ CASES = {
     ),
 }  # fmt: skip
 
-# Samplers of one model only, whose law is tested with it.
+# Samplers whose law is tested neither here nor in a test file of their own name beside test_laws.py.
 _GEODESIC = "tests/samplers/test_geodesic_laws.py"
 ELSEWHERE = {
     "gibbs": "tests/topic/test_lda_laws.py",
