@@ -3,14 +3,12 @@
 import numpy as np
 from sklearn.base import clone
 
-from ._admixture import GMCApprMH, GMCBGibbs, StochasticVI, VariationalInference
-from ._euclidean import HMC, SGHMC, SGLD
-from ._geodesic import GMC, GSGNHT, SGGMC
+from .. import samplers as public
+from ._base import Sampler
+from ._euclidean import HMC, SGHMC
 from ._mass import MonteCarloEM
-from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
-from ._reference import ExactDirichlet, Gibbs, SliceGibbs
-from ._riemannian import RHMC, SGRNPHMC
-from ._simplex import SCIR, SGRLD, ExponentialOU
+from ._particles import PSGHMC
+from ._recipe import ParticleRecipe, Recipe
 from ._thermostats import SGNHT, SGNPHMC
 
 
@@ -25,32 +23,9 @@ def _made(cls, **parameters):
 # All names of samplers. Each value makes the sampler when called without arguments.
 SAMPLERS = {
     cls._name: cls
-    for cls in (
-        SCIR,
-        SGRLD,
-        ExponentialOU,
-        ExactDirichlet,
-        Gibbs,
-        SliceGibbs,
-        GMC,
-        SGGMC,
-        GSGNHT,
-        GMCApprMH,
-        GMCBGibbs,
-        VariationalInference,
-        StochasticVI,
-        SGLD,
-        SGHMC,
-        SGNHT,
-        SGNPHMC,
-        SGRNPHMC,
-        HMC,
-        RHMC,
-        Blob,
-        GFSD,
-        GFSF,
-        SVGD,
-    )
+    for cls in map(vars(public).get, public.__all__)
+    # Not those that have several names, or that a name alone does not make.
+    if isinstance(getattr(cls, "_name", None), str) and cls not in (Recipe, ParticleRecipe)
 }
 LEARNT_MASS = {f"{cls._name}-em": _made(cls, mass=MonteCarloEM) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
 SAMPLERS.update(LEARNT_MASS)
@@ -81,8 +56,6 @@ def make_sampler(sampler):
 
     An object with parameters that are integers of NumPy is replaced by a copy with Python's.
     """
-    from ._base import Sampler
-
     if isinstance(sampler, str):
         if sampler not in SAMPLERS:
             raise ValueError(f"sampler={sampler!r} is not a known sampler; known names: {', '.join(sorted(SAMPLERS))}.")

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ def test_broken_variant_is_rejected(case, name, global_random_seed):
 
 
 def test_every_sampler_is_in_the_table_and_has_a_broken_variant():
-    assert {case.sampler._name for case in CASES.values()} | set(ELSEWHERE) == set(SAMPLERS)
+    of_own = {name for name in SAMPLERS if Path(__file__).with_name(f"test_{name.replace('-', '_')}.py").exists()}
+    assert {case.sampler._name for case in CASES.values()} | set(ELSEWHERE) | of_own == set(SAMPLERS)
     assert all(case.broken for case in CASES.values())
 
 

@@ -178,8 +178,8 @@ class LazyTopics:
     def defer(self, gained, hyper):
         """Put the step off for the rows updated last, whose shapes are ``gained`` more in sum.
 
-        For stored assignments: the step's own transition is at the shape that the rows keep from then on, so it composes
-        with the time until they are next updated, and is made then.
+        For stored assignments: the step's own transition is at the shape that the rows keep from then on, so it
+        composes with the time until they are next updated, and is made then.
 
         Parameters
         ----------
