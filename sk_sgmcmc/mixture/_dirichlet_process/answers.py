@@ -246,8 +246,8 @@ class FittedDPMixture:
         Returns
         -------
         table : DataFrame, or Bunch of columns where pandas is not installed
-            One row per entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (for categories
-            only), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
+            One row per entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (only for
+            categories), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
             the ratio of the two. Ranks are by probability times the logarithm of the lift.
         """
         check_is_fitted(self)
