@@ -142,7 +142,7 @@ SAMPLERS = [
 
 BASE = [
     *_in(
-        "chains.py", "tests/test_chains.py",
+        "chains/chain.py", "tests/test_chains.py",
         ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
         ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
         ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
@@ -151,11 +151,11 @@ BASE = [
         ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
     ),
     *_in(
-        "chains.py", "tests/test_sampling.py -k interrupt",
+        "chains/chain.py", "tests/test_sampling.py -k interrupt",
         ("return chains, stop.is_set()", "return chains, False"),
     ),
     *_in(
-        "interrupts.py", "tests/test_estimators.py -k touches_no_global",
+        "chains/interrupts.py", "tests/test_estimators.py -k touches_no_global",
         ("if signal.getsignal(signal.SIGINT) is request:", "if False:"),
     ),
     *_in(
@@ -183,16 +183,16 @@ BASE = [
 
 TOPIC = [
     *_in(
-        "topic/_base.py", f"{_LDA} -k top_words",
+        "topic/_counts/answers.py", f"{_LDA} -k top_words",
         ("tails = [(1 - interval) / 2, (1 + interval) / 2]", "tails = [1 - interval, interval]"),
         ("(of_topic[:, top[k]] >= bar)", "(of_topic[:, top[k]] > bar)"),
     ),
     *_in(
-        "topic/_base.py", f"{_LDA} -k score_is_the_one_definition",
+        "topic/_counts/answers.py", f"{_LDA} -k score_is_the_one_definition",
         ("np.linspace(0, n_draws - 1, _SCORED_DRAWS).round()", "np.linspace(0, min(9, n_draws - 1), 10).round()"),
     ),
     *_in(
-        "topic/_prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
+        "topic/_dmr/prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
         ('"positive": (draws > 0)', '"positive": (draws < 0)'),
         ("difference = a - b", "difference = b - a"),
         ("self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs",
@@ -200,41 +200,41 @@ TOPIC = [
         ("*np.quantile(draws, tails, axis=0)])", "*np.quantile(draws, [0.4, 0.6] * bool(tails), axis=0)])"),
     ),
     *_in(
-        "topic/_metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
+        "topic/_dmr/metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
         ("coef[..., -1:] - (slopes @ self.shift)[..., None]", "coef[..., -1:]"),
         ("self.fills[j] = known.mean() if known.size else 0.0", "self.fills[j] = 0.0"),
         ("parts.append(np.where(missing, fill, values)", "parts.append(np.where(missing, 0.0, values)"),
     ),
     *_in(
-        "topic/_chain.py", "tests/topic/test_streaming.py -k total_samples",
+        "topic/_counts/chain.py", "tests/topic/test_streaming.py -k total_samples",
         ("counts *= self.data.total_samples / data.n_docs", "pass"),
     ),
     *_in(
-        "topic/_gamma_process.py", "tests/topic/test_gamma_process.py -k planted",
+        "topic/_gamma_process/model.py", "tests/topic/test_gamma_process.py -k planted",
         ("self._numbers_of_topics(0.01)", "self._numbers_of_topics(0.0)"),
         ("share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)", "share = draws.mean(axis=0)"),
     ),
-    *_in("topic/_prior.py", "tests/topic/test_streaming.py -k prior", ("max(share, 0.05)", "0.0")),
+    *_in("topic/_counts/doc_prior.py", "tests/topic/test_streaming.py -k prior", ("max(share, 0.05)", "0.0")),
     *_in(
-        "topic/_admixture_fitted.py", "tests/topic/test_sam_answers.py -k (known_density or alone)",
+        "topic/_spherical/answers.py", "tests/topic/test_sam_answers.py -k (known_density or alone)",
         ("return logsumexp(scores, axis=0) - np.log(len(scores))", "return logsumexp(scores, axis=0)"),
     ),
 ]  # fmt: skip
 
 MODELS = [
     *_in(
-        "mixture/_dp_fitted.py", f"{_DP} -k (agree or slots or clusters_are_found)",
+        "mixture/_dirichlet_process/answers.py", f"{_DP} -k (agree or slots or clusters_are_found)",
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
         ("np.fill_diagonal(together, 1.0)", "pass"),
     ),
     *_in(
-        "mixture/_dp_fitted.py", "tests/mixture/test_dp_tables.py",
+        "mixture/_dirichlet_process/answers.py", "tests/mixture/test_dp_tables.py",
         ("share = _responsibilities(log_weight)[:, :-1]", "share = _responsibilities(log_weight)"),
         ("top = np.argsort(-mean * np.log(lift)", "top = np.argsort(-mean"),
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
     ),
     *_in(
-        "mixture/_vmf_fitted.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
+        "mixture/_von_mises_fisher/answers.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
         ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
     ),
@@ -252,7 +252,7 @@ MODELS = [
         ("/ np.sqrt(law.mean_precision)", ""),
     ),
     *_in(
-        "dense_model.py", "tests/test_dense_models.py -k told",
+        "dense/model.py", "tests/test_dense_models.py -k told",
         ("if worst > _R_HAT:", "if worst > 100:"),
         ("if spread < _COLLAPSED:", "if spread < 0:"),
     ),
@@ -263,21 +263,21 @@ KERNELS = [
     Mutation(mutation.file, mutation.old, mutation.new, mutation.tests, compiled=False)
     for mutation in [
         *_in(
-            "kernels/simplex.py", "tests/kernels/test_simplex.py -k (twin or lazy_mass)",
+            "kernels/samplers/simplex.py", "tests/kernels/test_simplex.py -k (twin or lazy_mass)",
             ("return max(spread * gamma_draw(shape, rng), TINY)", "return max(gamma_draw(shape, rng), TINY)"),
             ("noise = np.sqrt(1.0 - decay * decay)", "noise = np.sqrt(1.0 - decay)"),
             ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),
         ),
         *_in(
-            "kernels/langevin.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/langevin.py", "tests/kernels/test_euclidean.py -k twin",
             ("noise * np.sqrt(scale)", "noise * scale"),
         ),
         *_in(
-            "kernels/metropolis.py", "tests/kernels/test_euclidean.py -k flow",
+            "kernels/samplers/metropolis.py", "tests/kernels/test_euclidean.py -k flow",
             ("time * inverse_mass[r, k] * momentum[r, k]", "time * momentum[r, k]"),
         ),
         *_in(
-            "kernels/hamiltonian.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/hamiltonian.py", "tests/kernels/test_euclidean.py -k twin",
             ("kinetic(velocity, velocity) / trace - T", "kinetic(velocity, velocity) / theta.size - T"),
             ("temperature * (1.0 - c * c)", "temperature * (1.0 - c)"),
             ("max(C * T - B, 0.0)", "C * T"),
@@ -288,18 +288,18 @@ KERNELS = [
             ("sd = counts[j + 3] / td if td > 0.0 else 0.0", "sd = sc"),
         ),
         *_in(
-            "kernels/dirichlet.py", "tests/kernels/test_dirichlet.py",
+            "kernels/math/dirichlet.py", "tests/kernels/test_dirichlet.py",
             ("sums[n_topics] += digamma(length + whole) - digamma(whole)", "sums[n_topics] += digamma(length + whole)"),
             ("below += digamma_difference(whole, lengths[d])", "below += digamma_difference(alpha[0], lengths[d])"),
             ("count[k] = 0.0", "pass"),
             ("prior_shape - 1.0 + 1e-3", "prior_shape - 1.0"),
         ),
         *_in(
-            "kernels/signals/gaussian.py", f"{_GAUSSIAN} -k gradient",
+            "kernels/models/gaussian.py", f"{_GAUSSIAN} -k gradient",
             ("+ (d - i + 1.0)", "+ (d - i)"),
         ),
         *_in(
-            "kernels/signals/logistic.py", f"{_LOGISTIC} -k signal_is_the_gradient",
+            "kernels/models/logistic.py", f"{_LOGISTIC} -k signal_is_the_gradient",
             ("signal[i, 0] = params[HEAD + i] - a", "signal[i, 0] = params[HEAD + i] - 0.5 * a"),
         ),
     ]
