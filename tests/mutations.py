@@ -102,14 +102,14 @@ SAMPLERS = [
         ("np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)", "0.5 * (np.cos(np.pi * phase) + 1.0)"),
         ("(1.0 + np.asarray(step, dtype=float) / self.offset)", "(1.0 + np.asarray(step, dtype=float))"),
     ),
-    *_in("samplers/_base.py", f"{_LAWS} -k step_sizes", ("(np.all(steps > 0) and", "(np.all(steps >= 0) and")),
+    *_in("samplers/_base.py", f"{_LAWS} -k step_sizes", ("usable = (steps > 0) &", "usable = (steps >= 0) &")),
     *_in(
         "samplers/_base.py", "tests/topic/test_streaming.py",
         ("for name in mine.keys() - _PACE)", "for name in ())"),
     ),
     *_in(
         "samplers/_base.py", f"{_LAWS} -k automatic_step",
-        ("self._resolved(float(present._hyper(step, step + 1)[0, 0]))", "self._resolved(1.0)"),
+        ("self._resolved(float(present._hyper(step, step + 1)[0, 0]) if found else None)", "self._resolved(1.0)"),
     ),
     *_in(
         "samplers/_mass.py", "tests/samplers/test_flat_laws.py tests/kernels/test_euclidean.py",
@@ -125,7 +125,7 @@ SAMPLERS = [
         ("AUTO_DECAY / h if", "AUTO_DECAY * h if"),
         ("start = friction if self.thermostat is None else np.full_like(friction, self.thermostat)",
          "start = friction"),
-        ("scalars[1] += fitted._hyper", "scalars[1] += 0.0 * fitted._hyper"),
+        ("scalars[1] += self._hyper", "scalars[1] += 0.0 * self._hyper"),
     ),
     *_in(
         "samplers/_particles.py", "tests/samplers/test_particles.py tests/kernels/test_particles.py",
@@ -143,15 +143,18 @@ SAMPLERS = [
 BASE = [
     *_in(
         "chains/chain.py", "tests/test_chains.py",
-        ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
-        ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
-        ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
-        ("used[-1] = True", "pass"),
         ("copy.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
         ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
     ),
     *_in(
-        "chains/chain.py", "tests/test_sampling.py -k interrupt",
+        "chains/plans.py", "tests/test_chains.py",
+        ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
+        ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
+        ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
+        ("used[-1] = True", "pass"),
+    ),
+    *_in(
+        "chains/run.py", "tests/test_sampling.py -k interrupt",
         ("return chains, stop.is_set()", "return chains, False"),
     ),
     *_in(
@@ -193,11 +196,9 @@ TOPIC = [
     ),
     *_in(
         "topic/_dmr/prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
-        ('"positive": (draws > 0)', '"positive": (draws < 0)'),
         ("difference = a - b", "difference = b - a"),
-        ("self.doc_topic_prior_ = np.bincount(data.group) @ priors / data.n_docs",
-         "self.doc_topic_prior_ = priors.mean(axis=0)"),
-        ("*np.quantile(draws, tails, axis=0)])", "*np.quantile(draws, [0.4, 0.6] * bool(tails), axis=0)])"),
+        ("np.bincount(data.group) @ _mean_doc_priors(data.given, each) / data.n_docs",
+         "_mean_doc_priors(data.given, each).mean(axis=0)"),
     ),
     *_in(
         "topic/_dmr/metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
@@ -230,7 +231,7 @@ MODELS = [
     *_in(
         "mixture/_dirichlet_process/answers.py", "tests/mixture/test_dp_tables.py",
         ("share = _responsibilities(log_weight)[:, :-1]", "share = _responsibilities(log_weight)"),
-        ("top = np.argsort(-mean * np.log(lift)", "top = np.argsort(-mean"),
+        ("top = np.argsort(-xlogy(mean, lift)", "top = np.argsort(-mean"),
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
     ),
     *_in(
@@ -238,7 +239,7 @@ MODELS = [
         ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
     ),
-    *_in("linear_model/_logistic.py", f"{_LOGISTIC} -k weights_count", ("weight *= each[codes]", "pass")),
+    *_in("linear_model/_rows.py", "tests/linear_model/test_class_weight.py", ("weight *= of_class[codes]", "pass")),
     *_in(
         "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
         ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
@@ -248,9 +249,9 @@ MODELS = [
     *_in(
         "density/_gaussian.py", _GAUSSIAN,
         ("- 0.5 * d * np.log(2.0 * np.pi)", ""),
-        ("inverse_scale=nu * covariance", "inverse_scale=covariance"),
         ("/ np.sqrt(law.mean_precision)", ""),
     ),
+    *_in("density/_normal_wishart.py", _GAUSSIAN, ("inverse_scale=nu * covariance", "inverse_scale=covariance")),
     *_in(
         "dense/model.py", "tests/test_dense_models.py -k told",
         ("if worst > _R_HAT:", "if worst > 100:"),
