@@ -239,7 +239,7 @@ MODELS = [
         ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
     ),
-    *_in("linear_model/_rows.py", "tests/linear_model/test_class_weight.py", ("weight *= of_class[codes]", "pass")),
+    *_in("linear_model/_rows.py", "tests/linear_model/test_class_weight.py", ("weight *= each[codes]", "pass")),
     *_in(
         "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
         ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
