@@ -122,7 +122,7 @@ def _write_sampler_table():
         rows.append((f"``{name}``", f"`{label}`", moves, ", ".join(fitting) or "none yet"))
     target = DOC / "generated" / "sampler_table.inc"
     target.parent.mkdir(exist_ok=True)
-    text = _table(("name", "class", "what it is told", "targets and models that it fits"), rows)
+    text = _table(("name", "class", "signal", "targets and models that it fits"), rows)
     estimators = [cls for cls in models.values() if hasattr(cls, "fit")]
     pairs = sum(any(pair in make._fits for pair in cls._offers) for make in SAMPLERS.values() for cls in estimators)
     text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"

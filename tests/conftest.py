@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def _cache_folder():
 os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# A shell ignores Ctrl-C in what it runs in the background, and so would the tests of interrupts, for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):

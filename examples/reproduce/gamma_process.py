@@ -72,10 +72,10 @@ def load(corpus):
 def seconds_of_weights(model, n=50):
     """Seconds of one update of the weights, from the state in which the chain stopped."""
     chain = model._chains[0]
-    seen = chain.seen.values(chain.data.total_samples)
+    seen = chain.doc_prior.seen.values(chain.data.total_samples)
     began = time.process_time()
     for _ in range(n):
-        chain.atoms.move(*seen, np.random.default_rng(0))
+        chain.doc_prior.atoms.move(*seen, np.random.default_rng(0))
     return (time.process_time() - began) / n
 
 
