@@ -20,7 +20,7 @@ def test_a_class_that_counts_as_far_more_rows_than_it_has_warns_once_and_is_told
         model = BayesianLogisticRegression(class_weight="balanced", random_state=0, n_chains=2).fit(X, y)
     told = [str(each.message) for each in caught if "class_weight" in str(each.message)]
     assert len(told) == 1
-    counted = ("the 3 rows of class 'yes' 333 times", "as if 1000", "18.3 times too narrow")
+    counted = ("the 3 rows of class 'yes' 333 times", "as if there were 1000", "18.3 times too narrow")
     for words in ("class_weight='balanced'", *counted, "class_weight=None", "FixedThresholdClassifier"):
         assert words in told[0]
     ratio = plain.samples_["coef"].std(axis=(0, 1)) / model.samples_["coef"].std(axis=(0, 1))

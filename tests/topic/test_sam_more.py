@@ -119,7 +119,7 @@ def test_a_step_that_is_too_long_is_said(kind, others):
         model = kind(3, n_iter=30, random_state=0).set_params(sampler__step_size=step)
         with pytest.warns(ConvergenceWarning, match=re.escape(f"step size of {step:.3g} is too long")) as caught:
             model.fit(X)
-        assert f'"auto" or sampler__step_size={step / 10:.2g} by' in str(caught[0].message)
+        assert f'"auto" or sampler__step_size={step / 10:.2g} with' in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(sampler__step_size="auto").fit(X)
