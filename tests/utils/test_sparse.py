@@ -57,7 +57,9 @@ DAMAGED = {
         _changed("csr", indptr=(None, np.array([0, 2, 2, 2**40]))), f"X.indptr ends at {2**40}, but only 5",
     ),
     "pointers that begin late": (_changed("csr", indptr=(0, 1)), "X.indptr begins with 1 instead of 0"),
-    "too few pointers": (_changed("csr", indptr=(None, np.array([0, 2, 5]))), "indptr has 3 entries, but 3 rows need 4"),
+    "too few pointers": (
+        _changed("csr", indptr=(None, np.array([0, 2, 5]))), "indptr has 3 entries, but 3 rows need 4",
+    ),
     "too few values": (_changed("csr", data=(None, np.ones(2))), "X.indices has 5 entries and X.data 2"),
     "too few indices": (_changed("csc", indices=(None, np.zeros(2, int))), "X.indices has 2 entries and X.data 5"),
     "indices that are no integers": (_changed("csr", indices=(None, np.zeros(5))), "X.indices is float64"),
