@@ -7,6 +7,7 @@ from inspect import signature
 from numbers import Integral, Real
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import as_callbacks
@@ -182,7 +183,13 @@ class BaseSGMCMC(BaseEstimator):
             )
             interrupted.estimator_id = id(self)
             raise interrupted
+        for doubt in self._doubts(self._chains):
+            warn_user(doubt, ConvergenceWarning)
         return self
+
+    def _doubts(self, chains):
+        """What speaks against the draws of a finished run: a message for each `ConvergenceWarning`."""
+        return []
 
     def _copied_state(self):
         """Copies of what a run changes: the chains, bound to their data, and whatever shares objects with them."""

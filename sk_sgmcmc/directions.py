@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from .utils import row_keys
 from .utils._sklearn import validate_data
-from .utils._warnings import warn_user
 
 _HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
 _SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
@@ -102,73 +100,54 @@ def excess_heat(velocity):
     return 0.0 if heat <= max(_HOT, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n) else float(heat)
 
 
-class UnitRowsMixin:
-    """Shared by estimators of directions: rows scaled to unit length, recognised by their content.
+def check_unit_rows(estimator, X, *, reset):
+    """Unit rows of X as CSR of float64, for an estimator with a parameter ``normalize``."""
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if X.shape[1] < 2:
+        raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
+    return unit_rows(X, estimator.normalize)
 
-    For classes with a parameter ``normalize``, whose `fit` stores the size of a minibatch in ``_n_batch_`` and the
-    rows' fingerprint in ``_fingerprint``, and whose chains have `_is_too_stiff`, and velocities in ``state.aux[0]``.
-    """
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _check_X(self, X, *, reset):
-        """Unit rows as CSR of float64."""
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] < 2:
-            raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
-        return unit_rows(X, self.normalize)
-
-    def _scored_rows(self, X):
-        """Unit rows of X that are not all-zero, for a mean over them; raises if there are none."""
-        rows = self._check_X(X, reset=False)
-        full = has_content(rows)
-        if not full.any():
-            raise ValueError(
-                f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
-                "at least one row with a nonzero entry."
-            )
-        return rows if full.all() else rows[full]
-
-    def _run(self, chains, n_iter):
-        super()._run(chains, n_iter)
-        self._warn_where_hot()
-        return self
-
-    def _warn_where_hot(self):
-        """Warn if velocities are too large: on a sphere, nothing becomes infinite.
-
-        Chains that are still falling towards the posterior, by short steps, are hot too; the curvature separates them.
-        """
-        if not self._chains[0].sampler._keeps_velocity or self._chains[0].step < _SETTLED:
-            return
-        chain = max(self._chains, key=lambda chain: excess_heat(chain.state.aux[0]))
-        heat = excess_heat(chain.state.aux[0])
-        if heat == 0.0 or not chain._is_too_stiff():
-            return
-        start = (chain.step - 1) * chain.n_inner
-        h = chain.sampler._hyper(start, start + 1)[0, 0]
-        instead = f"sampler__step_size={h / 10:.2g}"
-        if not isinstance(chain.sampler.step_size, str):
-            instead = f'sampler__step_size="auto" or {instead}'
-        warn_user(
-            f"The step size of {h:.3g} is too long: at the end of the fit the mean squared velocity of "
-            f"{type(chain.sampler).__name__} is {heat:.3g} instead of 1, so draws are spread too widely. Set "
-            f"{instead} with set_params.",
-            ConvergenceWarning,
+def rows_with_content(rows):
+    """Unit rows that are not all-zero, for a mean over them; raises if there are none."""
+    full = has_content(rows)
+    if not full.any():
+        raise ValueError(
+            f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
+            "at least one row with a nonzero entry."
         )
+    return rows if full.all() else rows[full]
 
-    def _noted(self, rows, n_batch):
-        """Rows in the form to which chains are bound; records what `resume` checks."""
-        data = RowData.from_csr(rows, n_batch)
-        self._n_batch_, self._fingerprint = n_batch, data.fingerprint()
-        return data
 
-    def _bound_data(self, X, y=None):
-        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        if data.fingerprint() != self._fingerprint:
-            raise ValueError("resume continues with the rows passed to fit, but X differs; pass the same X again.")
-        return data
+def refuse_other_rows(data, fingerprint):
+    """Raise unless `RowData` are those that were being fitted."""
+    if data.fingerprint() != fingerprint:
+        raise ValueError("resume continues with the rows passed to fit, but X differs; pass the same X again.")
+
+
+def hot_message(chains):
+    """A message, in a list, if velocities are too large: on a sphere, nothing becomes infinite.
+
+    Chains that are still falling towards the posterior, by short steps, are hot too; the curvature separates them.
+
+    Parameters
+    ----------
+    chains : list of Chain
+        Those of a model on spheres: with `_is_too_stiff`, ``n_inner``, and velocities in ``state.aux[0]``.
+    """
+    if not chains[0].sampler._keeps_velocity or chains[0].step < _SETTLED:
+        return []
+    chain = max(chains, key=lambda chain: excess_heat(chain.state.aux[0]))
+    heat = excess_heat(chain.state.aux[0])
+    if heat == 0.0 or not chain._is_too_stiff():
+        return []
+    start = (chain.step - 1) * chain.n_inner
+    h = chain.sampler._hyper(start, start + 1)[0, 0]
+    instead = f"sampler__step_size={h / 10:.2g}"
+    if not isinstance(chain.sampler.step_size, str):
+        instead = f'sampler__step_size="auto" or {instead}'
+    return [
+        f"The step size of {h:.3g} is too long: at the end of the fit the mean squared velocity of "
+        f"{type(chain.sampler).__name__} is {heat:.3g} instead of 1, so draws are spread too widely. Set "
+        f"{instead} with set_params."
+    ]

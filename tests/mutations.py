@@ -187,18 +187,18 @@ BASE = [
 TOPIC = [
     *_in(
         "topic/_counts/answers.py", f"{_LDA} -k top_words",
-        ("tails = [(1 - interval) / 2, (1 + interval) / 2]", "tails = [1 - interval, interval]"),
-        ("(of_topic[:, top[k]] >= bar)", "(of_topic[:, top[k]] > bar)"),
+        ("else interval_tails(interval)", "else [1 - interval, interval]"),
+        ("(draws[:, top[k]] >= bar)", "(draws[:, top[k]] > bar)"),
     ),
     *_in(
         "topic/_counts/answers.py", f"{_LDA} -k score_is_the_one_definition",
         ("np.linspace(0, n_draws - 1, _SCORED_DRAWS).round()", "np.linspace(0, min(9, n_draws - 1), 10).round()"),
     ),
     *_in(
-        "topic/_dmr/prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
+        "topic/_dmr/model.py", f"{_DMR} -k (prevalence or tables or prior_of)",
         ("difference = a - b", "difference = b - a"),
-        ("np.bincount(data.group) @ _mean_doc_priors(data.given, each) / data.n_docs",
-         "_mean_doc_priors(data.given, each).mean(axis=0)"),
+        ("np.bincount(data.group) @ mean_doc_priors(data.given, each) / data.n_docs",
+         "mean_doc_priors(data.given, each).mean(axis=0)"),
     ),
     *_in(
         "topic/_dmr/metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
@@ -235,7 +235,7 @@ MODELS = [
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
     ),
     *_in(
-        "mixture/_von_mises_fisher/answers.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
+        "mixture/_von_mises_fisher/model.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
         ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
         ("return logsumexp(each, axis=0) - np.log(len(each))", "return logsumexp(each, axis=0)"),
     ),
@@ -244,7 +244,7 @@ MODELS = [
         "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
         ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
         ('"sd": flat.std(axis=0)', '"sd": flat.var(axis=0)'),
-        ("tails = _tails(interval)", "tails = [0.25, 0.75]"),
+        ("tails = interval_tails(interval)", "tails = [0.25, 0.75]"),
     ),
     *_in(
         "density/_gaussian.py", _GAUSSIAN,

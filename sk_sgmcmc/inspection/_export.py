@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..topic._counts.answers import BaseTopicModel
+from ..topic._counts.model import CountTopicModel
 
 # Names of the axes of draws; others get ArviZ's own names.
 _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
@@ -11,7 +11,7 @@ _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights
 
 def _names(estimator, feature_names):
     n_features = estimator.samples_["components"].shape[-1]
-    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are not words
+    if feature_names is None and isinstance(estimator, CountTopicModel):  # columns of metadata are not words
         feature_names = estimator._word_names(n_features).astype(str)
     elif feature_names is None:
         feature_names = getattr(estimator, "feature_names_in_", np.empty(0))
@@ -25,7 +25,7 @@ def _names(estimator, feature_names):
 
 def check_count_model(estimator, who):
     """Raise unless an estimator is a fitted topic model whose topics are probabilities of words."""
-    if not isinstance(estimator, BaseTopicModel):
+    if not isinstance(estimator, CountTopicModel):
         raise TypeError(
             f"{who} shows topics that are probabilities of words, which {type(estimator).__name__} does not have; "
             "give a topic model of counts, such as BayesianLDA."

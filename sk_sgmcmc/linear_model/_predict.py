@@ -6,6 +6,7 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
+from ..utils._numbers import interval_tails
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
 
@@ -82,7 +83,7 @@ class DrawsPredictMixin:
         mean, low, high : ndarray of shape (n_samples, n_classes)
             The interval has equal tails.
         """
-        tails = _tails(interval)
+        tails = interval_tails(interval)
         parts = [(p.mean(axis=1), *np.quantile(p, tails, axis=1)) for _, p in self._probabilities(X)]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
@@ -132,7 +133,7 @@ class DrawsPredictMixin:
         else:
             names = ["intercept", *names]
         flat = draws.reshape(-1, draws.shape[2] * draws.shape[3])
-        low, high = np.quantile(flat, _tails(interval), axis=0)
+        low, high = np.quantile(flat, interval_tails(interval), axis=0)
         columns = {
             "class": np.repeat(labels, len(names)),
             "feature": np.tile(np.asarray(names, dtype=object), len(labels)),
@@ -145,9 +146,3 @@ class DrawsPredictMixin:
         if draws.shape[1] >= 4:
             columns["ess"] = effective_sample_size(draws).ravel()
         return as_table(columns)
-
-
-def _tails(interval):
-    if not 0 < interval < 1:
-        raise ValueError(f"interval={interval!r} must lie between 0 and 1, for example 0.9.")
-    return [(1.0 - interval) / 2.0, (1.0 + interval) / 2.0]

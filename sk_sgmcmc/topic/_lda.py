@@ -7,10 +7,10 @@ import numpy as np
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._counts.doc_prior import DocumentPrior, FittedPrior
-from ._counts.model import AssignedTopicModel
+from ._counts.model import CountTopicModel
 
 
-class BayesianLDA(AssignedTopicModel):
+class BayesianLDA(CountTopicModel):
     r"""Latent Dirichlet allocation, topics and their uncertainty drawn by stochastic-gradient MCMC.
 
     Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
@@ -141,7 +141,7 @@ class BayesianLDA(AssignedTopicModel):
     """
 
     _parameter_constraints = {
-        **AssignedTopicModel._parameter_constraints,
+        **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
         "topic_prior": [StrOptions({"dirichlet", "normal"})],
         "topic_prior_scale": [Interval(Real, 0, None, closed="neither")],

@@ -52,3 +52,10 @@ def check_n_jobs(n_jobs):
             "but one."
         )
     return effective_n_jobs(n_jobs)
+
+
+def interval_tails(interval):
+    """The two probabilities between which a central credible interval lies, as a list."""
+    if not 0 < interval < 1:
+        raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+    return [(1 - interval) / 2, (1 + interval) / 2]

@@ -195,6 +195,24 @@ class Corpus:
         source = np.arange(indptr[-1]) + np.repeat(self.indptr[:-1][order] - indptr[:-1], sizes)
         return Corpus(indptr, self.words[source], self.counts[source], self.n_words)
 
+    def joined(self, other):
+        """The documents of this corpus, and those of another one behind them.
+
+        Parameters
+        ----------
+        other : Corpus
+            Its first words are this one's; it may have more.
+
+        Returns
+        -------
+        Corpus
+        """
+        if other.n_words < self.n_words:
+            raise ValueError(f"other has {other.n_words} words; it needs at least the {self.n_words} of this corpus.")
+        indptr = np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]])
+        words, counts = (np.concatenate([getattr(c, name) for c in (self, other)]) for name in ("words", "counts"))
+        return Corpus(indptr, words, counts, other.n_words)
+
     @cached_property
     def is_whole(self):
         """Whether every count is a whole number, so that every token weighs 1."""

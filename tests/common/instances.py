@@ -24,7 +24,7 @@ from sk_sgmcmc import (
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
 from sk_sgmcmc.samplers._registry import make_sampler
-from sk_sgmcmc.topic._counts.model import AssignedTopicModel
+from sk_sgmcmc.topic._counts.model import CountTopicModel
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ DEFAULTS = [
     if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "gaussian", "dp"}
 ]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
-LDA = [case for case in ESTIMATORS if isinstance(case.estimator, AssignedTopicModel) and case.data == "counts"]
+LDA = [case for case in ESTIMATORS if isinstance(case.estimator, CountTopicModel) and case.data == "counts"]
 COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain", "gamma-process"}]
 # Those on which scikit-learn's own checks run: each class, whatever its sampler, with batches that its small data hold.
 # Models of dense rows make the steps that the checks' bounds on their accuracy ask for.

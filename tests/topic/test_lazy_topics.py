@@ -178,7 +178,7 @@ def test_samplers_that_cannot_wait_get_every_row_and_the_true_sum(parameterizati
 class AllRows(TopicChain):
     """Twin of the lazy chain: every word is brought up to date at every step, so that the sum is the true one."""
 
-    def _tables(self, cells, rows, total, prior):
+    def _assign(self, docs, rows, cells, total, prior, group):
         true = self.topics.copy()
         hyper = self._hyper()
         rest = np.setdiff1d(np.arange(self.n_words), rows)
@@ -186,25 +186,25 @@ class AllRows(TopicChain):
         self.topics.theta[rest] = true.theta[rest]
         self.topics.updated_at[rest] = self.topics.now
         self.topics._rest = true.theta[rest].sum(axis=0)
-        return super()._tables(cells, rows, self.topics.theta.sum(axis=0), prior)
+        return super()._assign(docs, rows, cells, self.topics.theta.sum(axis=0), prior, group)
 
 
 class StaleSum(TopicChain):
     """Broken: divides by the sum of the words as they are, those that wait out of date."""
 
-    def _tables(self, cells, rows, total, prior):
-        return super()._tables(cells, rows, cells.sum(axis=0), prior)
+    def _assign(self, docs, rows, cells, total, prior, group):
+        return super()._assign(docs, rows, cells, cells.sum(axis=0), prior, group)
 
 
 class Recording(TopicChain):
     """Keeps, at every step, the normaliser in use and the stale one over the true sum."""
 
-    def _tables(self, cells, rows, total, prior):
+    def _assign(self, docs, rows, cells, total, prior, group):
         twin = self.topics.copy()
         twin.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), np.random.default_rng(0))
         self.ratios = [*getattr(self, "ratios", []), (total / twin.theta.sum(axis=0)).mean()]
         self.stale = [*getattr(self, "stale", []), (cells.sum(axis=0) / twin.theta.sum(axis=0)).mean()]
-        return super()._tables(cells, rows, total, prior)
+        return super()._assign(docs, rows, cells, total, prior, group)
 
 
 @pytest.fixture(scope="module")

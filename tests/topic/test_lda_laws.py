@@ -82,7 +82,7 @@ def test_stored_assignments_have_the_exact_law(global_random_seed):
     seen = np.empty((N_STEPS, len(pairs)))
     for t in range(N_STEPS):
         chain.run(t + 1)
-        seen[t] = [chain.z[i] == chain.z[j] for i, j in pairs]
+        seen[t] = [chain.assignments.z[i] == chain.assignments.z[j] for i, j in pairs]
     assert np.abs(z_scores(batch_means(seen[200:]), expected)).max() < THRESHOLD
 
 
@@ -126,14 +126,12 @@ class ScaledStoredCounts(TopicChain):
 class NotSubtracted(TopicChain):
     """Mistake: the old assignments of a minibatch are not taken from the counts when the new ones are added."""
 
-    def _assign(self, docs, *tables):
+    def _assign(self, docs, rows, *tables):
         old = np.zeros((self.n_words, self.n_topics))
         for d in docs:
             lo, hi = self.data.token_ptr[d : d + 2]
-            count_assignments(self.data.words[lo:hi], np.empty(0), self.z[lo:hi], old)
-        # The active words, in the order in which the chain has them.
-        rows = np.argsort(self._slot)[np.sum(self._slot < 0) :]
-        change, doc_counts = super()._assign(docs, *tables)
+            count_assignments(self.data.words[lo:hi], np.empty(0), self.assignments.z[lo:hi], old)
+        change, doc_counts = super()._assign(docs, rows, *tables)
         return change + old[rows], doc_counts
 
 

@@ -74,7 +74,7 @@ def test_a_young_stream_begins_anew_from_all_its_documents_until_they_are_many(p
         begun.append(steps[0] == 2 * len(begun) + 1)
         if begun[-1]:
             assert len(steps) == 2  # draws from before do not count
-            assert (model._start_counts != X[: start + 40]).nnz == 0
+            assert (model._young.corpus.to_csr() != X[: start + 40]).nnz == 0
         if start >= 120:  # the topics keep their numbers
             distance = np.sqrt(((np.sqrt(topics)[:, None] - np.sqrt(model.components_)[None]) ** 2).sum(axis=2))
             np.testing.assert_array_equal(distance.argmin(axis=1), np.arange(4))
@@ -82,7 +82,7 @@ def test_a_young_stream_begins_anew_from_all_its_documents_until_they_are_many(p
         expected.append(tokens >= 1.25 * last and start <= 400)
         last = tokens if expected[-1] else last
     assert begun == expected and sum(begun) >= 7
-    assert model._start_counts is None
+    assert model._young is None
     at_once = BayesianLDA(**PARAMS, n_iter=60).fit(X[:800]).perplexity(test)
     assert model.perplexity(test) < 1.06 * at_once
 
@@ -91,9 +91,9 @@ def test_one_block_larger_than_a_start_needs_is_not_kept(planted, monkeypatch):
     X = planted[0]
     monkeypatch.setattr(_stream, "START_TOKENS", X[:300].sum())
     model = BayesianLDA(**PARAMS).partial_fit(X[:400])
-    assert model._start_counts is None
+    assert model._young is None
     assert not model.partial_fit(X[400:500])._chains[0].begins_anew
-    assert BayesianLDA(**PARAMS).fit(X[:100]).partial_fit(X[100:200])._start_counts is None
+    assert BayesianLDA(**PARAMS).fit(X[:100]).partial_fit(X[100:200])._young is None
 
 
 def test_what_a_document_prior_learns_from_fresh_assignments_is_that_of_one_draw(planted):
@@ -206,7 +206,7 @@ def test_a_stream_takes_a_new_step_size_and_new_sweeps(planted, sampler):
     model.set_params(sampler__step_size=0.003, n_sweeps=(2, 1)).partial_fit(X)
     chain = model._chains[0]
     assert model.sampler_.step_size_(5) == chain.sampler.step_size_(5) == chain.topics.sampler.step_size_(5) == 0.003
-    assert chain.n_sweeps == (2, 1)
+    assert chain.assignments.n_sweeps == (2, 1)
     assert not np.array_equal(model.components_, old.partial_fit(X).components_)
     model.set_params(sampler__step_size="auto", n_sweeps=(5, 5)).partial_fit(X)
     assert model.sampler_.step_size_(5) == old.partial_fit(X).sampler_.step_size_(5)

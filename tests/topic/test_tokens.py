@@ -34,7 +34,7 @@ def test_the_estimate_is_what_one_fit_takes_at_least():
     tokens = _tokens.TokenData(corpus(500, (20, 20)), 20, 20)
     assert tokens.words.nbytes == 4 * tokens.words.size and tokens.weights.size == 0
     model = BayesianLDA(n_components=2, n_iter=2, n_chains=3, random_state=0).fit(np.full((20, 20), 50.0))
-    each = [chain.data.words.itemsize + len(model._chains) * chain.z.itemsize for chain in model._chains]
+    each = [chain.data.words.itemsize + len(model._chains) * chain.assignments.z.itemsize for chain in model._chains]
     assert each == [_tokens._WORD + 3 * _tokens._TOPIC] * 3
 
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...metrics import point_partition
 from ...utils import as_table
+from ...utils._numbers import interval_tails
 from ...utils._sklearn import check_sample_weight
 
 _PARTITION_ROWS = 3000  # at most this many rows determine the point partition
@@ -253,8 +254,7 @@ class FittedDPMixture:
         check_is_fitted(self)
         if not n >= 1:
             raise ValueError(f"n={n} must be at least 1.")
-        if not 0 < interval < 1:
-            raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+        tails = interval_tails(interval)
         weights = self.samples_["weights"]
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
@@ -269,7 +269,7 @@ class FittedDPMixture:
             # A probability below the smallest float64 in all draws gets lift 1.
             lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
             top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
-            low, high = np.quantile(draws[:, top], [(1 - interval) / 2, (1 + interval) / 2], axis=0)
+            low, high = np.quantile(draws[:, top], tails, axis=0)
             columns["cluster"] += [c] * top.size
             columns["weight"] += [self.weights_[c]] * top.size
             columns["rank"] += range(1, top.size + 1)

@@ -3,23 +3,26 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClusterMixin, DensityMixin
+from scipy.special import logsumexp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import UnitRowsMixin
+from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...metrics import align_draws
+from ...utils import as_precise_as
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
-from .answers import FittedMixture
-from .chain import MixtureChain, MixturePrior
+from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
+_N_SCORED = 100  # at most this many kept draws are averaged
 _SMALL = 5000  # rows that fit into one minibatch
 
 
-class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityMixin, BaseSGMCMC):
+class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseSGMCMC):
     r"""Mixture of von Mises-Fisher laws: clusters of unit vectors, with their uncertainty.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
@@ -176,6 +179,12 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         self.verbose = verbose
         self.callbacks = callbacks
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     @property
     def _n_features_out(self):
         return self.means_.shape[0]
@@ -255,7 +264,9 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         if not streaming:
             self._refuse_large_batch(n)
         n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else min(int(self.batch_size), n)
-        return self._noted(rows, n if sampler._full_batch else n_batch)
+        data = RowData.from_csr(rows, n if sampler._full_batch else n_batch)
+        self._n_batch_, self._fingerprint = data.n_batch, data.fingerprint()
+        return data
 
     def _new_chains(self, rows, data, sampler, plan):
         prior = self._prior(rows)
@@ -298,3 +309,100 @@ class VonMisesFisherMixture(UnitRowsMixin, FittedMixture, ClusterMixin, DensityM
         self.sampler_ = chains[0].sampler
         self.sampler_._report([chain.state for chain in chains])
         self.labels_ = self._responsibilities(chains[0].data.as_csr()).argmax(axis=1)
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def _check_X(self, X, *, reset):
+        return check_unit_rows(self, X, reset=reset)
+
+    def _scored_rows(self, X):
+        return rows_with_content(self._check_X(X, reset=False))
+
+    def _bound_data(self, X, y=None):
+        data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
+        refuse_other_rows(data, self._fingerprint)
+        return data
+
+    def _doubts(self, chains):
+        return [*super()._doubts(chains), *hot_message(chains)]
+
+    def _each_draw(self, rows):
+        """Log of weight times density of rows under each component, draw after draw."""
+        flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.samples_.items()}
+        n = len(flat["means"])
+        for i in np.unique(np.linspace(0, n - 1, min(n, _N_SCORED)).round().astype(int)):
+            means = flat["means"][i].astype(np.float64)
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+            yield log_densities(rows, means, np.log(flat["weights"][i]), flat["kappas"][i])
+
+    def _responsibilities(self, rows):
+        total, n = 0.0, 0
+        for log_density in self._each_draw(rows):
+            total = total + np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
+            n += 1
+        return total / n
+
+    def transform(self, X):
+        """Probability that each row belongs to each component, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_components)
+            Rows sum to 1. An all-zero row has the mean weights.
+        """
+        check_is_fitted(self)
+        return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
+
+    def predict(self, X):
+        """The most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            An all-zero row gets the component of the largest mean weight.
+        """
+        check_is_fitted(self)
+        return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
+
+    def score_samples(self, X):
+        """Log predictive density of each row: the log of the density averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            With respect to the surface of the sphere; 0 for an all-zero row, which is not an observation.
+        """
+        check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        return np.where(has_content(rows), self._log_density(rows), 0.0)  # exactly 0, without rounding error
+
+    def _log_density(self, rows):
+        each = [logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)]
+        return logsumexp(each, axis=0) - np.log(len(each))
+
+    def score(self, X, y=None):
+        """Mean of `score_samples` over rows that are not all-zero; higher is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        return float(np.mean(self._log_density(self._scored_rows(X))))

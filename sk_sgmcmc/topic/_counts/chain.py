@@ -6,22 +6,20 @@ import numpy as np
 
 from ...chains.chain import TINY, Chain
 from ...chains.minibatches import Minibatches
-from ...kernels.models.lda import assignments
+from ...kernels.models.lda import assignments as assignment_kernels
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
+from .assignments import Assignments
 from .doc_prior import Moment
 from .lazy_topics import LazyTopics, in_blocks
-from .renewal import RenewableChain
 from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
 
-# Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
-_MIN_DOCS_PER_THREAD = 32
 _GROWN = 1.5
 _START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
 
 
-class TopicChain(RenewableChain, Chain):
+class TopicChain(Chain):
     """Topics and assignments of a count topic model.
 
     Parameters
@@ -47,7 +45,7 @@ class TopicChain(RenewableChain, Chain):
         Arguments of `SoftmaxTopics`, for samplers on flat space; None for those on the simplex.
     """
 
-    _unpickled = ("data", "_slot", "_active", "_pool")
+    _unpickled = ("data", "_pool")
     _pool = None
     waits_for_start = False  # whether assignments to start from come from outside
     begins_anew = False  # whether the next step is to be made from another start
@@ -72,19 +70,21 @@ class TopicChain(RenewableChain, Chain):
         self.word_prior = word_prior
         self.n_words = n_words
         self.doc_prior = doc_prior
-        self.stored = stored
-        self.n_sweeps = n_sweeps
         self.n_warm = n_warm if stored else 0
         self.init = init
         self.flat = flat
-        self.sweep_seed = int(self.rng.integers(2**62))
+        self.assignments = Assignments(stored, n_sweeps, int(self.rng.integers(2**62)))
         self.topics = None
         self.collapsed = None
         self.counts = None
-        self.z = None
         self.next_doc = 0
         self.n_passes = 0
         self.batches = Minibatches()
+
+    @property
+    def stored(self):
+        """Whether the chain keeps the assignments of all tokens."""
+        return self.assignments.stored
 
     @property
     def n_topics(self):
@@ -113,18 +113,17 @@ class TopicChain(RenewableChain, Chain):
 
     def __getstate__(self):
         finished = self.step >= getattr(self.plan, "n_iter", np.inf)
-        return {**super().__getstate__(), "doc_prior": self.doc_prior.saved(self.z if finished else None)}
+        return {**super().__getstate__(), "doc_prior": self.doc_prior.saved(self.assignments.z if finished else None)}
 
     def __setstate__(self, state):
         super().__setstate__(state)
         if self.collapsed is not None:
-            self.collapsed.rejoin(self.z, self.topic_word_prior)
+            self.collapsed.rejoin(self.assignments.z, self.topic_word_prior)
 
     def bind(self, data):
         self.data = data
         self.doc_prior.bind(data)
-        self._slot = np.full(data.n_words, -1, dtype=np.int32)
-        self._active = np.empty(data.n_words, dtype=np.int64)
+        self.assignments.bind(data)
         self._pool = None
         if self.init == "random" and not self.is_started and not self.waits_for_start:
             self._start()
@@ -139,8 +138,8 @@ class TopicChain(RenewableChain, Chain):
             z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng)
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
-        if self.stored:
-            self.z = z
+        if self.assignments.stored:
+            self.assignments.z = z
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self._start_topics()
@@ -157,7 +156,7 @@ class TopicChain(RenewableChain, Chain):
                 collapsed.sweep(data, 0, data.n_docs, alpha[None], no_groups, self.rng)
         self.doc_prior.begin(data, z, alpha, self.rng, swept=self.data.start is not None)
         counts = np.zeros((self.n_words, self.n_topics))
-        assignments.count_assignments(data.words, data.weights, z, counts)
+        assignment_kernels.count_assignments(data.words, data.weights, z, counts)
         counts *= self.data.total_samples / data.n_docs
         if self.topics is not None and self._has_like_topics():
             shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
@@ -204,10 +203,10 @@ class TopicChain(RenewableChain, Chain):
             self.scaled_for = self.data.total_samples
             return
         cells = self.topic_word_prior + counts
-        shape = cells if self.stored else self.topic_word_prior
+        shape = cells if self.assignments.stored else self.topic_word_prior
         if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
             cells = np.log(cells) - np.log(cells[-1])
-        elif not self.stored:
+        elif not self.assignments.stored:
             cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
         if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
@@ -243,7 +242,7 @@ class TopicChain(RenewableChain, Chain):
         data = self.data
         left = min(data.n_batch, data.n_docs)
         docs = (self.next_doc + np.arange(left)) % data.n_docs
-        self.doc_prior.before_minibatch(docs, self.z)
+        self.doc_prior.before_minibatch(docs, self.assignments.z)
         while left > 0:
             stop = min(self.next_doc + left, data.n_docs)
             self.collapsed.sweep(data, self.next_doc, stop, *self.doc_prior.table(), self.rng)
@@ -251,46 +250,51 @@ class TopicChain(RenewableChain, Chain):
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:
                 self.n_passes += 1
-                self.doc_prior.after_pass(self.z, self._now(), self.collapsed)
+                self.doc_prior.after_pass(self.assignments.z, self._now(), self.collapsed)
         self.step += 1
-        self.doc_prior.after_sweep(docs, self.z, self._now())
+        self.doc_prior.after_sweep(docs, self.assignments.z, self._now())
 
     def _now(self):
         """Where the chain is, as its parts need to know it."""
         forgotten = -np.expm1(-float(self._hyper()[0]))
-        return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.sweep_seed, forgotten)
+        return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignments.seed, forgotten)
 
     def one_step(self, docs):
         """One minibatch: bring its words up to date, draw assignments given the topics, move the topics."""
         hyper = self._hyper()
-        data, topics = self.data, self.topics
+        topics = self.topics
         topics.state.n_steps = self.step
-        n_active = assignments.find_active(docs, data.token_ptr, data.words, self._slot, self._active)
-        rows = self._active[:n_active].copy()
+        rows = self.assignments.words_of(docs)
         cells, total = topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
         prior, group = self.doc_prior.table(docs)
-        self.doc_prior.before_minibatch(docs, self.z)
-        counts, doc_counts = self._assign(docs, prior, group, *self._tables(cells, rows, total, prior))
-        assignments.clear_active(rows, self._slot)
-        self.doc_prior.after_minibatch(docs, doc_counts, self.z, self._now())
-        if self.stored and not len(self.batches):
+        self.doc_prior.before_minibatch(docs, self.assignments.z)
+        counts, doc_counts = self._assign(docs, rows, cells, total, prior, group)
+        self.doc_prior.after_minibatch(docs, doc_counts, self.assignments.z, self._now())
+        if self.assignments.stored and not len(self.batches):
             self.n_passes += 1
-            self.doc_prior.after_epoch(self.z, self._now())
+            self.doc_prior.after_epoch(self.assignments.z, self._now())
         self._move(docs, rows, counts, hyper)
         self.step += 1
+
+    def _assign(self, docs, rows, cells, total, prior, group):
+        """Draw the assignments of a minibatch given the topics, see `Assignments.draw`."""
+        every_draw, pool = self.doc_prior.reads_every_draw, self._threads()
+        return self.assignments.draw(
+            docs, rows, cells, total, prior, group, self.step, pool=pool, every_draw=every_draw
+        )
 
     def _move(self, docs, rows, counts, hyper):
         """Move the topics at the shapes that the minibatch's ``counts`` give."""
         is_lazy = self.sampler._is_lazy
         moved = rows if is_lazy else np.arange(self.n_words)
-        if self.stored:
+        if self.assignments.stored:
             gained = simplex.add_rows(self.counts, rows, counts)
             if is_lazy:
                 self.topics.defer(gained, hyper)
                 return
             signal, extra = self._shape_of(moved), self.counts.sum(axis=0)
         else:
-            counts *= self.data.total_samples / docs.size / self.n_sweeps[1]
+            counts *= self.data.total_samples / docs.size / self.assignments.n_sweeps[1]
             signal = self._shape_of(moved)
             extra = simplex.add_rows(signal, np.arange(rows.size) if is_lazy else rows, counts)
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
@@ -330,49 +334,6 @@ class TopicChain(RenewableChain, Chain):
             self._pool = ThreadPoolExecutor(self.data.n_threads)
         return self._pool
 
-    def _tables(self, cells, rows, total, prior):
-        phi = np.empty((rows.size, self.n_topics), dtype=np.float32)
-        prior_blocks = np.empty((rows.size, -(-self.n_topics // assignments.BLOCK) + 1), dtype=np.float32)
-
-        def work(_, start, stop):
-            part = slice(start, stop)
-            assignments.topic_tables(cells, rows[part], total, prior, phi[part], prior_blocks[part])
-
-        in_blocks(work, *phi.shape, self._threads())
-        return phi, prior_blocks
-
-    def _assign(self, docs, prior, group, phi, prior_blocks):
-        """Gibbs sweeps over the documents; returns counts (n_active, n_topics) and (n_draws, n_batch, n_topics)."""
-        data = self.data
-        draw = assignments.draw_assignments.compiled
-        n_draws = self.n_sweeps[1] if self.doc_prior.reads_every_draw and not self.stored else 1
-        doc_counts = np.empty((n_draws, docs.size, self.n_topics))
-        z = self.z if self.stored else np.empty(data.words.size, dtype=np.uint16)
-        seed = np.uint64(self.sweep_seed + self.step)
-
-        def work(start, stop):
-            counts = np.zeros(phi.shape)
-            blocks, made_for = prior_blocks, np.full(len(phi) if len(prior) > 1 else 0, -1, dtype=np.int32)
-            if made_for.size:
-                blocks = np.empty_like(prior_blocks)
-            draw(
-                start, stop, docs, data.token_ptr, data.words, data.weights, self._slot, phi, blocks, made_for, prior,
-                group, seed, int(self.stored), *self.n_sweeps, z, counts, doc_counts,
-            )  # fmt: skip
-            return counts
-
-        n_threads = min(data.n_threads, docs.size // _MIN_DOCS_PER_THREAD)
-        if n_threads <= 1:
-            return work(0, docs.size), doc_counts
-        # Cut by tokens, not by documents, so that threads end together.
-        tokens = np.cumsum(data.token_ptr[docs + 1] - data.token_ptr[docs])
-        cuts = np.searchsorted(tokens, tokens[-1] * np.arange(1, n_threads) / n_threads)
-        cuts = [0, *cuts.tolist(), docs.size]
-        parts = list(self._threads().map(work, cuts[:-1], cuts[1:]))
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0], doc_counts
-
     # -- draws ---------------------------------------------------------------------------------------------------
 
     def _public(self, topics):
@@ -391,9 +352,54 @@ class TopicChain(RenewableChain, Chain):
 
     def present_topics(self):
         """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""
-        if not self.stored or (self.topics is not None and self.topics.is_flat):
+        if not self.assignments.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
         if not self.is_started:
             self._start()
         shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
         return shape / shape.sum(axis=0)
+
+    # -- other circumstances -------------------------------------------------------------------------------------
+
+    def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
+        """Go over from stored to fresh assignments: the stored ones stay in the shapes, as counts."""
+        if not self.is_started:
+            self._start()
+        if self.topics is None:
+            self._start_topics()
+        self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
+        self.doc_prior.stream(self.assignments.z)
+        self.assignments.stored, self.assignments.z = False, None
+        self.plan, self.n_warm = plan, 0
+        self.take_sampler(sampler, n_sweeps, **of_prior)
+        self.kept, self.kept_steps, self.n_kept = {}, [], 0
+        self.scaled_for = 0.0
+
+    def take_sampler(self, sampler, n_sweeps, **of_prior):
+        """Go on with another step size of the same sampler, other sweeps over a minibatch, and of the prior."""
+        self.sampler = self.topics.state.sampler = sampler
+        self.assignments.n_sweeps = n_sweeps
+        self.doc_prior.use(**of_prior)
+
+    def renumber(self, order):
+        """Put topics on flat space and stored assignments into another order."""
+        self.assignments.renumber(order)
+        self.counts = np.ascontiguousarray(self.counts[:, order])
+        self.doc_prior.renumber(order)
+        self.topics.renumber(order)
+
+    def extend_vocabulary(self, word_prior, n_words):
+        """Go on with ``n_words`` words: the new ones start with prior draws, also in the draws kept."""
+        if self.topics is None:
+            self._start_topics()
+        n_old, self.n_words, self.word_prior = self.n_words, n_words, word_prior
+        new = np.ascontiguousarray(self.topic_word_prior[n_old:])
+        if self.counts is not None:
+            self.counts = np.vstack([self.counts, np.zeros(new.shape)])
+        share = self.topics.extend(new, self.rng).T.astype(np.float32)
+        if "components" in self.kept:
+            old = self.kept["components"]
+            grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
+            grown[: self.n_kept, :, :n_old] = old[: self.n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
+            grown[..., n_old:] = share
+            self.kept["components"] = grown

@@ -35,8 +35,8 @@ class CollapsedTopicChain(TopicChain):
         if self.next_doc:
             return
         self.n_passes += 1
-        self.doc_prior.after_pass(self.z, self._now(), self.collapsed)
-        self.doc_prior.after_sweep(None, self.z, self._now())
+        self.doc_prior.after_pass(self.assignments.z, self._now(), self.collapsed)
+        self.doc_prior.after_sweep(None, self.assignments.z, self._now())
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self._public(None))

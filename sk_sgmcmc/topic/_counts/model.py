@@ -1,27 +1,34 @@
-"""What topic models share whose tokens are assigned to topics: fitting, streams, and choices made for them."""
+"""Base of the count topic models: fitting, streams, scores, and the choices made for the user."""
 
+from copy import copy
 from numbers import Integral, Real
 
-from ...base import all_or_nothing
-from ...chains.plans import DrawPlan
-from ...utils._sklearn import Interval, StrOptions
-from .answers import BaseTopicModel
-from .samplers import SamplersMixin
-from .stream import FRESH_BATCH, StreamingMixin
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-# Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
-# much as a third of a token.
-_TOKENS_PER_CELL = 2.5
-_MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
-_STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
-_PARTICLE_SWEEPS = 60
-_FRESH_STEPS = 1000
+from ...base import all_or_nothing
+from ...chains.chain import stacked_draws
+from ...chains.plans import DrawPlan, StreamPlan
+from ...metrics import doc_topic_proportions, document_completion, split_tokens
+from ...samplers._registry import fitting_pair
+from ...utils import Corpus, as_precise_as, check_counts
+from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._warnings import warn_user
+from .._agreement import number_topics
+from .._base import BaseTopicModel
+from .answers import best_chain, scored_draws, word_table
+from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
+from .samplers import chain_class, resolved_sampler
+from .stream import YoungStream
+from .tokens import TokenData, refuse_too_many_tokens
+from .vocabulary import aligned_counts, new_names
+
 # Share of burn-in made of collapsed sweeps, see TopicChain.
 _WARM_SHARE = 0.7
 
 
-class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
-    """Base of topic models whose chain is a `TopicChain`.
+class CountTopicModel(BaseTopicModel):
+    """Base of topic models of counts, fitted by chains of assignments of tokens to topics.
 
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
 
@@ -30,8 +37,13 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
     ``_document_prior(alpha, stored, plan)``
         A `DocumentPrior` for a chain.
     ``_set_fitted(chains)``
-        See `BaseSGMCMC`.
+        See `BaseSGMCMC`; it calls `_collect`.
+    ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
+        Where the documents' prior is not one number a topic.
     """
+
+    _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
+    _seeds_hint = ", or give topics seed words by a topic_word_prior of shape (n_components, n_features)"
 
     _parameter_constraints = {
         **BaseTopicModel._parameter_constraints,
@@ -44,7 +56,26 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
         "new_features": [StrOptions({"error", "extend"})],
     }
 
-    # -- fitting -------------------------------------------------------------------------------------------------
+    # Of models that have no such parameters.
+    topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
+
+    # With routing on, scikit-learn's Pipeline hands sample_weight=None to score, and fails where nobody knows the name.
+    __metadata_request__score = {"sample_weight": None}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _check_X(self, X, *, reset):
+        """A checked corpus; sets or compares the number and names of features."""
+        if not reset and self.new_features == "extend" and hasattr(X, "columns"):
+            return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
+        dtypes = [np.float64, np.float32, np.int64, np.int32]
+        checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
+        return Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
+
+    # -- fit -------------------------------------------------------------------------------------------------------
 
     @all_or_nothing
     def fit(self, X, y=None):
@@ -76,21 +107,19 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
         sampler, pair = self._checked_sampler()
         corpus = self._check_X(X, reset=True, **given)
         doc_prior, word_prior = self._priors(corpus.n_words)
-        n_sweeps = self._checked_sweeps()
+        n_sweeps = checked_sweeps(self.n_sweeps)
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
-        n_iter = self._n_steps(sampler, corpus, stored, n_batch)
+        n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
         self._warned_total = False
         total = self._checked_total(corpus.n_docs)
-        resolved = self._resolved_sampler(sampler, pair, corpus, stored, total / n_batch)
+        resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
         self._name_samplers(resolved)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
-        self._token_args = (n_batch, total)
-        self._start_counts = None
-        data = self._token_data(corpus)
-        self._fingerprint = data.fingerprint()
+        self._young = None
+        data = self._token_data(corpus, n_batch, total)
         chains = [
-            self._chain_of(sampler, pair)(
+            chain_class(sampler, pair)(
                 seed,
                 plan,
                 resolved,
@@ -108,30 +137,57 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
         self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
         return self._run(chains, n_iter)
 
+    def _token_data(self, corpus, n_batch, total):
+        """The documents as chains are bound to them, with those that they start from; notes what `resume` checks."""
+        refuse_too_many_tokens(corpus, self.n_chains)
+        self._token_args = n_batch, total
+        start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
+        data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
+        self._fingerprint = data.fingerprint()
+        return data
+
+    _tokens = TokenData
+
     def _bound_data(self, X, y=None, **given):
-        corpus = self._check_X(X, reset=False, **given)
-        data = self._token_data(corpus)
-        if data.fingerprint() != self._fingerprint:
+        corpus, present = self._check_X(X, reset=False, **given), self._fingerprint
+        data = self._token_data(corpus, *self._token_args)
+        if data.fingerprint() != present:
             raise ValueError(
                 f"resume goes on with the data that were being fitted, but X of shape {corpus.n_docs, corpus.n_words} "
                 "holds other counts; pass the same X again, or new documents to partial_fit."
             )
         return data
 
+    # -- choices ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _default_sampler(self):
+        return "sghmc" if self.topic_prior == "normal" else "scir"
+
+    def _default_for(self, streams):
+        """Collapsed Gibbs where all documents are at hand and nothing is said of minibatches; else what streams."""
+        exact = (
+            not streams
+            and self.topic_prior == "dirichlet"
+            and self.assignments != "fresh"
+            and isinstance(self.batch_size, str)
+            and self.total_samples is None
+        )
+        return "gibbs" if exact else self._default_sampler
+
+    def _offered(self):
+        return self._offers[1:2] if self.topic_prior == "normal" else self._offers
+
+    def _flat_arguments(self, pair):
+        """What `SoftmaxTopics` is made with; None for samplers on the simplex."""
+        if pair[0] != "euclidean":
+            return None
+        normal = self.topic_prior == "normal"
+        return {"prior_scale": float(self.topic_prior_scale) if normal else 0.0, "whiten": self.whiten}
+
     def _name_samplers(self, resolved):
         """Set the fitted attributes that name samplers, given that of the topics."""
         self.sampler_ = resolved
-
-    # -- choices -------------------------------------------------------------------------------------------------
-
-    def _checked_sweeps(self):
-        sweeps = tuple(self.n_sweeps)
-        if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
-            raise ValueError(
-                f"n_sweeps={self.n_sweeps!r} must be two whole numbers: sweeps thrown away (at least 0) and sweeps "
-                "averaged (at least 1), for example (5, 5)."
-            )
-        return int(sweeps[0]), int(sweeps[1])
 
     def _stores(self, sampler, corpus):
         if self.assignments != "auto":
@@ -139,22 +195,289 @@ class AssignedTopicModel(StreamingMixin, SamplersMixin, BaseTopicModel):
         return sampler._full_batch or self.total_samples in (None, corpus.n_docs)
 
     def _n_batch(self, sampler, corpus, stored):
-        if isinstance(self.batch_size, Integral):
-            self._refuse_large_batch(corpus.n_docs, "documents")
-            return corpus.n_docs if sampler._full_batch else int(self.batch_size)
-        if sampler._full_batch:
-            return corpus.n_docs
-        if not stored:
-            return min(corpus.n_docs, FRESH_BATCH)
-        wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * self.n_components)
-        return min(corpus.n_docs, max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens))))
+        if isinstance(self.batch_size, str):
+            return default_batch(sampler, corpus, stored, self.n_components)
+        self._refuse_large_batch(corpus.n_docs, "documents")
+        return corpus.n_docs if sampler._full_batch else int(self.batch_size)
 
-    def _n_steps(self, sampler, corpus, stored, n_batch):
-        if self.n_iter is not None:
-            return int(self.n_iter)
-        if not stored:
-            return _FRESH_STEPS if sampler._runner != "particles" else _FRESH_STEPS // 4
-        if sampler._runner == "particles":  # its draws are not spread over time
-            return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
-        sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
-        return sweeps * max(1, corpus.n_docs // n_batch)
+    def _checked_total(self, seen):
+        if self.total_samples is None:
+            return float(seen)
+        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
+            if not getattr(self, "_warned_total", False):
+                warn_user(
+                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
+                    "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
+                    "at None to count the documents.",
+                )
+            self._warned_total = True
+        return float(self.total_samples)
+
+    # -- streams ---------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Go on from where the chain is, with one pass over more documents.
+
+        Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
+        `fit` with stored assignments these stay as they are, and only the documents since are scaled.
+
+        Other ``n_sweeps``, or another step size, friction or temperature of the sampler, hold from the next call on.
+        Another sampler, ``n_components`` or ``n_chains`` is refused. Priors, and what else chains are made with, are
+        those of the first call.
+
+        While a stream is young, the estimator keeps its documents (also in a pickle): chains with ``init="soft"`` begin
+        anew from all of them each time they have grown by a quarter, topics numbered as they were, and draws from
+        before then no longer count. This ends when they hold two million tokens; from then on nothing grows with the
+        stream.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+            Counts of documents, as for `fit`.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        return self._partial_fit(X)
+
+    def _partial_fit(self, X, **given):
+        self._validate_params()
+        sampler, pair = self._checked_sampler(streams=True)
+        if pair[1] == "conditionals":
+            raise ValueError(
+                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
+                'use sampler="scir" or "sgrld" for partial_fit.'
+            )
+        n_sweeps = checked_sweeps(self.n_sweeps)
+        first = not hasattr(self, "_chains")
+        if not first:
+            self._refuse_other_way(sampler, pair)
+            if self.new_features == "extend":
+                self._extend_names(X)
+        corpus = self._check_X(X, reset=first, **given)
+        if self.batch_size == "auto":
+            n_batch = stream_batch(corpus)
+        else:  # the last block of a stream may be shorter than a minibatch
+            n_batch = min(corpus.n_docs, self.batch_size)
+        turns = first or not isinstance(self._chains[0].plan, StreamPlan)
+        if first:
+            self.n_samples_seen_ = self._n_stored = 0
+        elif turns:
+            self._n_stored = self.n_samples_seen_ if self._chains[0].stored else 0
+        self.n_samples_seen_ += corpus.n_docs
+        total = self._checked_total(self.n_samples_seen_ - self._n_stored)
+        # Anew at each call: the user may have set another step, and on flat space N/n limits it.
+        resolved = resolved_sampler(sampler, pair, corpus, total / n_batch, self.whiten)
+        plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
+        doc_prior, word_prior = self._priors(corpus.n_words)
+        begins_anew = self._keep_for_start(corpus, first)
+        data = self._token_data(corpus, n_batch, total)
+        # Nothing is refused from here on, and chains are changed.
+        self._name_samplers(resolved)
+        if first:
+            chains = [
+                chain_class(sampler, pair)(
+                    seed, copy(plan), resolved, word_prior, corpus.n_words,
+                    self._document_prior(doc_prior, False, plan), n_sweeps=n_sweeps, stored=False, init=self.init,
+                    flat=self._flat_arguments(pair),
+                )
+                for seed in self._chain_seeds()[1:]
+            ]  # fmt: skip
+        else:
+            chains = self._chains
+            if self._collapses(chains[0].given_sampler):
+                chains = [chain.with_topics(resolved) for chain in chains]
+            for chain in chains:
+                if chain.n_words < corpus.n_words:
+                    chain.extend_vocabulary(word_prior, corpus.n_words)
+                if turns:
+                    chain.start_streaming(resolved, copy(plan), n_sweeps, **self._streaming_params())
+                else:
+                    chain.take_sampler(resolved, n_sweeps, **self._streaming_params())
+        for chain in chains:
+            chain.bind(data).forget_batches()
+            chain.begins_anew = begins_anew
+        return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
+
+    def _keep_for_start(self, corpus, first):
+        """Keep a block while the stream is young; returns whether chains begin anew from all that is kept."""
+        young = None if first else self._young
+        self._young = None
+        if self.init == "random":
+            return False
+        if first:
+            self._young = YoungStream.begun_with(corpus)
+        elif young is not None:
+            self._young = young.with_block(corpus)
+        return None not in (young, self._young) and self._young.begun_at > young.begun_at
+
+    def _collapses(self, sampler):
+        """Whether topics are integrated out of the chains of a sampler."""
+        return fitting_pair(sampler, self._offers)[1] == "conditionals"
+
+    def _streaming_params(self):
+        """What `DocumentPrior.use` is given when chains go on as a stream."""
+        return {}
+
+    def _refuse_other_way(self, sampler, pair):
+        """Raise where the chains at hand cannot go on as a stream of this sampler of the topics."""
+        present = self._chains[0].given_sampler
+        if self._collapses(present):  # their assignments are a start for any sampler on the simplex
+            present = sampler if pair[0] == "simplex" else present
+        if fitting_pair(present, self._offers) != pair:
+            raise ValueError(
+                f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
+                f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
+                "back."
+            )
+        self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
+
+    def _extend_names(self, X):
+        """Add the columns of X that are new, in their order, to those that are known; chains follow later."""
+        names = new_names(X, self)
+        if not len(names):
+            return
+        if np.ndim(self.topic_word_prior):
+            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
+        check_counts(X, whom=type(self).__name__)
+        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
+        self.n_features_in_ = self.feature_names_in_.size
+
+    # -- draws -----------------------------------------------------------------------------------------------------
+
+    def _collect(self, chains, groups=None):
+        """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``."""
+        samples = stacked_draws(chains)
+        data = chains[0].data.start or chains[0].data
+
+        def best(means):
+            return best_chain(means, data, lambda c, docs: self._prior_in_chain(samples, c, chains[c], data, docs))
+
+        self._agreement = number_topics(samples, self._metric, groups, best)
+        self.samples_ = samples
+        # Of the reference chain alone: a mean over chains may be a topic that none of them has.
+        mean = samples["components"][self.reference_chain_][None].mean(axis=(0, 1), dtype=np.float64)
+        self.components_ = mean / mean.sum(axis=1, keepdims=True)
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
+        return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
+
+    def _doc_prior(self, corpus, draws=None):
+        """Parameter of the documents' Dirichlet prior as `document_completion` takes it, for draws of these indices."""
+        if draws is None or len(self._doc_priors) == 1:
+            return self.doc_topic_prior_
+        return self._doc_priors[draws // self.samples_["components"].shape[1]][:, None]  # each draw its chain's
+
+    def _present_doc_prior(self, chain, corpus):
+        """The same, as a chain has it now."""
+        return chain.doc_topic_prior
+
+    # -- documents -------------------------------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Topic proportions of documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+            Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
+            the other documents or on its place.
+        """
+        return self._transform(X)
+
+    def _transform(self, X, **given):
+        check_is_fitted(self)
+        corpus = self._check_X(X, reset=False, **given)
+        proportions = doc_topic_proportions(
+            corpus.to_csr(), self.components_, self._doc_prior(corpus), n_jobs=self.n_jobs
+        )
+        return as_precise_as(X, proportions)
+
+    def score(self, X, y=None):
+        r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts of documents; each token is hidden by a fair coin that depends on its document's content alone.
+        y : ignored
+
+        Returns
+        -------
+        score : float
+            Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. At most 10 kept draws of
+            all chains, evenly spaced, are averaged, in probability; that is right also where chains found different
+            topics, since a draw predicts words with its own.
+        """
+        return self._completion(X).score
+
+    def perplexity(self, X):
+        """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+
+        Returns
+        -------
+        perplexity : float
+        """
+        return self._completion(X).perplexity
+
+    def _completion(self, X, **given):
+        check_is_fitted(self)
+        corpus = self._check_X(X, reset=False, **given)
+        observed, hidden = split_tokens(corpus.to_csr())
+        draws = self._flat("components")
+        chosen = scored_draws(len(draws))
+        return document_completion(
+            observed, hidden, draws[chosen], doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
+        )
+
+    def _score_now(self, callback):
+        """Held-out score of the topics as they are, for `HeldOutScore`; the split is made once."""
+        if callback._split is None:
+            corpus = self._check_X(callback.X, reset=False, **callback.given)
+            callback._split = corpus, *split_tokens(corpus.to_csr())
+        corpus, observed, hidden = callback._split
+        chain = self._chains[0]
+        prior = self._present_doc_prior(chain, corpus)
+        return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+
+    def top_words(self, n=10, interval=None, *, feature_names=None):
+        """The most probable words of each topic, with their uncertainty.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words for each topic.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9; None leaves its columns out.
+        feature_names : array-like of str, default=None
+            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a word: ``topic``, ``rank``, ``word``, ``probability`` (as in ``components_``); with ``interval``
+            also ``low`` and ``high`` and ``top_probability``, the share of draws in which the word is among the
+            topic's ``n`` most probable. These take the draws of all chains that agree on the topic.
+        """
+        check_is_fitted(self)
+        if feature_names is None:
+            feature_names = self._word_names(self.components_.shape[1])
+        draws, agreement = self.samples_["components"], self._agreement
+        return word_table(self.components_, n, interval, feature_names, lambda k: agreement.draws_of_topic(draws, k))

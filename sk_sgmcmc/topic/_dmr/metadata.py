@@ -24,6 +24,21 @@ class DescribedCorpus(Corpus):
 
     described: object = None
 
+    @classmethod
+    def of(cls, corpus, described):
+        """A corpus with metadata added."""
+        return cls(corpus.indptr, corpus.words, corpus.counts, corpus.n_words, described)
+
+    def __reduce__(self):
+        return DescribedCorpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
+
+    def joined(self, other):
+        """As for `Corpus`, with the metadata of both."""
+        parts = self.described, other.described
+        if any(map(sparse.issparse, parts)):
+            return DescribedCorpus.of(super().joined(other), sparse.csr_array(sparse.vstack(parts)))
+        return DescribedCorpus.of(super().joined(other), np.vstack(parts))
+
 
 class MetadataTokens(TokenData):
     """Tokens of documents sorted by metadata: those with the same metadata are one group, and stand side by side.

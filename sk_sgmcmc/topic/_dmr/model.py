@@ -3,21 +3,26 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
 from ...samplers._base import Sampler
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
-from ...utils._sklearn import Interval, StrOptions
+from ...utils import Corpus, as_table
+from ...utils._numbers import interval_tails
+from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._warnings import warn_user
 from .._lda import BayesianLDA
 from .doc_prior import MetadataPrior
-from .documents import MetadataInput
-from .prevalence import PrevalenceMixin
+from .documents import metadata_places, parted, refuse_table, with_columns
+from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
+from .prevalence import doc_priors, mean_doc_priors, over_draws, prevalence, prevalence_draws
 
 _COEF_SAMPLER = "sghmc"
 
 
-class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
+class DMRTopicModel(BayesianLDA):
     r"""Topic model whose topics' prevalence follows metadata of the documents: Dirichlet-multinomial regression.
 
     Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
@@ -319,7 +324,8 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         self : object
             Fitted.
         """
-        return self._resume(X, y, metadata=metadata, is_read=False)
+        refuse_table(y)
+        return self._resume(X, metadata=metadata, is_read=False)
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
@@ -344,6 +350,49 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         )  # fmt: skip
 
     # -- documents -----------------------------------------------------------------------------------------------
+
+    def _check_X(self, X, *, reset, metadata=None, is_read=True, y=None):
+        """A checked corpus with encoded metadata; ``is_read``: documents are not fitted, and may go without."""
+        refuse_table(y)
+        in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
+        if in_X:
+            corpus, metadata, places = self._taken_apart(X, metadata, reset)
+        else:
+            corpus, places = super()._check_X(X, reset=reset), None
+        if reset and metadata is None:
+            warn_user(
+                f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
+                "learnt prior. Pass metadata=, one row a document, or set metadata_columns; or use BayesianLDA."
+            )
+        if reset:
+            self._metadata_in_X = places
+            self._encoder = MetadataEncoder().fit(metadata)
+            self.metadata_names_ = list(self._encoder.names)
+        described = None
+        if metadata is not None and not self._encoder.levels:
+            raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
+        if reset or metadata is not None or not is_read:
+            described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
+        return DescribedCorpus.of(corpus, described)
+
+    def _taken_apart(self, X, metadata, reset):
+        """Corpus, metadata and the places of the latter's columns in X."""
+        if self.new_features == "extend":
+            raise ValueError(
+                'new_features="extend" needs metadata apart from X: pass metadata= and leave metadata_columns=None.'
+            )
+        X = with_columns(X)
+        if not reset and metadata is not None and X.shape[1] == self.n_features_in_ - self._metadata_in_X.size:
+            counts, places = X, self._metadata_in_X
+        else:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            places = metadata_places(X, self.metadata_columns) if reset else self._metadata_in_X
+            counts, columns = parted(X, places)
+            metadata = columns if metadata is None else metadata
+        return Corpus.from_counts(counts, whom=type(self).__name__), metadata, places
+
+    def _tokens(self, corpus, *args):
+        return MetadataTokens(self._encoder, corpus, *args)
 
     def transform(self, X, *, metadata=None):
         """Topic proportions of documents.
@@ -392,3 +441,159 @@ class DMRTopicModel(PrevalenceMixin, MetadataInput, BayesianLDA):
         perplexity : float
         """
         return self._completion(X, metadata=metadata).perplexity
+
+    # -- coefficients ----------------------------------------------------------------------------------------------
+
+    def coef_table(self, interval=0.9):
+        """Coefficients with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
+            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three take the
+            draws of all chains that agree on the topic.
+        """
+        check_is_fitted(self)
+        (low, high), positive = self._agreement.summary(self.samples_["coef"], interval_tails(interval))
+        n_topics, width = self.coef_.shape
+        terms = np.array(["intercept", *self.metadata_names_], dtype=object)
+        return as_table(
+            {
+                "topic": np.repeat(np.arange(n_topics), width),
+                "term": np.tile(terms, n_topics),
+                "mean": self.coef_.ravel(),
+                "low": low.ravel(),
+                "high": high.ravel(),
+                "positive": positive.ravel(),
+            }
+        )
+
+    def predict_prevalence(self, metadata, interval=None):
+        r"""Expected topic proportions of documents with given metadata, before a word of them is read.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row for each answer.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9.
+
+        Returns
+        -------
+        prevalence : ndarray of shape (n_rows, n_components)
+            Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
+            low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
+            The mean is over draws of the reference chain, a topic's interval over those of all chains that agree on it.
+        """
+        encoded = self._encoded(metadata)
+        if interval is None:
+            means = [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, self._of_reference("coef")[None])]
+            mean = np.concatenate(means)
+            return mean / mean.sum(axis=1, keepdims=True)
+        parts, probabilities = [], interval_tails(interval)
+        for draws in prevalence_draws(encoded, self.samples_["coef"]):
+            ends, _ = self._agreement.summary(np.swapaxes(draws, 2, 3), probabilities)
+            parts.append([draws[self.reference_chain_].mean(axis=0), *(end.T for end in ends)])
+        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean / mean.sum(axis=1, keepdims=True), low, high
+
+    def doc_topic_priors(self, metadata):
+        r"""Dirichlet parameters of documents with given metadata, under each draw.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row for each document.
+
+        Returns
+        -------
+        priors : ndarray of shape (n_draws, n_rows, n_components)
+            :math:`\exp(x_d^\top \lambda_k)`, draws of all chains one after the other; what
+            `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
+        """
+        encoded = self._encoded(metadata)
+        return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+
+    def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
+        """How much more prevalent topics are in one group of documents than in another.
+
+        Parameters
+        ----------
+        metadata_a, metadata_b : as for `fit`
+            Rows of the two groups, over which prevalence is averaged.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns where pandas is not installed
+            One row a topic: ``topic``, ``difference`` (posterior mean of a less b, by the reference chain), ``low``,
+            ``high``, and ``positive``, the probability that it is above 0, by all chains that agree on the topic.
+        """
+        a, b = (
+            over_draws(self.samples_["coef"], lambda each, rows=encoded: prevalence(rows, each).mean(axis=0))
+            for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
+        )
+        difference = a - b
+        (low, high), positive = self._agreement.summary(difference, interval_tails(interval))
+        return as_table(
+            {
+                "topic": np.arange(difference.shape[2]),
+                "difference": difference[self.reference_chain_].mean(axis=0),
+                "low": low,
+                "high": high,
+                "positive": positive,
+            }
+        )
+
+    def _encoded(self, metadata):
+        check_is_fitted(self)
+        if metadata is None or not self._encoder.levels:
+            raise ValueError(
+                "Answers by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+            )
+        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        if encoded.shape[0] == 0:
+            raise ValueError("metadata has no rows; pass one for each answer.")
+        return encoded
+
+    # -- draws -----------------------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        self._collect(chains, chains[0].topic_groups)
+        self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
+        self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
+        data = chains[0].data
+        self._doc_priors = np.stack(
+            [np.bincount(data.group) @ mean_doc_priors(data.given, each) / data.n_docs for each in coef]
+        )
+        self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
+
+    def _doc_prior(self, corpus, draws=None):
+        if corpus.described is None:
+            return super()._doc_prior(corpus, draws)
+        if draws is not None:
+            coef = self._flat("coef")
+            return lambda s: doc_priors(corpus.described, coef[draws[s]])
+        return mean_doc_priors(corpus.described, self._of_reference("coef"))
+
+    def _present_doc_prior(self, chain, corpus):
+        described = chain.data.given if corpus.described is None else corpus.described
+        coef = [self._encoder.as_given(c.doc_prior.coefficients.value) for c in getattr(chain, "particles", [chain])]
+        priors = np.mean([doc_priors(described, each) for each in coef], axis=0)
+        return np.bincount(chain.data.group) @ priors / chain.data.n_docs if corpus.described is None else priors
+
+    def _word_names(self, n_features):
+        names = super()._word_names(n_features)
+        if self._metadata_in_X is None:
+            return names
+        return np.delete(names, self._metadata_in_X) if hasattr(self, "feature_names_in_") else names

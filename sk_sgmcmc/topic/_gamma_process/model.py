@@ -10,9 +10,9 @@ from ...samplers._base import Sampler
 from ...samplers._registry import check_fits, fitting_pair, make_sampler
 from ...samplers.schedules import ConstantStep
 from ...utils import as_table
-from ...utils._numbers import real_array
+from ...utils._numbers import interval_tails, real_array
 from ...utils._sklearn import Interval
-from .._counts.model import AssignedTopicModel
+from .._counts.model import CountTopicModel
 from .atoms import MovingAtoms, ProcessPrior
 from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
 
@@ -22,7 +22,7 @@ _MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
 _MAX_ROUNDS = 100_000
 
 
-class GammaProcessTopicModel(AssignedTopicModel):
+class GammaProcessTopicModel(CountTopicModel):
     r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
 
     Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
@@ -127,6 +127,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
     3
     """
 
+    _seeds_hint = ""  # all topics have one prior
     _offers = (
         ("simplex", "counts"),
         ("euclidean", "block-gradient"),
@@ -135,7 +136,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
     )
 
     _parameter_constraints = {
-        **AssignedTopicModel._parameter_constraints,
+        **CountTopicModel._parameter_constraints,
         "topics_sampler": [str, Sampler, None],
         "concentration_prior": _PAIR,
         "rate_prior": _PAIR,
@@ -280,9 +281,6 @@ class GammaProcessTopicModel(AssignedTopicModel):
     def _streaming_params(self):
         return {"weights_sampler": self.sampler_}
 
-    def _flat_arguments(self, pair):
-        return None  # its topics are always on the simplex
-
     def _name_samplers(self, resolved):
         weights, moves_flat = self._of_weights
         self.topics_sampler_ = self.sampler_ = resolved
@@ -312,7 +310,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
         order = self._order  # on a stream topics keep their numbers
         for name in ("components", "weights"):
             self.samples_[name] = self.samples_[name][:, :, order]
-        self._renumber_agreement(order)
+        self._agreement = self._agreement.renumbered(order)
         self.components_, self.weights_ = self.components_[order], weights[order]
         self.doc_topic_prior_ = self.weights_
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
@@ -328,8 +326,6 @@ class GammaProcessTopicModel(AssignedTopicModel):
             self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
         if getattr(self.sampler_, "mass", None) is not None:
             self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
-
-    _seeds_hint = ""  # its topics have one prior
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return samples["weights"][c].mean(axis=0)
@@ -379,9 +375,7 @@ class GammaProcessTopicModel(AssignedTopicModel):
             weight (posterior mean, by the reference chain). Intervals take all chains that agree on the topic.
         """
         check_is_fitted(self)
-        if not 0 < interval < 1:
-            raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
-        (low, high), _ = self._summary(self.samples_["weights"], [(1 - interval) / 2, (1 + interval) / 2])
+        (low, high), _ = self._agreement.summary(self.samples_["weights"], interval_tails(interval))
         draws = self._of_reference("weights")
         share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)
         return as_table(

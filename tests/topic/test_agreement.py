@@ -154,18 +154,6 @@ def test_one_chain_is_its_own_reference(X):
     assert model.reference_chain_ == 0 and model.chains_agree_.shape == (1, 4) and model.chains_agree_.all()
 
 
-def test_models_saved_before_there_was_a_reference_still_answer(X):
-    model = BayesianLDA(N_TOPICS, n_chains=2, n_iter=20, random_state=0).fit(X)
-    expected = model.top_words(3, interval=0.9), model.score(X[:20])
-    state = model.__getstate__()
-    for name in ("reference_chain_", "chains_agree_", "chain_distances_", "_doc_priors"):
-        state.pop(name)
-    old = BayesianLDA.__new__(BayesianLDA)
-    old.__setstate__(state)
-    np.testing.assert_array_equal(old.top_words(3, interval=0.9)["low"], expected[0]["low"])
-    assert old.score(X[:20]) == pytest.approx(expected[1], rel=1e-3)
-
-
 # ------------------------------------------------------------------------------------------------------- other models
 
 

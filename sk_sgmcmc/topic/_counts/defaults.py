@@ -1,0 +1,48 @@
+"""How many documents a step reads, and how many steps there are, where the user leaves it open."""
+
+from numbers import Integral
+
+_FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
+# Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
+# much as a third of a token.
+_TOKENS_PER_CELL = 2.5
+_MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
+_STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
+_PARTICLE_SWEEPS = 60
+_FRESH_STEPS = 1000
+
+
+def default_batch(sampler, corpus, stored, n_topics):
+    """Documents in a minibatch of `fit`."""
+    if sampler._full_batch:
+        return corpus.n_docs
+    if not stored:
+        return min(corpus.n_docs, _FRESH_BATCH)
+    wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * n_topics)
+    return min(corpus.n_docs, max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens))))
+
+
+def stream_batch(corpus):
+    """Documents in a minibatch of a stream's block: minibatches share it without a rest."""
+    return -(-corpus.n_docs // max(1, round(corpus.n_docs / _FRESH_BATCH)))
+
+
+def default_steps(sampler, corpus, stored, n_batch):
+    """Steps of `fit`."""
+    if not stored:
+        return _FRESH_STEPS if sampler._runner != "particles" else _FRESH_STEPS // 4
+    if sampler._runner == "particles":  # its draws are not spread over time
+        return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
+    sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
+    return sweeps * max(1, corpus.n_docs // n_batch)
+
+
+def checked_sweeps(n_sweeps):
+    """The parameter as two whole numbers; raises if it is anything else."""
+    sweeps = tuple(n_sweeps)
+    if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
+        raise ValueError(
+            f"n_sweeps={n_sweeps!r} must be two whole numbers: sweeps thrown away (at least 0) and sweeps averaged (at "
+            "least 1), for example (5, 5)."
+        )
+    return int(sweeps[0]), int(sweeps[1])
