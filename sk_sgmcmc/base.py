@@ -204,12 +204,17 @@ class BaseSGMCMC(BaseEstimator):
         self._chains = chains
         return self
 
-    def _score_now(self, callback):
-        """Held-out score of the first chain's present state only, for `HeldOutScore`."""
+    def _held_out(self, X, y=None, **given):
+        """Held-out data as `_present_score` takes them, for `HeldOutScore`."""
+        return X, y, given
+
+    def _present_score(self, held_out):
+        """Held-out score of the first chain's present state only."""
+        X, y, given = held_out
         present, shown = self._chains[0].snapshot(), copy(self)
         present.n_kept = 0
         shown._set_fitted([present])
-        return shown.score(callback.X, callback.y, **callback.given)
+        return shown.score(X, y, **given)
 
     @all_or_nothing
     def resume(self, X, y=None):

@@ -92,7 +92,7 @@ class HeldOutScore(Callback):
 
     def start(self, estimator):
         """Continue an existing trace, or start one."""
-        self._split = None
+        self._held_out = None
         self._last = None
         if not hasattr(estimator, "trace_") or estimator._chains[0].step == 0:
             estimator.trace_ = {"step": [], "seconds": [], "score": []}
@@ -108,7 +108,9 @@ class HeldOutScore(Callback):
         trace = estimator.trace_
         trace["step"].append(int(step))
         trace["seconds"].append(self._seconds)
-        trace["score"].append(float(estimator._score_now(self)))
+        if self._held_out is None:  # checked and split once
+            self._held_out = estimator._held_out(self.X, self.y, **self.given)
+        trace["score"].append(float(estimator._present_score(self._held_out)))
         self._clock = time.monotonic()
         return self.patience is not None and len(trace["score"]) - 1 - int(np.argmax(trace["score"])) >= self.patience
 

@@ -82,6 +82,10 @@ class Chain:
         self.kept_steps.append(self.step)
         self.n_kept += 1
 
+    def restart(self, plan):
+        """Keep draws by ``plan`` from here on; those kept so far belonged to other data or to another start."""
+        self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
+
     def draws(self):
         """Kept draws that count, (n, ...) each; the present state if none is kept yet."""
         if self.n_kept == 0:

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import gammaln
 
 from sk_sgmcmc import DPCategoricalMixture
+from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.mixture._dirichlet_process.rows import split_weights
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from tests.cases import THRESHOLD, z_scores
@@ -280,3 +281,12 @@ def test_score_is_the_weighted_mean_of_scored_rows():
         model.score(X, sample_weight=np.zeros(100))
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.score(X, sample_weight=-weights)
+
+
+def test_a_trace_of_the_held_out_score_weighs_the_held_out_rows():
+    X = np.random.default_rng(0).integers(3, size=(40, 2))
+    first = np.arange(40) < 20
+    traces = []
+    for held_out in (HeldOutScore(X, every=2, sample_weight=first.astype(float)), HeldOutScore(X[first], every=2)):
+        traces.append(DPCategoricalMixture(n_iter=6, random_state=0, callbacks=held_out).fit(X).trace_["score"])
+    np.testing.assert_allclose(*traces, rtol=1e-12)

@@ -30,6 +30,16 @@ def _responsibilities(log_weight):
     return np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
 
 
+def _mean(scores, sample_weight):
+    """Mean of rows' scores, weighted where there are weights."""
+    if sample_weight is None:
+        return float(np.mean(scores))
+    weight = check_sample_weight(sample_weight, scores[:, None], dtype=np.float64, ensure_non_negative=True)
+    if not weight.max() > 0:
+        raise ValueError("sample_weight must have at least one non-zero number.")
+    return float(np.average(scores, weights=weight / weight.max()))
+
+
 class FittedDPMixture:
     """Methods of a fitted `DPCategoricalMixture`."""
 
@@ -84,14 +94,15 @@ class FittedDPMixture:
         self.weights_ = np.einsum("sk,skc->c", samples["weights"].reshape(n_draws, -1), self._part_of[:, :n_slots])
         self.weights_ /= self.weights_.sum()
 
-    def _score_now(self, callback):
-        """Held-out score of the present state only, for `HeldOutScore`."""
-        if callback._split is None:
-            callback._split = self._encoded(callback.X)
-        X = callback._split
+    def _held_out(self, X, y=None, sample_weight=None):
+        return self._encoded(X), sample_weight
+
+    def _present_score(self, held_out):
+        X, sample_weight = held_out
         now = self._chains[0].current()
         base = self._layout.base_log_density(X)
-        return logsumexp(log_weights(X, now["weights"], now["components"], self._layout, base), axis=1).mean()
+        scores = logsumexp(log_weights(X, now["weights"], now["components"], self._layout, base), axis=1)
+        return _mean(scores, sample_weight)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -202,13 +213,7 @@ class FittedDPMixture:
         -------
         score : float
         """
-        scores = self.score_samples(X)
-        if sample_weight is None:
-            return float(np.mean(scores))
-        weight = check_sample_weight(sample_weight, scores[:, None], dtype=np.float64, ensure_non_negative=True)
-        if not weight.max() > 0:
-            raise ValueError("sample_weight must have at least one non-zero number.")
-        return float(np.average(scores, weights=weight / weight.max()))
+        return _mean(self.score_samples(X), sample_weight)
 
     def co_clustering(self, X):
         """Probability that each pair of rows is in one component.

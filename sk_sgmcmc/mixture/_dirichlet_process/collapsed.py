@@ -74,7 +74,7 @@ class ClusterChain(Chain):
     def begin_block(self, plan):
         """Prepare for other rows: discard the labels of earlier ones, and the draws."""
         self.z, self.batches = None, []
-        self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
+        self.restart(plan)
         return self
 
     def _next_batch(self):

@@ -251,7 +251,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             for chain in chains:
                 chain.take_sampler(sampler)
                 if not isinstance(chain.plan, StreamPlan):
-                    chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
+                    chain.restart(plan())
         return self._run(chains, chains[0].step + max(1, rows.shape[0] // self._n_batch_))
 
     def _bytes_per_draw(self):

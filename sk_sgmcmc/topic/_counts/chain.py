@@ -187,7 +187,7 @@ class TopicChain(Chain):
         """Another start, topics numbered as they were where they are alike; what was kept belonged to the old one."""
         self._start()
         self.begins_anew, self.plan.stride = False, 1
-        self.kept, self.kept_steps, self.n_kept = {}, [], 0
+        self.restart(self.plan)
 
     def _start_topics(self):
         """Leave the collapsed sweeps of burn-in: topics become part of the state."""
@@ -370,9 +370,9 @@ class TopicChain(Chain):
         self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         self.doc_prior.stream(self.assignments.z)
         self.assignments.stored, self.assignments.z = False, None
-        self.plan, self.n_warm = plan, 0
+        self.n_warm = 0
         self.take_sampler(sampler, n_sweeps, **of_prior)
-        self.kept, self.kept_steps, self.n_kept = {}, [], 0
+        self.restart(plan)
         self.scaled_for = 0.0
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):

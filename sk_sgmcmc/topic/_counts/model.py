@@ -445,12 +445,12 @@ class CountTopicModel(BaseTopicModel):
             observed, hidden, draws[chosen], doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
         )
 
-    def _score_now(self, callback):
-        """Held-out score of the topics as they are, for `HeldOutScore`; the split is made once."""
-        if callback._split is None:
-            corpus = self._check_X(callback.X, reset=False, **callback.given)
-            callback._split = corpus, *split_tokens(corpus.to_csr())
-        corpus, observed, hidden = callback._split
+    def _held_out(self, X, y=None, **given):
+        corpus = self._check_X(X, reset=False, **given)
+        return corpus, *split_tokens(corpus.to_csr())
+
+    def _present_score(self, held_out):
+        corpus, observed, hidden = held_out
         chain = self._chains[0]
         prior = self._present_doc_prior(chain, corpus)
         return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score

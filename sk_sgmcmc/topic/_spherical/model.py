@@ -288,7 +288,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self.n_samples_seen_ += data.n_docs
         for chain in chains:
             if not isinstance(chain.plan, StreamPlan):
-                chain.plan, chain.kept, chain.kept_steps, chain.n_kept = plan(), {}, [], 0
+                chain.restart(plan())
             chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))
         return self._run(chains, chains[0].step + -(-data.n_docs // data.n_batch))
 
@@ -472,13 +472,14 @@ class SphericalAdmixtureModel(BaseTopicModel):
         check_is_fitted(self)
         return float(np.mean(self._log_density(self._scored_rows(X), n_temperatures)))
 
-    def _score_now(self, callback):
-        """Held-out score of the present topics, for `HeldOutScore`."""
-        if callback._split is None:
-            callback._split = self._scored_rows(callback.X)
+    def _held_out(self, X, y=None, **given):
+        return self._scored_rows(X), given
+
+    def _present_score(self, held_out):
+        rows, given = held_out
         chain = self._chains[0]
         state = chain.current()["components"], chain.alpha, chain.numbers[1]
-        return annealed_mean(callback._split, [state], **callback.given, n_jobs=self.n_jobs).mean()
+        return annealed_mean(rows, [state], **given, n_jobs=self.n_jobs).mean()
 
     def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
         """Mean negative log density of the rows that are not all-zero.
