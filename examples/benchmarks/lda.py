@@ -1,23 +1,24 @@
-"""LDA against tomotopy and scikit-learn, the whole curve to convergence: perplexity over processor time, one thread.
+"""LDA beside tomotopy and scikit-learn to convergence: perplexity over processor time, one thread each.
 
     python examples/benchmarks/lda.py --corpora ap,docstrings --topics 20,100
     python examples/benchmarks/lda.py --all --results lda.jsonl
 
-All three learn the same documents, and one judge (document completion from topics alone, the same hidden tokens) scores
-them. The curves of ours and of tomotopy are smoothed alike: over the last ten snapshots, each the conditional mean of
-the topics given the assignments, taken at the same sweeps. tomotopy makes 1000 sweeps. Ours is `BayesianLDA` with its
-defaults but ``n_iter``, as many sweeps; it stops once it is through with what it would make by default and has reached
-all levels, or has used as much time as tomotopy. scikit-learn's online method makes a pass at least.
+All three learn the same documents, and document completion scores their topics on the same hidden tokens. Our curve and
+tomotopy's are smoothed alike: a point averages the last ten snapshots, taken at the same sweeps, each the conditional
+mean of the topics given the assignments. tomotopy makes 1000 sweeps. Ours is `BayesianLDA` with ``n_iter=1000`` and
+defaults otherwise. It stops once it has passed the end of a default fit and either reached every level or used up
+tomotopy's time. (Burn-in is half of ``n_iter``, so up to there it keeps no draws, which a default fit does.)
+scikit-learn's online method makes at least one pass.
 
-A ratio is the time at which ours reaches a level over the time at which tomotopy does. Levels are tomotopy's perplexity
-after 20, 50, ... sweeps. Differences below 0.5 % are noise once a program has converged, so no level is lower than
-tomotopy's last perplexity and 0.5 %. Time is processor time without scoring; it includes each program's checks and
-preparation, but not the compilation of our kernels. "end" is our perplexity where a default fit ends, over tomotopy's
-after as much time, and over its last. Seeds also draw the held-out documents, and the random fifths of a corpus.
+The levels are tomotopy's perplexities after 20, 50, ..., 1000 sweeps, but never less than 1.005 times its last one,
+since such differences are noise in a converged program. A ratio is the time to a level of our curve over that of
+tomotopy's, inf if ours did not get there. "end" is our perplexity at the end of a default fit over tomotopy's at the
+same time, "/ last" over tomotopy's last. Time is processor time; it includes what each program does to prepare, and
+excludes scoring and the compilation of our kernels. Each seed also draws other held-out documents and another fifth.
 
-Curves are appended to the file of results as they come, and what is there is not run again; remove the lines of "ours"
-to time another version of the library on the same machine. ``--all`` goes through all corpora by the first seed before
-it takes the next, begins nothing more after ``--hours``, and goes on when called again.
+Every curve is appended to ``--results`` as soon as it is complete and never run again; to time another version of the
+library against the same peers, remove the lines of "ours". ``--all`` finishes every corpus with one seed before the
+next seed, starts no case after ``--hours``, and continues when called again.
 """
 
 import argparse
