@@ -1,11 +1,12 @@
 """Shared parts of the benchmarks: corpora split for scoring, the judge, peers whose topics are recorded over time."""
 
 import time
+from collections import deque
 
 import numpy as np
 
 from sk_sgmcmc import datasets
-from sk_sgmcmc.metrics import document_completion, split_tokens
+from sk_sgmcmc.metrics import doc_topic_proportions, document_completion, split_tokens
 
 DOC_PRIOR, WORD_PRIOR = 0.1, 0.01
 
@@ -19,6 +20,29 @@ class Judge:
     def __call__(self, topics):
         """Perplexity of a list of topic matrices (n_topics, n_words), averaged in probability."""
         return document_completion(self.observed, self.hidden, list(topics), doc_topic_prior=DOC_PRIOR).perplexity
+
+
+class SmoothedJudge(Judge):
+    """Document completion by the last few matrices of topics, each of which is worked out once.
+
+    Probabilities of the hidden tokens are averaged over the matrices, so the last value returned is that of `Judge` for
+    the last ``window`` of them.
+    """
+
+    def __init__(self, held_out, window):
+        super().__init__(held_out)
+        self.last = deque(maxlen=window)
+
+    def __call__(self, topics):
+        """Perplexity after the next matrices (n_topics, n_words)."""
+        self.last.extend(self._probabilities(phi) for phi in topics)
+        mean = np.maximum(np.mean(self.last, axis=0), 1e-12)
+        return float(np.exp(-(self.hidden.data @ np.log(mean)) / self.hidden.data.sum()))
+
+    def _probabilities(self, phi):
+        proportions, of_word = doc_topic_proportions(self.observed, phi, DOC_PRIOR), np.ascontiguousarray(phi.T)
+        words = np.split(self.hidden.indices, self.hidden.indptr[1:-1])
+        return np.concatenate([of_word[w] @ theta for w, theta in zip(words, proportions, strict=True)])
 
 
 class Curve:
@@ -84,8 +108,11 @@ def moments(last, first=1, per_decade=12):
     return sorted(set(np.geomspace(first, last, n).round().astype(int).tolist()))
 
 
-def run_tomotopy(train, n_topics, curve, n_sweeps, seed, n_snapshots=0):
-    """tomotopy's LDAModel, one worker; returns snapshots of the second half, for averaging, and tokens per second."""
+def run_tomotopy(train, n_topics, curve, sweeps, seed):
+    """tomotopy's LDAModel, one worker, scored after each of the ``sweeps``.
+
+    It learns the documents' prior, as is its default. Its own preparation counts, handing over the documents does not.
+    """
     import tomotopy
 
     model = tomotopy.LDAModel(k=n_topics, alpha=DOC_PRIOR, eta=WORD_PRIOR, seed=seed + 1)
@@ -93,53 +120,36 @@ def run_tomotopy(train, n_topics, curve, n_sweeps, seed, n_snapshots=0):
     for d in range(train.shape[0]):
         row = slice(train.indptr[d], train.indptr[d + 1])
         model.add_doc(np.repeat(words[train.indices[row]], train.data[row].astype(int)).tolist())
-    model.train(0)
-    columns = np.array([int(word) for word in model.used_vocabs])
-
-    def topics():
-        phi = np.full((n_topics, train.shape[1]), 1e-12)
-        phi[:, columns] = [model.get_topic_word_dist(k) for k in range(n_topics)]
-        return phi / phi.sum(axis=1, keepdims=True)
-
-    half = n_sweeps // 2
-    snapshots = np.linspace(half, n_sweeps, n_snapshots + 1).round().astype(int)[1:].tolist() if n_snapshots else []
-    taken, done = [], 0
-    for sweep in sorted({*moments(n_sweeps), *snapshots, n_sweeps}):
+    done = 0
+    for sweep in [0, *sweeps]:
         curve.start()
         model.train(sweep - done, workers=1)
         curve.pause()
         done = sweep
-        now = topics()
-        if sweep in snapshots:
-            taken.append(now)
-        curve.record(now, f"sweep {sweep}")
-    return taken, train.sum() * n_sweeps / curve.spent
+        if sweep == 0:
+            columns = np.array([int(word) for word in model.used_vocabs])
+            continue
+        phi = np.full((n_topics, train.shape[1]), 1e-12)
+        phi[:, columns] = [model.get_topic_word_dist(k) for k in range(n_topics)]
+        curve.record(phi / phi.sum(axis=1, keepdims=True), sweep)
 
 
 def run_sklearn(train, n_topics, curve, seconds, seed, batch=256):
-    """scikit-learn's online variational Bayes, on one core, for about ``seconds``."""
+    """scikit-learn's online variational Bayes: at least one pass, then until it has used ``seconds``."""
     from sklearn.decomposition import LatentDirichletAllocation
 
     model = LatentDirichletAllocation(
-        n_topics,
-        doc_topic_prior=DOC_PRIOR,
-        topic_word_prior=WORD_PRIOR,
-        batch_size=batch,
-        total_samples=train.shape[0],
-        learning_method="online",
+        n_topics, doc_topic_prior=DOC_PRIOR, topic_word_prior=WORD_PRIOR, total_samples=train.shape[0],
         random_state=seed,
-    )
-    order = np.random.default_rng(seed).permutation(train.shape[0])
-    blocks = [order[i : i + batch] for i in range(0, train.shape[0], batch)]
-    train = train.astype(np.float64)
-    step, next_look = 0, 1.0
-    while curve.spent < seconds:
-        block = train[blocks[step % len(blocks)]]
+    )  # fmt: skip
+    order, train = np.random.default_rng(seed).permutation(train.shape[0]), train.astype(np.float64)
+    blocks = [train[order[i : i + batch]] for i in range(0, train.shape[0], batch)]
+    step, next_look = 0, 0.0
+    while step < len(blocks) or curve.spent < seconds:
         curve.start()
-        model.partial_fit(block)
+        model.partial_fit(blocks[step % len(blocks)])
         curve.pause()
         step += 1
-        if curve.spent >= next_look:
-            curve.record(model.components_ / model.components_.sum(axis=1, keepdims=True), f"batch {step}")
-            next_look = curve.spent * 1.3
-    curve.record(model.components_ / model.components_.sum(axis=1, keepdims=True), f"batch {step}")
+        if curve.spent >= next_look or step == len(blocks):
+            curve.record(model.components_ / model.components_.sum(axis=1, keepdims=True), step)
+            next_look = 1.2 * curve.spent

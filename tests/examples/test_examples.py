@@ -194,3 +194,14 @@ def test_distances_on_the_simplex_are_those_of_the_reference(posterior, name, ba
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: f"{script.parent.name}/{script.name}")
 def test_script_has_a_short_setting(script, run_here, tmp_path):
     assert run_here(script, tmp_path, "--smoke").strip(), "it prints nothing"
+
+
+def test_benchmark_of_lda_goes_on_where_it_stopped(run_here, tmp_path):
+    script, results = EXAMPLES / "benchmarks" / "lda.py", tmp_path / "curves.jsonl"
+    whole = run_here(script, tmp_path, "--smoke", "--results", str(results))
+    curves = results.read_text(encoding="utf-8").splitlines(keepends=True)
+    results.write_text("".join(curves[:-1]), encoding="utf-8")
+    rest = run_here(script, tmp_path, "--smoke", "--results", str(results))
+    assert results.read_text(encoding="utf-8").startswith("".join(curves[:-1]))
+    assert len(results.read_text(encoding="utf-8").splitlines()) == len(curves)
+    assert rest.splitlines()[-1] == whole.splitlines()[-1]
