@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metrics import align_draws, align_topics, topic_stability
+from ..metrics import align_topics
+from ._draws import unit_rows
 
 # Topics of two chains agree if they are no further apart than two draws of one chain, or than this: about a twelfth
 # of the words' mass. Among chains that had found the planted topics, 2 in 250 were further apart than both (by up to
@@ -93,7 +94,7 @@ class Agreement:
         )
 
 
-def number_topics(samples, metric, groups, best_chain, n_rounds=2):
+def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     """Put the topics of all draws into one order, in place, and choose the reference chain.
 
     Each chain is aligned by itself. The numbering is that of the first chain; the other chains are matched to the
@@ -101,7 +102,9 @@ def number_topics(samples, metric, groups, best_chain, n_rounds=2):
 
     Parameters
     ----------
+    draws : TopicDraws
     samples : dict of ndarray
+        Other draws, reordered likewise where their third axis is that of the topics.
     metric : {"hellinger", "cosine"}
     groups : array-like of shape (n_components,)
         Only topics of equal value change places.
@@ -113,40 +116,29 @@ def number_topics(samples, metric, groups, best_chain, n_rounds=2):
     Returns
     -------
     agreement : Agreement
+    means : ndarray of shape (n_chains, n_components, n_features)
+        Mean topics of the chains.
     """
-    components = samples["components"]
-    n_chains, n_draws, n_topics, _ = components.shape
+    n_chains, _, n_topics, _ = draws.shape
     for c in range(n_chains):
-        order = align_draws(components[c : c + 1], n_rounds, metric=metric, groups=groups)[0]
-        for s in range(n_draws):
-            _reorder(samples, (c, s), order[s], axis=0)
+        for s, order in enumerate(draws.align(c, metric, groups, n_rounds)):
+            _reorder(samples, (c, s), order, axis=0)
+    means = np.stack([draws.mean_of_chain(c) for c in range(n_chains)])
     if n_chains == 1:
-        return Agreement.of_distances(0, np.zeros((1, n_topics)))
-    means = np.stack([chain.mean(axis=0, dtype=np.float64) for chain in components])
+        return Agreement.of_distances(0, np.zeros((1, n_topics))), means
     reference = best_chain(means)
     for c in (reference, *(c for c in range(n_chains) if c != reference)):
         target = means[0 if c == reference else reference]
         order = align_topics(target, means[c], metric=metric, groups=groups)
-        _reorder(samples, (c,), order, axis=1)
-        means[c] = means[c][order]
-    units = _unit_means(means, metric)
+        if not np.array_equal(order, np.arange(n_topics)):
+            draws.reorder(c, order)
+            _reorder(samples, (c,), order, axis=1)
+            means[c] = means[c][order]
+    units = unit_rows(means, metric)
     distances = np.sqrt(np.clip(1.0 - (units * units[reference]).sum(axis=-1), 0.0, None))
     distances[reference] = 0.0
-    return Agreement.of_distances(reference, distances, _spread(components, metric))
-
-
-def _unit_means(means, metric):
-    """Means of topics as unit vectors whose inner product measures their similarity."""
-    if metric == "hellinger":
-        return np.sqrt(means / means.sum(axis=-1, keepdims=True))
-    return means / np.linalg.norm(means, axis=-1, keepdims=True)
-
-
-def _spread(components, metric):
-    """Typical distance of a draw from its chain's mean, (n_chains, n_components); 0 if there is only one draw."""
-    n = components.shape[1]
-    away = [1.0 - topic_stability(chain, aligned=True, metric=metric) for chain in components]
-    return np.array(away) * np.sqrt(n / max(n - 1, 1))
+    spread = np.stack([draws.spread(c, means[c], metric) for c in range(n_chains)])
+    return Agreement.of_distances(reference, distances, spread), means
 
 
 def _reorder(samples, place, order, axis):

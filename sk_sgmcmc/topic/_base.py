@@ -6,6 +6,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..base import BaseSGMCMC
 from ..metrics import topic_stability
 from ._agreement import Agreement
+from ._draws import TopicDraws
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
@@ -54,6 +55,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def _agreement(self, agreement):
         self.reference_chain_ = agreement.reference
         self.chain_distances_, self.chains_agree_ = agreement.distances, agreement.agree
+
+    @property
+    def _topic_draws(self):
+        return getattr(self.samples_, "topic_draws", None) or TopicDraws(self.samples_["components"])
 
     @property
     def topic_stability_(self):

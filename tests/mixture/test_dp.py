@@ -294,3 +294,12 @@ def test_a_concentration_that_the_labels_tell_little_of_stays_in_range(seed):
     stream = DPCategoricalMixture(sampler="exact-dirichlet", **params).partial_fit(X).partial_fit(X)
     for draws in (model.samples_["concentration"], stream.samples_["concentration"]):
         assert np.all(draws >= 1e-10 * (1 - 1e-9)) and np.all(np.isfinite(draws))
+
+
+def test_a_fitted_mixture_reads_rows_as_it_was_fitted_whatever_its_likelihood_is_set_to():
+    X = np.random.default_rng(0).integers(4, size=(25, 6))
+    model = DPCategoricalMixture(likelihood="multinomial", n_iter=4, random_state=0).fit(X)
+    before = model.score_samples(X)
+    model.set_params(likelihood="categorical")
+    np.testing.assert_array_equal(model.score_samples(X), before)
+    assert "level" not in model.top_categories()

@@ -8,9 +8,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
-from sk_sgmcmc.chains import chain
+from sk_sgmcmc.chains.chain import stacked_draws
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
+from sk_sgmcmc.topic._counts import model as count_model
+from sk_sgmcmc.topic._counts.record import kept_draws
+from sk_sgmcmc.topic._draws import TopicDraws
+from sk_sgmcmc.topic._spherical import model as spherical_model
 from tests.conftest import importorskip
 
 N_TOPICS = 5
@@ -21,22 +25,34 @@ def X():
     return make_lda(300, 100, N_TOPICS, document_length=60, doc_topic_prior=0.2, random_state=3).counts
 
 
-def fit_with_other_topics(monkeypatch, model, X, changed, **given):
-    """Fit two chains of which the second draws other topics in the places ``changed``; also what it warned."""
-    original = chain.Chain.draws
+def change_draws(monkeypatch, change):
+    """Let models read draws that ``change`` has changed in place: a function of the draws of topics, and the others."""
 
-    def draws(self):
-        value = original(self)
-        if self is model._chains[1]:
-            components = value["components"].copy()
-            components[:, changed] = components[:, changed, ::-1]  # the same probabilities, of other words
-            value = {**value, "components": components}
-            if "coef" in value:
-                value["coef"] = value["coef"].copy()
-                value["coef"][:, changed] += 3.0
-        return value
+    def changed(chains):
+        samples, draws = kept_draws(chains)
+        components = draws.array().copy()
+        change(components, samples)
+        return samples, TopicDraws(components)
 
-    monkeypatch.setattr(chain.Chain, "draws", draws)
+    monkeypatch.setattr(count_model, "kept_draws", changed)
+    monkeypatch.setattr(spherical_model, "stacked_draws", lambda chains: changed_dict(chains, change))
+
+
+def changed_dict(chains, change):
+    samples = stacked_draws(chains)
+    change(samples["components"], samples)
+    return samples
+
+
+def fit_with_other_topics(monkeypatch, model, X, places, **given):
+    """Fit two chains of which the second draws other topics in ``places``; also what it warned."""
+
+    def change(components, samples):
+        components[1][:, places] = components[1][:, places, ::-1].copy()  # the same probabilities, of other words
+        if "coef" in samples:
+            samples["coef"][1][:, places] += 3.0
+
+    change_draws(monkeypatch, change)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, **given)
@@ -107,13 +123,11 @@ def test_transform_is_that_of_the_reference_chain_and_score_that_of_all(monkeypa
 def test_the_reference_is_the_chain_that_predicts_best(monkeypatch, X):
     model = BayesianLDA(N_TOPICS, doc_topic_prior=0.2, n_chains=2, n_iter=60, random_state=0)
     usual = BayesianLDA(**model.get_params()).fit(X)
-    original = chain.Chain.draws
 
-    def draws(self):
-        value = original(self)
-        return {"components": value["components"][..., ::-1]} if self is model._chains[0] else value
+    def change(components, samples):
+        components[0] = components[0][..., ::-1].copy()
 
-    monkeypatch.setattr(chain.Chain, "draws", draws)
+    change_draws(monkeypatch, change)
     with pytest.warns(ConvergenceWarning, match="5 of 5 topics.*come from chain 1"):
         model.fit(X)
     assert model.reference_chain_ == 1
@@ -128,7 +142,8 @@ def test_chains_in_modes_of_their_own_warn(X):
     with pytest.warns(ConvergenceWarning, match=r"3 chains do not agree on \d of 4 topics"):
         model.fit(X)
     c = model.reference_chain_
-    np.testing.assert_allclose(model.components_, mean_of(model, "components", c), rtol=1e-5)
+    means = [model._topic_draws.mean(c, s) for s in range(30)]
+    np.testing.assert_allclose(model.components_, np.mean(means, axis=0), rtol=1e-12)
     np.testing.assert_array_equal(model.chain_distances_[c], 0.0)
     np.testing.assert_allclose(model.doc_topic_prior_, model.samples_["doc_topic_prior"][c].mean(axis=0))
 

@@ -133,8 +133,10 @@ def test_samples_have_the_promised_shapes_and_sums(case):
     assert np.all(draws >= 0)
     np.testing.assert_allclose(draws.sum(axis=-1, dtype=np.float64), 1, atol=5e-6)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
-    of_reference = draws[model.reference_chain_].mean(axis=0, dtype=np.float64)
-    np.testing.assert_allclose(model.components_, of_reference, atol=1e-6)
+    # Their mean given the assignments, where these are stored; within a few standard errors of that of the draws.
+    of_reference = draws[model.reference_chain_].astype(np.float64)
+    error = of_reference.std(axis=0) / np.sqrt(n_draws)
+    assert np.all(np.abs(model.components_ - of_reference.mean(axis=0)) < 6 * error + 0.01)
     assert model.components_.dtype == np.float64 and model.components_.shape == (3, 40)
     np.testing.assert_array_equal(align_draws(draws), np.broadcast_to(np.arange(3), (2, n_draws, 3)))
     assert model.doc_topic_prior_.shape == (3,) and np.all(model.doc_topic_prior_ > 0)
@@ -174,7 +176,9 @@ def test_score_does_not_depend_on_order_number_or_empty_documents(planted, fitte
 
 def test_score_is_the_one_definition_averaged_over_draws(planted, fitted):
     observed, hidden = split_tokens(planted[1])
-    draws = fitted.samples_["components"].reshape(-1, 5, 200)
+    n_draws = fitted.samples_["components"].shape[1]
+    means = [fitted._topic_draws.mean(c, s).astype(np.float32) for c in range(3) for s in range(n_draws)]
+    draws = np.stack(means)
     chosen = np.unique(np.linspace(0, len(draws) - 1, 10).round().astype(int))
     # Each draw goes with the documents' prior that its own chain has fitted.
     priors = np.repeat(fitted.samples_["doc_topic_prior"].mean(axis=1), len(draws) // 3, axis=0)[chosen]

@@ -10,6 +10,7 @@ from ...metrics import point_partition
 from ...utils import as_table
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import check_sample_weight
+from .rows import CATEGORICAL
 
 _PARTITION_ROWS = 3000  # at most this many rows determine the point partition
 _PIECE = 20_000  # rows per block
@@ -283,14 +284,14 @@ class FittedDPMixture:
             for name, value in (("probability", mean[top]), ("low", low), ("high", high), ("overall", overall[top]),
                                 ("lift", lift[top])):  # fmt: skip
                 columns[name] += value.tolist()
-        if self.likelihood != "categorical":
+        if self._layout.kind != CATEGORICAL:
             del columns["level"]
         return as_table({name: np.asarray(column) for name, column in columns.items()})
 
     def _entry_names(self):
         """Feature and level of each public probability."""
         names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
-        if self.likelihood != "categorical":
+        if self._layout.kind != CATEGORICAL:
             return names, np.full(names.size, "")
         return names[self._layout.block], np.concatenate([np.asarray(of, dtype=object) for of in self.categories_])
 

@@ -50,7 +50,8 @@ class CheckedInput:
     def _encoded(self, X, reset=False):
         """Rows as sparse cells, see `Cells`; ``reset`` learns what the columns are."""
         whom = type(self).__name__
-        kind = KIND_OF[self.likelihood]
+        # Rows of a fitted model are those that it was fitted to, whatever the parameter says now.
+        kind = KIND_OF[self.likelihood] if reset else self._layout.kind
         if kind == CATEGORICAL:
             if hasattr(X, "iloc"):
                 validate_data(self, X, reset=reset, skip_check_array=True)

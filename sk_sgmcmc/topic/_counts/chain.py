@@ -12,6 +12,7 @@ from ...metrics import align_topics
 from .assignments import Assignments
 from .doc_prior import Moment
 from .lazy_topics import LazyTopics, in_blocks
+from .record import TopicRecord
 from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
 
@@ -80,6 +81,7 @@ class TopicChain(Chain):
         self.next_doc = 0
         self.n_passes = 0
         self.batches = Minibatches()
+        self.restart(plan)
 
     @property
     def stored(self):
@@ -232,7 +234,7 @@ class TopicChain(Chain):
                 self._start_topics()
             self.one_step(self._next_batch())
         if self.plan.wants(self.step):
-            self.keep(self._public(self.topics))
+            self.keep(self._kept_draw())
 
     def _warm_step(self):
         """A step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
@@ -335,6 +337,17 @@ class TopicChain(Chain):
         return self._pool
 
     # -- draws ---------------------------------------------------------------------------------------------------
+
+    def _kept_draw(self):
+        """The present draw; where assignments are stored, their counts go into the record."""
+        if self.record is not None:
+            counts = self.counts if self.collapsed is None else self.collapsed.counts
+            self.record.add(self.step, counts, self.assignments.z, self.topic_groups)
+        return self._public(self.topics)
+
+    def restart(self, plan):
+        super().restart(plan)
+        self.record = TopicRecord(self.assignments.seed) if self.stored and self.flat is None else None
 
     def _public(self, topics):
         """The state as a draw; brings all words of ``topics`` up to date."""

@@ -1,5 +1,7 @@
 """The exact reference: collapsed Gibbs sampling."""
 
+import numpy as np
+
 from .chain import TopicChain
 from .start import pieces
 
@@ -39,4 +41,16 @@ class CollapsedTopicChain(TopicChain):
         self.doc_prior.after_sweep(None, self.assignments.z, self._now())
         self.step += 1
         if self.plan.wants(self.step):
-            self.keep(self._public(None))
+            self.keep(self._kept_draw())
+
+    def _kept_draw(self):
+        """What the documents' prior learns; topics are drawn from the record on demand."""
+        self.record.add(self.step, self.collapsed.counts, self.assignments.z, self.topic_groups)
+        return self.doc_prior.draw()
+
+    def draws(self):
+        """Kept draws that count, topics among them, made from the record."""
+        if self.n_kept == 0:
+            return super().draws()
+        topics = [self.record.draw(s, self.word_prior) for s in range(self.n_kept)]
+        return {"components": np.stack(topics), **super().draws()}

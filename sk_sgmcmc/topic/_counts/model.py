@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
-from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...samplers._registry import fitting_pair
@@ -16,8 +15,10 @@ from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._agreement import number_topics
 from .._base import BaseTopicModel
+from .._draws import Samples
 from .answers import best_chain, scored_draws, word_table
 from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
+from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .stream import YoungStream
 from .tokens import TokenData, refuse_too_many_tokens
@@ -351,16 +352,16 @@ class CountTopicModel(BaseTopicModel):
 
     def _collect(self, chains, groups=None):
         """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``."""
-        samples = stacked_draws(chains)
+        samples, draws = kept_draws(chains)
         data = chains[0].data.start or chains[0].data
 
         def best(means):
             return best_chain(means, data, lambda c, docs: self._prior_in_chain(samples, c, chains[c], data, docs))
 
-        self._agreement = number_topics(samples, self._metric, groups, best)
-        self.samples_ = samples
+        self._agreement, means = number_topics(draws, samples, self._metric, groups, best)
+        self.samples_ = Samples(samples, draws)
         # Of the reference chain alone: a mean over chains may be a topic that none of them has.
-        mean = samples["components"][self.reference_chain_][None].mean(axis=(0, 1), dtype=np.float64)
+        mean = means[self.reference_chain_]
         self.components_ = mean / mean.sum(axis=1, keepdims=True)
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
@@ -371,7 +372,7 @@ class CountTopicModel(BaseTopicModel):
         """Parameter of the documents' Dirichlet prior as `document_completion` takes it, for draws of these indices."""
         if draws is None or len(self._doc_priors) == 1:
             return self.doc_topic_prior_
-        return self._doc_priors[draws // self.samples_["components"].shape[1]][:, None]  # each draw its chain's
+        return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # each draw its chain's
 
     def _present_doc_prior(self, chain, corpus):
         """The same, as a chain has it now."""
@@ -439,10 +440,12 @@ class CountTopicModel(BaseTopicModel):
         check_is_fitted(self)
         corpus = self._check_X(X, reset=False, **given)
         observed, hidden = split_tokens(corpus.to_csr())
-        draws = self._flat("components")
-        chosen = scored_draws(len(draws))
+        draws = self._topic_draws
+        n_chains, n_kept, *_ = draws.shape
+        chosen = scored_draws(n_chains * n_kept)
+        topics = np.stack([draws.mean(*divmod(i, n_kept)).astype(np.float32) for i in chosen])
         return document_completion(
-            observed, hidden, draws[chosen], doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
+            observed, hidden, topics, doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
         )
 
     def _held_out(self, X, y=None, **given):

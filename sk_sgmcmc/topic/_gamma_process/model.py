@@ -308,8 +308,9 @@ class GammaProcessTopicModel(CountTopicModel):
         if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
             self._order = np.argsort(-weights, kind="stable")
         order = self._order  # on a stream topics keep their numbers
-        for name in ("components", "weights"):
-            self.samples_[name] = self.samples_[name][:, :, order]
+        for c in range(len(chains)):
+            self.samples_.topic_draws.reorder(c, order)
+        self.samples_["weights"] = self.samples_["weights"][:, :, order]
         self._agreement = self._agreement.renumbered(order)
         self.components_, self.weights_ = self.components_[order], weights[order]
         self.doc_topic_prior_ = self.weights_

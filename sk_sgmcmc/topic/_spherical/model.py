@@ -14,6 +14,7 @@ from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from .._agreement import number_topics
 from .._base import BaseTopicModel
+from .._draws import TopicDraws
 from .answers import (
     N_TEMPERATURES,
     annealed_mean,
@@ -312,13 +313,16 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _set_fitted(self, chains):
         samples = stacked_draws(chains)
-        prior = chains[0].prior
-        self._agreement = number_topics(
-            samples, self._metric, prior.alpha, lambda means: self._best_chain(means, samples, chains), n_rounds=1
+        components, prior = samples.pop("components"), chains[0].prior
+
+        def best(means):
+            return self._best_chain(means, samples, chains)
+
+        self._agreement, means = number_topics(
+            TopicDraws(components), samples, self._metric, prior.alpha, best, n_rounds=1
         )
-        self.samples_, c = samples, self.reference_chain_
-        mean = samples["components"][c][None].mean(axis=(0, 1), dtype=np.float64)
-        self.components_ = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        self.samples_, c = {"components": components, **samples}, self.reference_chain_
+        self.components_ = means[c] / np.linalg.norm(means[c], axis=1, keepdims=True)
         (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
         self.sampler_ = chains[0].sampler
         if isinstance(chains[0], MetropolisAdmixtureChain):

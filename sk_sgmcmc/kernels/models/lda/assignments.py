@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1_IN, F2, F2_IN, F3, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+from ...math.counter import GOLDEN, mix64, unit
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -21,26 +22,7 @@ F4_2 = writable(types.float32, 2)
 F4_2_IN = read_only(types.float32, 2)
 U8 = types.uint64
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_TO_UNIT = 2.0**-53
-
 BLOCK = 16  # topics whose prior weights are summed for each word
-
-
-@helper
-def mix64(x):
-    """SplitMix64's finaliser: scrambles a 64-bit counter."""
-    x = (x ^ (x >> np.uint64(30))) * _MIX_1
-    x = (x ^ (x >> np.uint64(27))) * _MIX_2
-    return x ^ (x >> np.uint64(31))
-
-
-@helper
-def unit(x):
-    """A 64-bit word as a number in [0, 1)."""
-    return np.float64(x >> np.uint64(11)) * _TO_UNIT
 
 
 @kernel(I8(I1_IN, I1_IN, I4_IN, I4, I1))
@@ -190,7 +172,7 @@ def draw_assignments(
         prior = doc_topic_prior[g]
         n = 0
         doc_counts[:, b] = 0.0
-        counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
+        counter = mix64(seed ^ mix64(np.uint64(d) + GOLDEN))
         if stored:
             for i in range(lo, hi):
                 k = np.intp(z[i])
@@ -213,7 +195,7 @@ def draw_assignments(
                 mass = 0.0
                 for j in range(n):
                     mass += mass_of[j] * phi[r, topic[j]]
-                counter += _GOLDEN
+                counter += GOLDEN
                 target = unit(mix64(counter))
                 drawn = stored or sweep > 0
                 old = 0

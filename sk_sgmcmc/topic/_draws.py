@@ -1,0 +1,182 @@
+"""Kept draws of topics of all chains: as arrays, or made on demand from what chains kept of them."""
+
+import numpy as np
+
+from ..metrics import align_draws
+
+_SPREAD_DRAWS = 20  # draws of a chain, evenly spaced, from which their typical distance is found
+
+
+def unit_rows(topics, metric):
+    """Topics as unit vectors whose inner product measures their similarity, over the last axis."""
+    if metric == "hellinger":
+        return np.sqrt(topics / topics.sum(axis=-1, keepdims=True))
+    return topics / np.linalg.norm(topics, axis=-1, keepdims=True)
+
+
+class Samples(dict):
+    """A dict of draws, of which ``"components"`` are made when they are first needed, and not part of a pickle.
+
+    Parameters
+    ----------
+    values : dict of ndarray
+        All other draws.
+    topic_draws : TopicDraws
+    """
+
+    def __init__(self, values, topic_draws):
+        super().__init__({"components": None, **values})
+        self.topic_draws = topic_draws
+
+    def __getitem__(self, name):
+        value = super().__getitem__(name)
+        if value is None and name == "components":
+            value = self.topic_draws.array()
+            super().__setitem__(name, value)
+        return value
+
+    def __setitem__(self, name, value):
+        if name == "components":
+            self.topic_draws = TopicDraws(value)
+        super().__setitem__(name, value)
+
+    def __iter__(self):
+        # Without a method of its own, `dict(samples)` would copy what lies in the table, made or not.
+        return super().__iter__()
+
+    def __reduce__(self):
+        return Samples, ({name: value for name, value in super().items() if name != "components"}, self.topic_draws)
+
+    def get(self, name, default=None):
+        """As for a dict."""
+        present = super().get(name, default)
+        return self[name] if present is None and name in self else present
+
+    def values(self):
+        """As for a dict, a list."""
+        return [self[name] for name in self]
+
+    def items(self):
+        """As for a dict, a list."""
+        return [(name, self[name]) for name in self]
+
+    def pop(self, name, *default):
+        """As for a dict."""
+        if name in self:
+            self[name]
+        return super().pop(name, *default)
+
+    def copy(self):
+        """A plain dict of the same arrays."""
+        return dict(self.items())
+
+
+class TopicDraws:
+    """Draws of topics as an array, (n_chains, n_kept, n_topics, n_features).
+
+    Parameters
+    ----------
+    components : ndarray
+    """
+
+    def __init__(self, components):
+        self._components = components
+
+    @property
+    def shape(self):
+        """(n_chains, n_kept, n_topics, n_features)."""
+        return self._components.shape
+
+    def array(self):
+        """All draws."""
+        return self._components
+
+    def draw(self, c, s):
+        """Draw ``s`` of chain ``c``, (n_topics, n_features)."""
+        return self._components[c, s]
+
+    def mean(self, c, s):
+        """The topics' mean given all else that the chain's state holds; the draw, where this is not known."""
+        return self._components[c, s]
+
+    def mean_of_chain(self, c):
+        """Mean over kept draws, (n_topics, n_features) of float64."""
+        return self._components[c].mean(axis=0, dtype=np.float64)
+
+    def align(self, c, metric, groups, n_rounds):
+        """Number the topics of all draws of a chain alike; returns the order of each draw, (n_kept, n_topics)."""
+        orders = align_draws(self._components[c : c + 1], n_rounds, metric=metric, groups=groups)[0]
+        for s, order in enumerate(orders):
+            if not np.array_equal(order, np.arange(order.size)):
+                self._components[c, s] = self._components[c, s][order]
+        return orders
+
+    def reorder(self, c, order):
+        """Put the topics of chain ``c`` into another order."""
+        self._components[c] = self._components[c][:, order]
+
+    def spread(self, c, mean, metric):
+        """Typical distance of a draw from the mean of chain ``c``, (n_topics,); 0 if there is only one draw."""
+        n = self.shape[1]
+        some = np.unique(np.linspace(0, n - 1, _SPREAD_DRAWS).round().astype(int))
+        center, total = unit_rows(mean, metric), 0.0
+        for s in some:
+            cosine = (unit_rows(self.draw(c, s).astype(np.float64), metric) * center).sum(axis=-1)
+            total = total + np.sqrt(np.clip(1.0 - cosine, 0.0, None))
+        return total / some.size * np.sqrt(n / max(n - 1, 1))
+
+
+class ConditionalDraws(TopicDraws):
+    """Draws of topics of chains that keep records of their assignments.
+
+    Parameters
+    ----------
+    records : list of TopicRecord
+        Of each chain; the first ``n_kept`` draws of each count.
+    word_prior : float or ndarray
+        The topics' prior, as `TopicChain` takes it.
+    n_kept : int
+    components : ndarray or None
+        The draws, where chains kept them; None: they are made from the records.
+    """
+
+    def __init__(self, records, word_prior, n_kept, components=None):
+        super().__init__(components)
+        self.records, self.word_prior = records, word_prior
+        self.orders = np.array([record.orders[:n_kept] for record in records])  # (n_chains, n_kept, n_topics)
+
+    @property
+    def shape(self):
+        return (*self.orders.shape, self.records[0].counts[0].shape[0])
+
+    def array(self):
+        if self._components is not None:
+            return self._components
+        out = np.empty(self.shape, dtype=np.float32)
+        for c, s in np.ndindex(*out.shape[:2]):
+            out[c, s] = self.draw(c, s)
+        return out
+
+    def draw(self, c, s):
+        if self._components is not None:
+            return self._components[c, s]
+        return self.records[c].draw(s, self.word_prior)[self.orders[c, s]]
+
+    def mean(self, c, s):
+        return self.records[c].mean(s, self.word_prior)[self.orders[c, s]]
+
+    def mean_of_chain(self, c):
+        return self.records[c].mean_over(self.orders[c], self.word_prior)
+
+    def align(self, c, metric, groups, n_rounds):
+        """As the record says: topics change places where one of them lost most of its tokens between two draws."""
+        orders = self.orders[c].copy()
+        if self._components is not None:
+            for s, order in enumerate(orders):
+                self._components[c, s] = self._components[c, s][order]
+        return orders
+
+    def reorder(self, c, order):
+        self.orders[c] = self.orders[c][:, order]
+        if self._components is not None:
+            self._components[c] = self._components[c][:, order]
