@@ -29,7 +29,6 @@ class SampledPrior(DocumentPrior):
     def after_pass(self, z, now, collapsed):
         """All documents were assigned anew by collapsed sweeps."""
         self.after_epoch(z, now)
-        collapsed.prior_changed()
 
     def after_epoch(self, z, now):
         """All documents were assigned anew in minibatches."""

@@ -21,7 +21,7 @@ F4_2 = writable(types.float32, 2)
 F4_2_IN = read_only(types.float32, 2)
 U8 = types.uint64
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
@@ -190,7 +190,7 @@ def draw_assignments(
         prior = doc_topic_prior[g]
         n = 0
         doc_counts[:, b] = 0.0
-        counter = mix64(seed ^ mix64(np.uint64(d) + _GOLDEN))
+        counter = mix64(seed ^ mix64(np.uint64(d) + GOLDEN))
         if stored:
             for i in range(lo, hi):
                 k = np.intp(z[i])
@@ -213,7 +213,7 @@ def draw_assignments(
                 mass = 0.0
                 for j in range(n):
                     mass += mass_of[j] * phi[r, topic[j]]
-                counter += _GOLDEN
+                counter += GOLDEN
                 target = unit(mix64(counter))
                 drawn = stored or sweep > 0
                 old = 0
