@@ -7,10 +7,16 @@ from scipy import stats
 
 from sk_sgmcmc.kernels._jit import I8, OK, kernel, writable
 from sk_sgmcmc.kernels.math import lanes
-from sk_sgmcmc.kernels.models.lda.whole_tokens import table_of_counts
 
 F4 = types.float32
-F4_1, I4_2 = writable(F4, 1), writable(types.int32, 2)
+F4_1, I4_2, U2_2 = writable(F4, 1), writable(types.int32, 2), writable(types.uint16, 2)
+
+
+@kernel(I8(U2_2, I8, F4_1, F4, I8, F4_1, F4_1, F4_1))
+def weigh_short(counts, row, factor, beta, left_out, running, ends, total):
+    lanes.prefetch_row(counts, row)
+    total[0] = lanes.weigh(counts, row, factor, beta, left_out, running, ends)
+    return OK
 
 
 @kernel(I8(I4_2, I8, F4_1, F4, I8, F4_1, F4_1, F4_1))
@@ -28,9 +34,10 @@ def pick_compiled(running, ends, width, target, u):
 class Row:
     """A table of counts, factors, and room for sums."""
 
-    def __init__(self, n, seed=0):
+    def __init__(self, n, seed=0, dtype=np.int32):
         rng = np.random.default_rng(seed)
-        self.counts = table_of_counts(rng.integers(0, 50, (3, n)) ** 3)
+        self.counts = np.zeros((3, lanes.padded(n)), dtype=dtype)
+        self.counts[:, :n] = rng.integers(0, 40, (3, n)) ** 3
         self.width = self.counts.shape[1]
         self.factor = np.zeros(self.width, np.float32)
         self.factor[:n] = rng.gamma(0.3, 1.0, n)
@@ -41,20 +48,21 @@ class Row:
         running = np.full(-(-self.width // lanes.GROUP) * lanes.GROUP, np.inf, np.float32)
         ends, total = np.zeros(lanes.LANES, np.float32), np.zeros(1, np.float32)
         args = self.counts, 2, self.factor, np.float32(0.01), self.left_out, running, ends
-        if function is weigh_compiled:
-            function(*args, total)
-        else:
+        if function is lanes._weigh_of_python:
             total[0] = function(*args)
+        else:
+            function(*args, total)
         return running, ends, total[0]
 
 
 SIZES = [1, 2, 15, 16, 17, 100, 128, 129, 144, 255, 256, 500, 1100]
 
 
+@pytest.mark.parametrize(("function", "dtype"), [(weigh_compiled, np.int32), (weigh_short, np.uint16)])
 @pytest.mark.parametrize("n", SIZES)
-def test_sums_equal_those_of_python_bit_for_bit(n):
-    row = Row(n)
-    running, ends, total = row.weigh(weigh_compiled)
+def test_sums_equal_those_of_python_bit_for_bit(n, function, dtype):
+    row = Row(n, dtype=dtype)
+    running, ends, total = row.weigh(function)
     for ours, slow in zip((running, ends, total), row.weigh(lanes._weigh_of_python), strict=True):
         np.testing.assert_array_equal(ours, slow)
     weights = row.factor * (row.counts[2] + 0.01)

@@ -27,16 +27,14 @@ class Setting:
         np.add.at(counts, (self.words, z), 1)
         return counts
 
-    def start(self):
+    def start(self, dtype=np.uint16):
         """Assignments and counts, to be changed."""
-        table = whole_tokens.table_of_counts(self.counts(self.z))
+        table = whole_tokens.table_of_counts(self.counts(self.z)).astype(dtype)
         return self.z.copy(), table, table[:, : self.n_topics].sum(axis=0, dtype=np.int64)
 
     def sweep(self, state, rng, start=0, stop=7):
         z, table, mass = state
-        whole_tokens.sweep_whole_tokens(
-            start, stop, self.token_ptr, self.words, z, table, mass, self.alpha, self.group, BETA, rng
-        )
+        whole_tokens.sweep(start, stop, self.token_ptr, self.words, z, table, mass, self.alpha, self.group, BETA, rng)
 
     def law(self, z, i, d):
         """Probabilities of the topics of token i, which is in document d."""
@@ -65,10 +63,11 @@ class Setting:
                     z[i] = column + 16 * int(np.searchsorted(sums, second * sums[-1], side="right"))
 
 
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32])
 @pytest.mark.parametrize("n_topics", [1, 2, 16, 20, 100, 300])
-def test_sweeps_equal_their_twin(n_topics):
+def test_sweeps_equal_their_twin(n_topics, dtype):
     setting = Setting(n_topics)
-    state, slow = setting.start(), setting.z.copy()
+    state, slow = setting.start(dtype), setting.z.copy()
     ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(3):
         setting.sweep(state, ours)
@@ -117,3 +116,12 @@ def test_topics_with_a_prior_of_nothing_stay_empty():
     for _ in range(50):
         setting.sweep(state, rng)
     assert state[0].max() < 5
+
+
+def test_words_with_many_tokens_take_wide_counts():
+    counts = np.array([[2**16 - 2, 1], [5, 0]])
+    assert whole_tokens.table_of_counts(counts).dtype == np.uint16
+    counts[0, 1] += 1
+    table = whole_tokens.table_of_counts(counts)
+    assert table.dtype == np.int32
+    np.testing.assert_array_equal(table[:, :2], counts)

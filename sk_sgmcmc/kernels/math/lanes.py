@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 LANES = 16
 GROUP = 8 * LANES  # places whose vectors are searched together
+_LINE = 512  # bits that are read from memory at once
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
 _FLOATS, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
@@ -78,19 +79,25 @@ def _loop(builder, first, last, step, *values):
 
 @intrinsic
 def prefetch_row(context, table, row):
-    """Begin to read a row of an int32 table that is needed soon."""
+    """Begin to read a row of a table that is needed soon."""
 
     def generate(target, builder, signature, args):
         table = _array(target, builder, signature, args, 0)
         width = _width(builder, table)
-        k, _, again = _loop(builder, 0, width, LANES)
-        place = builder.add(builder.mul(args[1], width), k)
-        place = builder.bitcast(builder.gep(table.data, [place]), ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [place.type, _INT, _INT, _INT])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        read, keep, data = (ir.Constant(_INT, flag) for flag in (0, 3, 1))
-        builder.call(prefetch, [place, read, keep, data])
+        start = builder.mul(args[1], width)
+
+        def fetch(k):
+            place = builder.gep(table.data, [builder.add(start, k)])
+            place = builder.bitcast(place, ir.IntType(8).as_pointer())
+            kind = ir.FunctionType(ir.VoidType(), [place.type, _INT, _INT, _INT])
+            prefetch = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+            read, keep, data = (ir.Constant(_INT, flag) for flag in (0, 3, 1))
+            builder.call(prefetch, [place, read, keep, data])
+
+        k, _, again = _loop(builder, 0, width, _LINE // signature.args[0].dtype.bitwidth)
+        fetch(k)
         again()
+        fetch(builder.sub(width, ir.Constant(width.type, 1)))
         return target.get_dummy_value()
 
     return types.void(table, types.int64), generate
@@ -102,7 +109,7 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
 
     Parameters
     ----------
-    counts : (n_rows, width) int32, ``width`` a multiple of 16
+    counts : (n_rows, width) int32 or uint16, ``width`` a multiple of 16
     factor : (width,) float32, zero beyond the last weight
     beta : float32
     running : (width,) float32 or longer, set to the sums down each column
@@ -117,7 +124,10 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
         left_out = _repeated(builder, builder.trunc(args[4], _INT), _INTS)
         numbers = ir.Constant(_INTS, list(range(LANES)))
         k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
-        n = builder.load(_vector(builder, counts, builder.add(start, k), _INTS), align=4)
+        stored = signature.args[0].dtype.bitwidth
+        kind = ir.VectorType(ir.IntType(stored), LANES)
+        n = builder.load(_vector(builder, counts, builder.add(start, k), kind), align=stored // 8)
+        n = builder.zext(n, _INTS) if stored < 32 else n
         c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
         weights = builder.fmul(c, builder.fadd(builder.sitofp(n, _FLOATS), beta))
         weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)

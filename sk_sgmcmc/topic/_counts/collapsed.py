@@ -20,8 +20,8 @@ class CollapsedSweeps:
     Attributes
     ----------
     table : ndarray of shape (n_words, width)
-        Counts. Where every token weighs 1 and the prior is one number, as the fast kernel takes them: int32, the rows
-        padded. Otherwise float64, of width n_topics.
+        Counts. Where every token weighs 1 and the prior is one number, as the fast kernel takes them, of whole numbers
+        in padded rows. Otherwise float64, of width n_topics.
     """
 
     def __init__(self, data, z, topic_word_prior):
@@ -56,7 +56,7 @@ class CollapsedSweeps:
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:
-            whole_tokens.sweep_whole_tokens(
+            whole_tokens.sweep(
                 start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
                 self.beta, rng,
             )  # fmt: skip

@@ -6,19 +6,20 @@ The general method, for weights and any prior, is in ``collapsed``.
 import numpy as np
 from numba import types
 
-from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, kernel, writable
+from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, writable
 from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, weigh
 from .assignments import GOLDEN, I4_IN, Z, mix64
 
-I4_2 = writable(types.int32, 2)
+I4_2, U2_2 = writable(types.int32, 2), writable(types.uint16, 2)
 
+_SHORT = 2**16  # tokens of a word
 _AHEAD = np.uintp(6)  # tokens
 _LOW = np.uint64(0xFFFFFF)
 _TO_UNIT = np.float32(2.0**-24)
 
 
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG))
-def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
+@helper
+def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
     """Redraw the topic of every token of documents start:stop given all others.
 
     p(k) is (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta). All topics are weighed, 16 at a time: lists of the topics
@@ -29,8 +30,7 @@ def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, 
 
     Parameters
     ----------
-    nwk : (n_words, width) int32, the counts of all tokens, changed in place; ``width`` as `padded` returns it, zero
-        beyond the topics
+    nwk : (n_words, width), see `table_of_counts`, changed in place
     nk : (n_topics,), their sums, changed in place
     alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
     """
@@ -105,8 +105,30 @@ def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, 
     return OK
 
 
+@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG))
+def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
+    """`_sweep` with counts of any size, int32."""
+    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng)
+
+
+@kernel(I8(I8, I8, I1_IN, I4_IN, Z, U2_2, I1, F2_IN, I1_IN, F8, RNG))
+def sweep_short_counts(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
+    """`_sweep` where no word has 2^16 tokens, uint16: half the memory to read."""
+    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng)
+
+
 def table_of_counts(counts):
-    """Counts (n_words, n_topics) as the kernel takes them, (n_words, width) int32."""
-    table = np.zeros((counts.shape[0], padded(counts.shape[1])), dtype=np.int32)
+    """Counts (n_words, n_topics) as the kernels take them: (n_words, width), zero beyond the topics.
+
+    uint16 where no word has 2^16 tokens, whatever their topics, int32 otherwise.
+    """
+    short = counts.sum(axis=1).max(initial=0) < _SHORT
+    table = np.zeros((counts.shape[0], padded(counts.shape[1])), dtype=np.uint16 if short else np.int32)
     table[:, : counts.shape[1]] = counts
     return table
+
+
+def sweep(start, stop, token_ptr, words, z, table, *rest):
+    """Redraw the topics of documents start:stop by the kernel for such a table; arguments as for `_sweep`."""
+    by = sweep_short_counts if table.dtype == np.uint16 else sweep_whole_tokens
+    return by(start, stop, token_ptr, words, z, table, *rest)
