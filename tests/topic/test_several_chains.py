@@ -119,7 +119,7 @@ def test_the_reference_is_the_chain_that_predicts_best(monkeypatch, X):
     assert model.reference_chain_ == 1
     # The first chain's numbers hold, as far as topics of the two are alike.
     apart = hellinger_distances(usual.components_, model.components_)
-    np.testing.assert_allclose(apart.min(axis=1), 0.0, atol=0.1)
+    np.testing.assert_allclose(apart.min(axis=1), 0.0, atol=0.15)
 
 
 def test_chains_in_modes_of_their_own_warn(X):

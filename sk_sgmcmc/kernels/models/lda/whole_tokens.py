@@ -58,6 +58,8 @@ def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
         # Unsigned, as all indices below: a signed one costs a test whether it counts from the end.
         lo = np.uintp(token_ptr[d])
         hi = np.uintp(token_ptr[d + 1])
+        if lo == hi:
+            continue  # takes no number from rng
         if group[d] != g:
             g = group[d]
             for k in range(n_topics):
