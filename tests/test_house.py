@@ -53,7 +53,7 @@ MAY_IMPORT = {
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
 # take `Bunch` and checks of arrays, so only its utils.
 THIRD_PARTIES = {
-    "kernels": {"numpy", "numba"},
+    "kernels": {"numpy", "llvmlite", "numba"},
     "metrics": {"numpy", "scipy", "joblib", "sklearn.utils"},
     "datasets": {"numpy", "scipy", "sklearn"},
 }

@@ -48,6 +48,8 @@ def fit_with_other_topics(monkeypatch, model, X, places, **given):
     """Fit two chains of which the second draws other topics in ``places``; also what it warned."""
 
     def change(components, samples):
+        if len(components) == 1:
+            return
         components[1][:, places] = components[1][:, places, ::-1].copy()  # the same probabilities, of other words
         if "coef" in samples:
             samples["coef"][1][:, places] += 3.0
@@ -133,7 +135,7 @@ def test_the_reference_is_the_chain_that_predicts_best(monkeypatch, X):
     assert model.reference_chain_ == 1
     # The first chain's numbers hold, as far as topics of the two are alike.
     apart = hellinger_distances(usual.components_, model.components_)
-    np.testing.assert_allclose(apart.min(axis=1), 0.0, atol=0.1)
+    np.testing.assert_allclose(apart.min(axis=1), 0.0, atol=0.15)
 
 
 def test_chains_in_modes_of_their_own_warn(X):

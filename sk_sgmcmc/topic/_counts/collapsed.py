@@ -6,10 +6,6 @@ from ...kernels.math import dirichlet
 from ...kernels.models.lda import assignments, collapsed, whole_tokens
 from .start import pieces
 
-# Tokens for which the normalisers of the fast kernel's proposals stand still.
-_PERIOD = 2**20
-_BLOCK = 16
-
 
 class CollapsedSweeps:
     """Counts of all assignments, and sweeps that redraw each token's topic given all others.
@@ -23,8 +19,9 @@ class CollapsedSweeps:
 
     Attributes
     ----------
-    counts : ndarray of shape (n_words, n_topics)
-        int32 where every token weighs 1 and the prior is one number: the fast kernel's; float64 otherwise.
+    table : ndarray of shape (n_words, width)
+        Counts. Where every token weighs 1 and the prior is one number, as the fast kernel takes them, of whole numbers
+        in padded rows. Otherwise float64, of width n_topics.
     """
 
     def __init__(self, data, z, topic_word_prior):
@@ -36,16 +33,17 @@ class CollapsedSweeps:
         beta = float(topic_word_prior[0, 0]) if topic_word_prior.strides == (0, 0) else None
         self.is_fast = beta is not None and data.weights.size == 0
         if self.is_fast:
-            self.counts = counts.astype(np.int32)
+            self.table = whole_tokens.table_of_counts(counts)
             self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
             self.beta = beta
-            self.inverse = (1.0 / (self.topic_mass + n_words * beta)).astype(np.float32)
-            self.clock = np.array([0, _PERIOD, _PERIOD, 1])
-            self.stamp = np.full(n_words, -1)
-            self.tails = np.zeros((n_words, -(-n_topics // _BLOCK) + 1), dtype=np.float32)
         else:
-            self.counts = counts
+            self.table = counts
             self.prior_mass = topic_word_prior.sum(axis=0)
+
+    @property
+    def counts(self):
+        """Tokens of each word in each topic, (n_words, n_topics)."""
+        return self.table[:, : self.topic_word_prior.shape[1]]
 
     def __getstate__(self):
         # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
@@ -58,25 +56,15 @@ class CollapsedSweeps:
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:
-            whole_tokens.sweep_whole_tokens(
-                start, stop, data.token_ptr, data.words, self.z, self.counts, self.topic_mass, doc_topic_prior,
-                group, self.beta, self.inverse, self.clock, self.stamp, self.tails, rng,
+            whole_tokens.sweep(
+                start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
+                self.beta, rng,
             )  # fmt: skip
         else:
             collapsed.sweep_collapsed(
-                start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.counts.sum(axis=0),
+                start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.table.sum(axis=0),
                 self.topic_word_prior, self.prior_mass, doc_topic_prior, group, rng,
             )  # fmt: skip
-
-    def stop_adapting(self):
-        """From here on draws count: the fast kernel's proposals no longer follow the state."""
-        if self.is_fast:
-            self.clock[3] = 0
-
-    def prior_changed(self):
-        """The fast kernel keeps sums with the documents' prior in them: make them anew."""
-        if self.is_fast:
-            self.clock[1] = self.clock[2]
 
 
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):

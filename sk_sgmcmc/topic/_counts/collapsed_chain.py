@@ -30,8 +30,6 @@ class CollapsedTopicChain(TopicChain):
         data = self.data
         # A piece of a sweep, so that Python looks around in between.
         stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
-        if self.step >= self.plan.n_burn:
-            self.collapsed.stop_adapting()
         self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
         self.next_doc = (self.next_doc + stop) % data.n_docs
         if self.next_doc:

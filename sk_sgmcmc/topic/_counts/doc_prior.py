@@ -153,7 +153,6 @@ class FittedPrior(DocumentPrior):
         """Fit, after the fifth pass of burn-in and every tenth."""
         if now.burns_in and now.n_passes % 10 == 5:
             self.alpha = fitted_doc_prior(self.data, z, self.alpha)
-            collapsed.prior_changed()
 
     def after_minibatch(self, docs, doc_counts, z, now):
         """One damped fixed-point step on fresh counts of burn-in."""

@@ -74,10 +74,7 @@ class MetadataPrior(DocumentPrior):
             rng = self._stream_of(now)
             for _ in range(STEPS_PER_PASS):
                 self.coefficients.move(self.data.rows, lambda prior: likelihood(pairs, self.data.group, prior)[1], rng)
-        old, self._table = self._table, None
-        unchanged = old is not None and np.allclose(old, self.table()[0], rtol=1e-6)
-        if collapsed is not None and not unchanged:
-            collapsed.prior_changed()
+        self._table = None
 
     def after_epoch(self, z, now):
         self.after_pass(z, now, None)

@@ -15,7 +15,7 @@ class SweepsInUse(CollapsedSweeps):
     def __init__(self, data, z, topic_word_prior):
         super().__init__(data, z, topic_word_prior)
         self.is_fast = False
-        self.counts = np.asarray(self.counts, dtype=np.float64)
+        self.table = np.array(self.counts, dtype=np.float64)
         self.mass = self.counts.sum(axis=0)
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):

@@ -1,0 +1,229 @@
+"""A draw from many weights at once, in vectors of 16.
+
+The weights stand in a table whose rows are padded to whole vectors. Their sums run down the columns of the table of
+16 columns into which a row is folded, one vector addition for 16 weights. A column is drawn first, by the sums of the
+columns, and then a weight within it. Loops with as little as that between two tokens are what the compiler does not
+find by itself, so they are written for it instruction by instruction. The operations are the same on all processors,
+wider or narrower vectors apart, and so are their results, bit for bit.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16
+GROUP = 8 * LANES  # places whose vectors are searched together
+_LINE = 512  # bits that are read from memory at once
+
+_FLOAT, _INT = ir.FloatType(), ir.IntType(32)
+_FLOATS, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
+_ZEROS = ir.Constant(_FLOATS, [0.0] * LANES)
+# Where each lane of a running sum finds what is added to it, in four steps; 16 is nothing.
+_SCAN = (
+    (16, 0, 1, 2, 16, 4, 5, 6, 16, 8, 9, 10, 16, 12, 13, 14),
+    (16, 16, 0, 1, 16, 16, 4, 5, 16, 16, 8, 9, 16, 16, 12, 13),
+    (16, 16, 16, 16, 3, 3, 3, 3, 16, 16, 16, 16, 11, 11, 11, 11),
+    (16, 16, 16, 16, 16, 16, 16, 16, 7, 7, 7, 7, 7, 7, 7, 7),
+)
+
+
+def padded(n):
+    """The least width of a row that holds ``n`` weights."""
+    return -(-n // LANES) * LANES
+
+
+def _array(context, builder, signature, args, i):
+    return context.make_array(signature.args[i])(context, builder, args[i])
+
+
+def _width(builder, array):
+    return cgutils.unpack_tuple(builder, array.shape)[1]
+
+
+def _vector(builder, array, i, kind):
+    """Pointer to the vector that begins at element i."""
+    return builder.bitcast(builder.gep(array.data, [i]), kind.as_pointer())
+
+
+def _repeated(builder, x, kind):
+    """A vector of 16 times x."""
+    undefined = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(undefined, x, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(_INTS, [0] * LANES))
+
+
+def _loop(builder, first, last, step, *values):
+    """A loop that runs at least once: the counter, and values carried from round to round; `_again` ends it."""
+    before, body = builder.block, builder.append_basic_block()
+    builder.branch(body)
+    builder.position_at_end(body)
+    counter = builder.phi(last.type)
+    counter.add_incoming(ir.Constant(last.type, first), before)
+    carried = [builder.phi(value.type) for value in values]
+    for phi, value in zip(carried, values, strict=True):
+        phi.add_incoming(value, before)
+
+    def again(*values):
+        following = builder.add(counter, ir.Constant(last.type, step))
+        after = builder.append_basic_block()
+        counter.add_incoming(following, builder.block)
+        for phi, value in zip(carried, values, strict=True):
+            phi.add_incoming(value, builder.block)
+        builder.cbranch(builder.icmp_signed("<", following, last), body, after)
+        builder.position_at_end(after)
+
+    return counter, carried, again
+
+
+@intrinsic
+def prefetch_row(context, table, row):
+    """Begin to read a row of a table that is needed soon."""
+
+    def generate(target, builder, signature, args):
+        table = _array(target, builder, signature, args, 0)
+        width = _width(builder, table)
+        start = builder.mul(args[1], width)
+
+        def fetch(k):
+            place = builder.gep(table.data, [builder.add(start, k)])
+            place = builder.bitcast(place, ir.IntType(8).as_pointer())
+            kind = ir.FunctionType(ir.VoidType(), [place.type, _INT, _INT, _INT])
+            prefetch = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+            read, keep, data = (ir.Constant(_INT, flag) for flag in (0, 3, 1))
+            builder.call(prefetch, [place, read, keep, data])
+
+        k, _, again = _loop(builder, 0, width, _LINE // signature.args[0].dtype.bitwidth)
+        fetch(k)
+        again()
+        fetch(builder.sub(width, ir.Constant(width.type, 1)))
+        return target.get_dummy_value()
+
+    return types.void(table, types.int64), generate
+
+
+@intrinsic
+def weigh(context, counts, row, factor, beta, left_out, running, ends):
+    """Sum of the weights factor (counts[row] + beta), number ``left_out`` not among them.
+
+    Parameters
+    ----------
+    counts : (n_rows, width) int32 or uint16, ``width`` a multiple of 16
+    factor : (width,) float32, zero beyond the last weight
+    beta : float32
+    running : (width,) float32 or longer, set to the sums down each column
+    ends : (16,) float32, set to the sums of the columns, and of all columns before
+    """
+
+    def generate(target, builder, signature, args):
+        counts, factor, running, ends = (_array(target, builder, signature, args, i) for i in (0, 2, 5, 6))
+        width = _width(builder, counts)
+        start = builder.mul(args[1], width)
+        beta = _repeated(builder, args[3], _FLOATS)
+        left_out = _repeated(builder, builder.trunc(args[4], _INT), _INTS)
+        numbers = ir.Constant(_INTS, list(range(LANES)))
+        k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
+        stored = signature.args[0].dtype.bitwidth
+        kind = ir.VectorType(ir.IntType(stored), LANES)
+        n = builder.load(_vector(builder, counts, builder.add(start, k), kind), align=stored // 8)
+        n = builder.zext(n, _INTS) if stored < 32 else n
+        c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
+        weights = builder.fmul(c, builder.fadd(builder.sitofp(n, _FLOATS), beta))
+        weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
+        total = builder.fadd(sums, weights)
+        builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
+        again(total, builder.add(number, ir.Constant(_INTS, [LANES] * LANES)))
+        for step in _SCAN:
+            moved = builder.shuffle_vector(total, _ZEROS, ir.Constant(_INTS, step))
+            total = builder.fadd(total, moved)
+        zero = ir.Constant(width.type, 0)
+        builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
+        return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
+
+    return types.float32(counts, types.int64, factor, types.float32, types.int64, running, ends), generate
+
+
+@intrinsic
+def pick(context, running, ends, width, target, u):
+    """A weight drawn by ``target`` uniform on [0, sum) and ``u`` on [0, 1), from what `weigh` left; its number.
+
+    The number is ``width`` or more if all weights are 0.
+
+    Parameters
+    ----------
+    running : float32, infinite from ``width`` to a multiple of 128
+    """
+
+    def generate(context, builder, signature, args):
+        running, ends = (_array(context, builder, signature, args, i) for i in (0, 1))
+        width, target, u = args[2:]
+
+        def number(x):
+            return ir.Constant(width.type, x)
+
+        def passed(place):
+            """Whether a running sum is at most the target, 0 or 1."""
+            sum_there = builder.load(builder.gep(running.data, [place]), align=4)
+            return builder.zext(builder.fcmp_ordered("<=", sum_there, target), width.type)
+
+        columns = builder.load(_vector(builder, ends, number(0), _FLOATS), align=4)
+        below = builder.fcmp_ordered("<=", columns, _repeated(builder, target, _FLOATS))
+        lane = builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(LANES))), width.type)
+        lane = builder.select(builder.icmp_signed("<", lane, number(LANES - 1)), lane, number(LANES - 1))
+        last = builder.add(builder.sub(width, number(LANES)), lane)
+        target = builder.fmul(u, builder.load(builder.gep(running.data, [last]), align=4))
+        # The last vector of each group tells whether the weight lies beyond it.
+        before, search, within = builder.block, builder.append_basic_block(), builder.append_basic_block()
+        several = builder.icmp_signed(">", width, number(GROUP))
+        builder.cbranch(several, search, within)
+        builder.position_at_end(search)
+        k, (first,), again = _loop(builder, GROUP, width, GROUP, lane)
+        place = builder.add(builder.add(k, lane), number(-LANES))
+        found = builder.add(first, builder.mul(passed(place), number(GROUP)))
+        again(found)
+        after = builder.block
+        builder.branch(within)
+        builder.position_at_end(within)
+        first = builder.phi(width.type)
+        first.add_incoming(lane, before)
+        first.add_incoming(found, after)
+        # All at once: a loop would be slower.
+        counted = [passed(builder.add(first, number(k))) for k in range(0, GROUP - LANES, LANES)]
+        while len(counted) > 1:
+            counted = [builder.add(*pair) for pair in zip(counted[::2], counted[1::2], strict=False)] + (
+                counted[-1:] if len(counted) % 2 else []
+            )
+        return builder.add(first, builder.mul(counted[0], number(LANES)))
+
+    return types.int64(running, ends, types.int64, types.float32, types.float32), generate
+
+
+def _prefetch_of_python(table, row):
+    """The same as `prefetch_row` in Python, since intrinsics need the compiler."""
+
+
+def _weigh_of_python(counts, row, factor, beta, left_out, running, ends):
+    """The same as `weigh` in Python."""
+    weights = factor * (counts[row].astype(np.float32) + beta)
+    weights[left_out] = 0.0
+    weights = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
+    running[: weights.size] = weights.ravel()
+    total = weights[-1]
+    for step in _SCAN:
+        total = total + np.append(total, np.float32(0.0))[list(step)]
+    ends[:] = total
+    return total[-1]
+
+
+def _pick_of_python(running, ends, width, target, u):
+    """The same as `pick` in Python."""
+    lane = min(int(np.sum(ends <= target)), LANES - 1)
+    column = running[lane::LANES]
+    target = u * column[width // LANES - 1]
+    group = int(np.sum(column[7 : width // LANES - 1 : 8] <= target))
+    return lane + GROUP * group + LANES * int(np.sum(column[8 * group : 8 * group + 7] <= target))
+
+
+if config.DISABLE_JIT:
+    prefetch_row, weigh, pick = _prefetch_of_python, _weigh_of_python, _pick_of_python
