@@ -173,7 +173,7 @@ class BaseSGMCMC(BaseEstimator):
             self._set_fitted(self._chains)
             self.n_iter_ = min(chain.step for chain in self._chains)
         if stop.is_set():
-            with suppress(UserWarning):  # where warnings are errors, the exception below carries the news
+            with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
                 warn_user(
                     f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
                     "far, and resume(X) continues from here."
@@ -188,7 +188,7 @@ class BaseSGMCMC(BaseEstimator):
         return self
 
     def _doubts(self, chains):
-        """What speaks against the draws of a finished run: a message for each `ConvergenceWarning`."""
+        """Reasons to doubt the draws of a finished run: a message for each `ConvergenceWarning`."""
         return []
 
     def _copied_state(self):
@@ -196,7 +196,7 @@ class BaseSGMCMC(BaseEstimator):
         memo, state = {}, self.__dict__
         copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
         if "_chains" in state:
-            copied["_chains"] = [chain.twin(memo) for chain in state["_chains"]]
+            copied["_chains"] = [chain.copy(memo) for chain in state["_chains"]]
         return copied
 
     def _view(self, chains):
