@@ -80,7 +80,7 @@ class BaseSGMCMC(BaseEstimator):
     }
 
     def set_params(self, **params):
-        """Set parameters; ``sampler__...`` also works where ``sampler`` is a name or None.
+        """Set parameters; ``sampler__...`` also works if ``sampler`` is a name or None.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class BaseSGMCMC(BaseEstimator):
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler object, and the (geometry, signal) on which it and the model agree; raises before reading data.
+        """The sampler object, and the (geometry, signal) that it shares with the model; raises before reading data.
 
         ``streams`` states whether rows arrive block by block, through `partial_fit`.
         """
@@ -111,7 +111,7 @@ class BaseSGMCMC(BaseEstimator):
         return sampler, pair
 
     def _default_for(self, streams):
-        """Name of the sampler that ``sampler=None`` means; ``_default_sampler`` is the one that takes a step size."""
+        """Name of the sampler that ``sampler=None`` stands for; ``_default_sampler`` is the one with a step size."""
         return self._default_sampler
 
     def _offered(self):
@@ -245,8 +245,8 @@ class BaseSGMCMC(BaseEstimator):
 
     def __getstate__(self):
         state = super().__getstate__()
-        # Callbacks belong to one run: they may hold files and validation data. An estimator that is yet to be fitted,
-        # in another process, keeps them.
+        # Callbacks belong to one run: they may hold files and validation data. An estimator that another process is yet
+        # to fit keeps them.
         return {**state, "callbacks": None} if "_chains" in state else state
 
     def __setstate__(self, state):
