@@ -166,7 +166,7 @@ class CountTopicModel(BaseTopicModel):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
     def _default_for(self, streams):
-        """Collapsed Gibbs if all documents are available and nothing implies minibatches; else a sampler that streams."""
+        """Collapsed Gibbs if all documents are available and nothing implies minibatches; else one that streams."""
         exact = (
             not streams
             and self.topic_prior == "dirichlet"
