@@ -60,7 +60,7 @@ class MetadataPrior(DocumentPrior):
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
-    # -- all documents' assignments at hand -----------------------------------------------------------------------
+    # -- stored assignments of all documents ----------------------------------------------------------------------
 
     def after_pass(self, z, now, collapsed):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""

@@ -558,7 +558,7 @@ class DMRTopicModel(BayesianLDA):
         check_is_fitted(self)
         if metadata is None or not self._encoder.levels:
             raise ValueError(
-                "Predictions from metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+                "Predictions need metadata, here and in fit; doc_topic_prior_ is the mean prior of the documents."
             )
         encoded = self._encoder.encode(metadata, None, self.handle_unknown)
         if encoded.shape[0] == 0:

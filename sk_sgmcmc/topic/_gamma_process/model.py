@@ -35,7 +35,7 @@ class GammaProcessTopicModel(CountTopicModel):
     n_components : int, default=100
         Largest possible number of topics. Topics beyond those in use cost little.
     sampler : str, sampler object or None, default=None
-        What moves the weights, and the topics where it can:
+        What moves the weights, and the topics if it can:
 
         - `Gibbs`: both, from their conditionals, the topics integrated out.
         - `SCIR`, `SGRLD`: both; the topics by this sampler, the weights from their conditionals (under `SCIR` with a
