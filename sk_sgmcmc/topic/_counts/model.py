@@ -343,7 +343,7 @@ class CountTopicModel(BaseTopicModel):
         if not len(names):
             return
         if np.ndim(self.topic_word_prior):
-            raise ValueError('new_features="extend" needs a single number as topic_word_prior, got an array.')
+            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
         check_counts(X, whom=type(self).__name__)
         self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
         self.n_features_in_ = self.feature_names_in_.size
