@@ -80,7 +80,7 @@ class BaseSGMCMC(BaseEstimator):
     }
 
     def set_params(self, **params):
-        """Set parameters; ``sampler__...`` also works where ``sampler`` is a name or None.
+        """Set parameters; ``sampler__...`` also works if ``sampler`` is a name or None.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class BaseSGMCMC(BaseEstimator):
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler object, and the (geometry, signal) on which it and the model agree; raises before reading data.
+        """The sampler object, and the (geometry, signal) that it shares with the model; raises before reading data.
 
         ``streams`` states whether rows arrive block by block, through `partial_fit`.
         """
@@ -111,7 +111,7 @@ class BaseSGMCMC(BaseEstimator):
         return sampler, pair
 
     def _default_for(self, streams):
-        """Name of the sampler that ``sampler=None`` means; ``_default_sampler`` is the one that takes a step size."""
+        """Name of the sampler that ``sampler=None`` stands for; ``_default_sampler`` is the one with a step size."""
         return self._default_sampler
 
     def _offered(self):
@@ -173,7 +173,7 @@ class BaseSGMCMC(BaseEstimator):
             self._set_fitted(self._chains)
             self.n_iter_ = min(chain.step for chain in self._chains)
         if stop.is_set():
-            with suppress(UserWarning):  # where warnings are errors, the exception below carries the news
+            with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
                 warn_user(
                     f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
                     "far, and resume(X) continues from here."
@@ -188,7 +188,7 @@ class BaseSGMCMC(BaseEstimator):
         return self
 
     def _doubts(self, chains):
-        """What speaks against the draws of a finished run: a message for each `ConvergenceWarning`."""
+        """Reasons to doubt the draws of a finished run: a message for each `ConvergenceWarning`."""
         return []
 
     def _copied_state(self):
@@ -196,7 +196,7 @@ class BaseSGMCMC(BaseEstimator):
         memo, state = {}, self.__dict__
         copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
         if "_chains" in state:
-            copied["_chains"] = [chain.twin(memo) for chain in state["_chains"]]
+            copied["_chains"] = [chain.copy(memo) for chain in state["_chains"]]
         return copied
 
     def _view(self, chains):
@@ -245,8 +245,8 @@ class BaseSGMCMC(BaseEstimator):
 
     def __getstate__(self):
         state = super().__getstate__()
-        # Callbacks belong to one run: they may hold files and validation data. An estimator that is yet to be fitted,
-        # in another process, keeps them.
+        # Callbacks belong to one run: they may hold files and validation data. An estimator that another process is yet
+        # to fit keeps them.
         return {**state, "callbacks": None} if "_chains" in state else state
 
     def __setstate__(self, state):

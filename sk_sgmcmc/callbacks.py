@@ -52,7 +52,7 @@ class _Function(Callback):
 
 
 def as_callbacks(callbacks):
-    """The list of `Callback` that a user's ``callbacks=`` argument stands for."""
+    """The ``callbacks=`` argument of a user as a list of `Callback`."""
     if callbacks is None:
         return []
     found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
@@ -133,9 +133,9 @@ class Checkpoint(Callback):
 
     Notes
     -----
-    If a save fails, for example on a full disk, one warning is given; the fit continues and tries again, and the file
-    keeps the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends in
-    ``.part`` beside it, which may be deleted.
+    If a save fails, for example on a full disk, a single warning is issued; the fit continues and tries again, and the
+    file keeps the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends
+    in ``.part`` beside it, which may be deleted.
 
     Loading a pickle runs the code that it names: load only files from a source that you trust.
     """
@@ -150,7 +150,7 @@ class Checkpoint(Callback):
         folder = os.path.dirname(self.path) or os.curdir
         if not os.path.isdir(folder):
             raise ValueError(
-                f"path={self.path!r} lies in {folder!r}, which is not a folder; make it, or give another path."
+                f"path={self.path!r} lies in {folder!r}, which is not a folder; create it, or give another path."
             )
         if os.path.isdir(self.path):
             raise ValueError(f"path={self.path!r} is a folder; give the name of a file in it, such as 'fit.joblib'.")
@@ -158,7 +158,7 @@ class Checkpoint(Callback):
         self._warned = False
 
     def next_step(self, step):
-        """Needs no stop of its own: any pause between two pieces will do."""
+        """None of its own: any pause between two pieces will do."""
         return np.iinfo(np.int64).max
 
     def __call__(self, estimator, step):
@@ -180,13 +180,13 @@ class Checkpoint(Callback):
         last = "the file keeps the last one saved" if os.path.exists(self.path) else "there is no file yet"
         warn_user(
             f"No checkpoint could be saved to {self.path!r} ({type(error).__name__}: {error}); {last}. The fit goes on "
-            f"and tries again every {self.seconds:g} seconds: make room there, or press Ctrl-C, which leaves a fitted "
+            f"and tries again every {self.seconds:g} seconds: free some space, or press Ctrl-C, which leaves a fitted "
             "estimator, and save it elsewhere with joblib.dump."
         )
 
 
 def load_checkpoint(path):
-    """Load what `Checkpoint` saved, and detect damage to the file.
+    """Load an estimator saved by `Checkpoint`, and detect damage to the file.
 
     `joblib.load` reads the file too, and detects changed bytes; this raises one error for every kind of damage.
 
@@ -204,7 +204,7 @@ def load_checkpoint(path):
     Raises
     ------
     DamagedFileError
-        A ``ValueError``: bytes are missing, or are not those that were saved.
+        A ``ValueError``: bytes are missing or differ from those that were saved.
 
     Notes
     -----

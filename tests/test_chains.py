@@ -88,11 +88,11 @@ def test_a_twin_that_runs_changes_nothing_of_the_chain(monkeypatch):
     monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 4)
     chain = Counter(0, StreamPlan(0.0)).run(3)
     before = {name: value.copy() for name, value in chain.draws().items()}
-    assert chain.twin().kept["step"] is chain.kept["step"], "draws are copied"
-    chain.twin().run(9)  # keeps a fourth draw behind those shared, then drops every second
+    assert chain.copy().kept["step"] is chain.kept["step"], "draws are copied"
+    chain.copy().run(9)  # keeps a fourth draw behind those shared, then drops every second
     for name, value in chain.draws().items():
         np.testing.assert_array_equal(value, before[name])
-    np.testing.assert_array_equal(chain.twin().run(9).draws()["step"], chain.run(9).draws()["step"])
+    np.testing.assert_array_equal(chain.copy().run(9).draws()["step"], chain.run(9).draws()["step"])
 
 
 def test_a_chain_without_draws_gives_its_present_state():

@@ -42,7 +42,7 @@ class Chain:
         self.n_kept = 0
 
     def bind(self, data):
-        """Bind the chain to its data, at the start and again after it was pickled."""
+        """Bind the chain to its data, at the start and again after unpickling."""
         self.data = data
         return self
 
@@ -56,7 +56,7 @@ class Chain:
         return self
 
     def _advance(self, until):
-        """Make at least one and at most ``until - self.step`` steps, and count them in ``self.step``."""
+        """Make between one and ``until - self.step`` steps, and count them in ``self.step``."""
         raise TypeError(f"{type(self).__name__} makes no steps.")
 
     def current(self):
@@ -68,7 +68,7 @@ class Chain:
         if self.n_kept == self.plan.n_draws:
             self.plan.stride *= 2
             staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
-            for name, value in self.kept.items():  # into a new array: a `twin` may share the old one
+            for name, value in self.kept.items():  # into a new array: a `copy` may share the old one
                 self.kept[name] = np.empty_like(value)
                 self.kept[name][: len(staying)] = value[staying]
             self.kept_steps = [self.kept_steps[i] for i in staying]
@@ -107,8 +107,8 @@ class Chain:
         bits.state = state["rng"]
         self.rng = np.random.Generator(bits)
 
-    def twin(self, memo=None):
-        """A copy bound to the same data that moves and draws independently; the two share the draws kept so far.
+    def copy(self, memo=None):
+        """A chain bound to the same data that moves and draws independently; the two share the draws kept so far.
 
         Only one of the two may continue: draws are appended to the shared ones.
 
@@ -119,16 +119,16 @@ class Chain:
         """
         memo = {} if memo is None else memo
         memo |= {id(value): value for value in self.kept.values()}
-        copy = deepcopy(self, memo)
-        return copy if self.data is None else copy.bind(self.data)
+        other = deepcopy(self, memo)
+        return other if self.data is None else other.bind(self.data)
 
     def snapshot(self):
         """A copy with its own stream, for inspecting the chain without changing it."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        shot = object.__new__(type(self))
+        shot.__dict__.update(self.__dict__)
         present = self.rng.bit_generator.state["state"]
-        copy.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
-        return copy
+        shot.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
+        return shot
 
 
 def stacked_draws(chains):

@@ -1,4 +1,4 @@
-"""Ctrl-C: where it becomes a request to stop between two steps, and where it is ignored."""
+"""Ctrl-C: when it becomes a request to stop between two steps, and when it is ignored."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ class Stop(threading.Event):
 def deferred_interrupt():
     """Turn Ctrl-C into an event, so that chains stop between two steps.
 
-    Does nothing outside the main thread, nor where SIGINT is ignored (a job in the background) or handled by something
+    Does nothing outside the main thread, or if SIGINT is ignored (a job in the background) or handled by something
     other than Python.
 
     Yields

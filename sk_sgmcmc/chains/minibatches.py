@@ -13,7 +13,7 @@ class Minibatches:
         return len(self.left)
 
     def forget(self):
-        """Drop those planned for the rest of an epoch: other rows come."""
+        """Drop those planned for the rest of an epoch, as other rows follow."""
         self.left = []
 
     def next(self, n_rows, n_batch, rng, *, leaves_none):
@@ -23,10 +23,10 @@ class Minibatches:
         ----------
         n_rows, n_batch : int
         rng : Generator
-            Used once an epoch.
+            Used once per epoch.
         leaves_none : bool
-            Whether an epoch reads every row, in minibatches of nearly equal size, as a stream must; otherwise it leaves
-            out the rows that do not fill a minibatch, other ones in each epoch.
+            Whether an epoch reads every row, in minibatches of nearly equal size, as a stream must; otherwise it omits
+            the rows that do not fill a minibatch, different ones in each epoch.
         """
         if n_batch >= n_rows:
             return np.arange(n_rows)

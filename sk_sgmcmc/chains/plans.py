@@ -68,7 +68,7 @@ class StreamPlan:
         Over all chains.
     """
 
-    n_burn = np.inf  # a stream never stops fitting its priors
+    n_burn = np.inf  # on a stream, priors are fitted to its end
 
     def __init__(self, burn_in, bytes_per_draw=0):
         self.burn_in = burn_in

@@ -33,7 +33,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=Non
     n_jobs : int or None
         Chains at a time, in threads unless `joblib.parallel_config` chooses otherwise. Draws do not depend on it.
     verbose : int
-        1 shows a progress bar (tqdm where installed).
+        1 shows a progress bar (by tqdm if it is installed).
     callbacks : sequence of callbacks
         See `sk_sgmcmc.callbacks`.
     view : callable, optional
@@ -127,7 +127,7 @@ class _OtherProcesses:
         return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, results, strict=True)]
 
     def _hurry(self):
-        """Give the workers a little more time after Ctrl-C, and none after a second one."""
+        """Give workers a little more time after the first Ctrl-C, and none after the second."""
         self.pool.timeout = -1.0 if self.stop.pressed_again else self.seconds + PATIENCE_SECONDS
 
     def _adapt(self, sending):

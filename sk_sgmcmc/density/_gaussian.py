@@ -42,7 +42,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away. Chains start near the mode.
+        Fraction, or number, of the steps to discard at the start. Chains start near the mode.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
         means and scores over up to ten times as many.

@@ -42,6 +42,8 @@ class Sampler(BaseEstimator):
         Step size of "auto" on simplices with few counts, if these are noisy; None if there is none.
     ``_keeps_velocity``
         Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
+    ``_keeps_logs``
+        Whether on a simplex ``aux[0]`` holds the logarithms of the cells, which go far below the smallest float64.
     ``_coordinates``
         "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_numbers()``
@@ -66,6 +68,7 @@ class Sampler(BaseEstimator):
     _is_exact = False
     _simplex_step = None
     _keeps_velocity = False
+    _keeps_logs = False
     _coordinates = "linear"
     _parameter_constraints = {}
 

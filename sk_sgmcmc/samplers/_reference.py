@@ -18,6 +18,7 @@ class ExactDirichlet(Sampler):
     _name = "exact-dirichlet"
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _full_batch = True
+    _keeps_logs = True
 
     def _kernels(self, geometry):
         return simplex.no_advance, simplex.gamma_redraw

@@ -54,6 +54,7 @@ class SCIR(Sampler):
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _is_lazy = True
     _is_exact = True
+    _keeps_logs = True
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
     _simplex_step = 0.1

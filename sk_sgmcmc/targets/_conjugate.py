@@ -81,10 +81,9 @@ class DirichletCategorical(_CellTarget):
         return omega
 
     def _public(self, theta, aux, sampler):
-        # SCIR and the exact draws also report logs, which distinguish cells far below the smallest float64.
         if sampler._coordinates == "log":
             log_theta = theta[..., 0]
-        elif sampler._n_aux == 0 and aux.size and sampler._name in ("scir", "exact-dirichlet"):
+        elif sampler._keeps_logs and aux.size:
             log_theta = aux[..., 0]
         else:
             log_theta = np.log(theta[..., 0])

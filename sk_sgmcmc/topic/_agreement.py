@@ -1,7 +1,7 @@
-"""Several chains of topics: a reference chain for all results, and which of its topics the others found too.
+"""Several chains of topics: a reference chain for all results, and which of its topics the other chains found too.
 
-Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them has. So
-one chain is the reference, and the others show how certain its topics are.
+Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them has.
+One chain is therefore the reference, and the others show how certain its topics are.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Agreement:
     Parameters
     ----------
     reference : int
-        The chain that results come from.
+        The chain that supplies all results.
     distances : ndarray of shape (n_chains, n_topics)
-        Of each chain's mean topic from that of the reference chain.
+        Distance of each chain's mean topic from that of the reference chain.
     agree : ndarray of bool, shape (n_chains, n_topics)
-        Whether this is no more than the distance between draws of one chain, or than `ALIKE`.
+        Whether this distance is at most that between draws of one chain, or at most `ALIKE`.
     """
 
     reference: int
@@ -58,18 +58,18 @@ class Agreement:
         return ends, np.stack([(each > 0).mean(axis=0) for each in draws])
 
     def message(self, components, in_use, metric, names, hint):
-        """What to say of the topics on which chains do not agree; None where there are none.
+        """A warning about the topics on which chains disagree; None if there are none.
 
         Parameters
         ----------
         components : ndarray of shape (n_topics, n_words)
         in_use : ndarray of bool, shape (n_topics,)
-            Topics that count.
+            Topics to warn about.
         metric : {"hellinger", "cosine"}
         names : ndarray of object, shape (n_words,), or None
-            With names, the message quotes the first words of topics.
+            With names, the message quotes the top words of topics.
         hint : str
-            Another remedy than more steps and fewer topics.
+            A remedy besides more steps and fewer topics.
         """
         unlike = np.flatnonzero(~self.agree.all(axis=0) & in_use)
         if not unlike.size:
@@ -107,7 +107,7 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
         Other draws, reordered likewise where their third axis is that of the topics.
     metric : {"hellinger", "cosine"}
     groups : array-like of shape (n_components,)
-        Only topics of equal value change places.
+        Only topics of one group, that is of equal values, may change places.
     best_chain : callable
         Function from the chains' mean topics, (n_chains, n_components, n_features), to the index of the reference.
     n_rounds : int

@@ -1,4 +1,4 @@
-"""Base of all topic models: draws of topics by several chains, one of which all results come from."""
+"""Base of all topic models: several chains draw topics, and one of them supplies all results."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,8 +12,8 @@ from ._draws import TopicDraws
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of topic models, whose ``samples_["components"]`` has the shape (n_chains, n_kept, n_topics, n_features).
 
-    A subclass implements `fit` and ``_set_fitted`` (see `BaseSGMCMC`), and there sets ``components_``, ``samples_``
-    and, by what `number_topics` returns, ``_agreement``.
+    A subclass implements `fit` and ``_set_fitted`` (see `BaseSGMCMC`). The latter sets ``components_``, ``samples_``
+    and ``_agreement``, which `number_topics` returns.
     """
 
     _metric = "hellinger"
@@ -42,7 +42,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return np.ones(self.components_.shape[0], dtype=bool)
 
     def _word_names(self, n_features):
-        """Names of the words; their indices where X had none."""
+        """Names of the words, or their indices if X had no names."""
         return getattr(self, "feature_names_in_", np.arange(n_features))
 
     # -- several chains --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation with posterior uncertainty."""
+"""Latent Dirichlet allocation, with posterior uncertainty."""
 
 from numbers import Real
 
@@ -11,7 +11,7 @@ from ._counts.model import CountTopicModel
 
 
 class BayesianLDA(CountTopicModel):
-    r"""Latent Dirichlet allocation, topics and their uncertainty drawn by stochastic-gradient MCMC.
+    r"""Latent Dirichlet allocation with topics, and their uncertainty, drawn by MCMC.
 
     Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
     :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, and each token draws a topic from :math:`\theta_d` and a word from
@@ -23,47 +23,46 @@ class BayesianLDA(CountTopicModel):
         Number of topics.
     sampler : str, sampler object or None, default=None
         How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR` or `SGRLD`; or as a softmax on
-        flat space by `SGLD`, `SGHMC`, `SGNHT` or by particles such as `Blob` and `PSGHMC`. None is `Gibbs` where `fit`
+        flat space by `SGLD`, `SGHMC`, `SGNHT` or by particles such as `Blob` and `PSGHMC`. None is `Gibbs` if `fit`
         holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are not "fresh".
-        Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; where ``topic_prior`` is
-        normal, it is always `SGHMC`. Pass an object, or set ``sampler__step_size`` (which makes of None what it is
-        in `partial_fit`), to tune it.
+        Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; with a normal
+        ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set ``sampler__step_size``, which
+        turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
-        :math:`\beta`. A matrix tells topics apart: words with more in one topic than in others are its seeds, from
-        which chains start.
+        :math:`\beta`. A matrix distinguishes topics: the words with a larger prior in one topic than in others are its
+        seeds, from which chains start.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
         that are independent normals with mean ``topic_word_prior``.
     topic_prior_scale : float, default=1
         Standard deviation of the normal prior.
     whiten : bool, default=True
-        Samplers on flat space move in coordinates divided by their posterior standard deviations, as far as the
-        curvature tells them early in burn-in; step sizes are then in these units. False: in the coordinates
-        themselves.
+        Samplers on flat space move in coordinates divided by their posterior standard deviations, estimated from the
+        curvature early in burn-in; step sizes are then in these units. False leaves the coordinates as they are.
     assignments : {"auto", "stored", "fresh"}, default="auto"
-        "stored" keeps the topic of every token, two bytes each: the shape of a topic is then :math:`\beta` plus the
-        counts of all stored assignments, after those of the minibatch were redrawn, with no N/n; exact for any
-        minibatch. "fresh" draws assignments anew in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
+        "stored" keeps the topic of every token, two bytes each. The shape of a topic is then :math:`\beta` plus the
+        counts of all stored assignments, after those of the minibatch have been redrawn, without N/n: exact for any
+        minibatch. "fresh" draws assignments afresh in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
         by N/n, as in the papers: for streams and corpora that do not fit in memory. "auto" stores in `fit`, unless
-        ``total_samples`` says that X is a part of the data; `partial_fit` always draws afresh.
+        ``total_samples`` differs from the number of rows of X; `partial_fit` always draws afresh.
     n_sweeps : tuple of two int, default=(5, 5)
-        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged. Averaging narrows the posterior
-        slightly, in proportion to the step size; (k, 1) does not.
+        For fresh assignments: the numbers of Gibbs sweeps to discard and to average over. Averaging narrows the
+        posterior slightly, in proportion to the step size; (k, 1) does not.
     init : {"soft", "random"}, default="soft"
         Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
-        Chains of `partial_fit` begin anew by "soft" while their stream is young.
+        With "soft", chains of `partial_fit` restart while their stream is young.
     total_samples : int or None, default=None
-        Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
+        Number of documents behind the posterior. None counts those in X in `fit`, those seen so far in `partial_fit`.
     new_features : {"error", "extend"}, default="error"
         Whether documents with other columns are refused, or their columns are aligned by name: missing ones count as
         0, and `partial_fit` adds new words to the topics, with prior mass.
     n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs`. None lets the sampler choose: about 200 passes over the data with
+        Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler: about 200 passes over the data with
         stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away.
+        Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, as float32, within 512 MiB.
     batch_size : int or "auto", default="auto"
@@ -71,7 +70,7 @@ class BayesianLDA(CountTopicModel):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads: over chains, and over the documents of a minibatch where there are more threads than chains.
+        Threads: over chains, and over the documents of a minibatch if there are more threads than chains.
         Changes no draw.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
@@ -88,39 +87,39 @@ class BayesianLDA(CountTopicModel):
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in one
         order over draws and chains. With ``doc_topic_prior="auto"`` also ``"doc_topic_prior"``.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        :math:`\alpha` in use, averaged over the reference chain's draws where it is fitted.
+        :math:`\alpha` in use, averaged over the reference chain's draws if it is fitted.
     reference_chain_ : int
-        The chain that answers come from: the one whose mean topics predict hidden words best, by document completion
-        on up to 1000 of the documents fitted.
+        The chain of all results: the one whose mean topics predict hidden words best, by document completion on up to
+        1000 of the fitted documents.
     chain_distances_ : ndarray of shape (n_chains, n_components)
         Hellinger distance of each chain's mean topic from that of the reference chain.
     chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether that distance is no larger than the typical one between draws of one chain, or than 0.2. Intervals of a
-        topic take the draws of the chains that agree on it.
+        Whether that distance is at most the typical one between draws of one chain, or at most 0.2. Intervals of a
+        topic use the draws of the chains that agree on it.
     topic_stability_ : ndarray of shape (n_components,)
         `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains.
     sampler_ : sampler object
-        The sampler in use, with the step sizes it took in ``step_size_``.
+        The sampler in use, with its step sizes in ``step_size_``.
     n_iter_ : int
         Steps made.
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict
-        Held-out scores, where `HeldOutScore` was among the callbacks.
+        Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     Notes
     -----
-    A default `fit` is collapsed Gibbs sampling to the end: a step redraws the topic of every token given those of all
+    A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
     others, and topics are drawn from their Dirichlet law given the assignments when a draw is kept.
 
-    `SCIR` with stored assignments takes an infinite step size by default. A step then draws the topics' cells for the
-    words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own, and
-    then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of burn-in
-    are collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
+    `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
+    words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,
+    and then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of
+    burn-in are collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
 
-    Interrupting a fit (Ctrl-C) leaves a fitted estimator; `resume` goes on.
+    Interrupting a fit (Ctrl-C) leaves a fitted estimator, which `resume` continues.
 
     References
     ----------
@@ -198,7 +197,7 @@ class BayesianLDA(CountTopicModel):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _priors(self, n_words):
-        """Checked priors: (n_topics,), and a number, (n_words, 1) or (n_words, n_topics)."""
+        """Checked priors: of documents (n_topics,); of topics a number, (n_words, 1) or (n_words, n_topics)."""
         K = self.n_components
         alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
         alpha = real_array("doc_topic_prior", alpha)
@@ -211,7 +210,7 @@ class BayesianLDA(CountTopicModel):
                     f"{' or '.join(str(shape) for shape in allowed[1:])}."
                 )
             if not (np.all(value > 0) and np.all(np.isfinite(value))):
-                raise ValueError(f"{name} must be positive and finite, its smallest entry is {value.min():g}.")
+                raise ValueError(f"{name} must be positive and finite; its smallest entry is {value.min():g}.")
         word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
 

@@ -72,7 +72,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         Steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None is 200 passes over the rows, 60 where they have
         more than two million entries.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away.
+        Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MB.
     batch_size : int or "auto", default="auto"

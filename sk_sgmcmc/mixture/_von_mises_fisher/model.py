@@ -54,7 +54,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     n_iter : int or None, default=None
         Steps; None is 400.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away.
+        Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
     batch_size : int or "auto", default="auto"

@@ -1,4 +1,4 @@
-"""What is computed from the draws of a fitted count topic model."""
+"""Results computed from the draws of a fitted count topic model."""
 
 import numpy as np
 from scipy import sparse
@@ -9,7 +9,7 @@ from ...utils._numbers import interval_tails
 
 # Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
 _SCORED_DRAWS = 10
-_REFERENCE_DOCS = 1000  # documents by which a reference chain is chosen
+_REFERENCE_DOCS = 1000  # documents used to choose a reference chain
 
 
 def scored_draws(n_draws):
@@ -18,14 +18,14 @@ def scored_draws(n_draws):
 
 
 def best_chain(means, data, doc_prior_of):
-    """The chain whose mean topics predict hidden words best, of up to 1000 of the documents that were fitted.
+    """The chain whose mean topics predict hidden words best, on up to 1000 of the fitted documents.
 
     Parameters
     ----------
     means : ndarray of shape (n_chains, n_topics, n_words)
     data : TokenData
     doc_prior_of : callable
-        Function from a chain's index and indices of documents to their Dirichlet prior.
+        Function from the index of a chain and those of documents to the documents' Dirichlet prior.
     """
     some = np.unique(np.linspace(0, data.n_docs - 1, _REFERENCE_DOCS).round().astype(int))
     weights = data.weights if data.weights.size else np.ones(data.words.size)
@@ -50,7 +50,7 @@ def word_table(components, n, interval, feature_names, draws_of_topic):
     n = min(int(n), n_features)
     feature_names = np.asarray(feature_names, dtype=object)
     if feature_names.shape != (n_features,):
-        raise ValueError(f"feature_names has shape {feature_names.shape}, needed are {n_features} names.")
+        raise ValueError(f"feature_names has shape {feature_names.shape}; it must hold {n_features} names.")
     top = np.argsort(-components, axis=1, kind="stable")[:, :n]
     table = {
         "topic": np.repeat(np.arange(n_topics), n),

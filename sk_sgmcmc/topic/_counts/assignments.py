@@ -5,26 +5,26 @@ import numpy as np
 from ...kernels.models.lda import assignments
 from .lazy_topics import in_blocks
 
-# Documents that one thread takes at a time are at least this many, so that handing them out costs nothing.
+# A thread takes at least this many documents at a time, so that handing them out costs next to nothing.
 _MIN_DOCS_PER_THREAD = 32
 
 
 class Assignments:
-    """Assignments of tokens to topics, redrawn for a minibatch of documents at a time.
+    """Assignments of tokens to topics, redrawn for one minibatch of documents at a time.
 
     Parameters
     ----------
     stored : bool
         Keep the topic of every token, two bytes each; otherwise assignments of a minibatch are drawn afresh.
     n_sweeps : tuple of int
-        Gibbs sweeps over a minibatch thrown away, and sweeps averaged.
+        Gibbs sweeps over a minibatch to discard, and to average over.
     seed : int
-        Documents draw from streams that depend on it, on the step and on the document, not on the thread.
+        A document's random numbers depend on it, on the step and on the document, not on the thread.
 
     Attributes
     ----------
     z : ndarray of uint16, shape (n_tokens,)
-        Those stored; None before the start, and where they are drawn afresh.
+        The stored assignments; None before the start, and if they are drawn afresh.
     """
 
     def __init__(self, stored, n_sweeps, seed):
@@ -38,38 +38,38 @@ class Assignments:
         return {name: value for name, value in self.__dict__.items() if name not in unpickled}
 
     def bind(self, data):
-        """Take the documents, a `TokenData`, now and again after a pickle."""
+        """Bind to the documents, a `TokenData`, at the start and again after unpickling."""
         self.data = data
-        self._row = np.full(data.n_words, -1, dtype=np.int32)  # of each word among those of the minibatch
+        self._row = np.full(data.n_words, -1, dtype=np.int32)  # each word's index in the minibatch
         self._words = np.empty(data.n_words, dtype=np.int64)
 
     def words_of(self, docs):
-        """Words that occur in documents ``docs``, (n_rows,), for which `draw` is called next."""
+        """Words that occur in documents ``docs``, (n_rows,); call it before each `draw`."""
         data = self.data
         return self._words[: assignments.find_active(docs, data.token_ptr, data.words, self._row, self._words)].copy()
 
     def draw(self, docs, words, cells, total, prior, group, step, *, pool=None, every_draw=False):
-        """Gibbs sweeps over documents given the topics.
+        """Make Gibbs sweeps over documents given the topics.
 
         Parameters
         ----------
         docs, words : ndarray
-            Documents, and what `words_of` returned for them.
+            Documents, and their words from `words_of`.
         cells, total : ndarray
-            Topics, not normalised, (n_words, n_topics) of which the rows ``words`` are read, and their sums over words.
+            Topics (n_words, n_topics), not normalised, of which the rows ``words`` are read; and their sums over words.
         prior, group : ndarray
             As from `DocumentPrior.table`.
         step : int
-            Of the chain.
+            The chain's step.
         pool : executor or None
             Threads.
         every_draw : bool
-            Count all averaged sweeps apart, not only the last.
+            Count each of the averaged sweeps separately, instead of the last alone.
 
         Returns
         -------
         counts : ndarray of shape (n_rows, n_topics)
-            Of words, summed over averaged sweeps; of stored assignments what they gained.
+            Counts of words, summed over the averaged sweeps; for stored assignments, the change of these counts.
         doc_counts : ndarray of shape (n_draws, n_docs, n_topics)
         """
         phi, prior_blocks = self._tables(words, cells, total, prior, pool)
@@ -109,7 +109,7 @@ class Assignments:
         n_threads = min(data.n_threads, docs.size // _MIN_DOCS_PER_THREAD)
         if n_threads <= 1:
             return work(0, docs.size)
-        # Cut by tokens, not by documents, so that threads end together.
+        # Cut by tokens, not by documents, so that threads finish together.
         tokens = np.cumsum(data.token_ptr[docs + 1] - data.token_ptr[docs])
         cuts = np.searchsorted(tokens, tokens[-1] * np.arange(1, n_threads) / n_threads)
         cuts = [0, *cuts.tolist(), docs.size]

@@ -17,11 +17,11 @@ from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
 
 _GROWN = 1.5
-_START_SWEEPS = 10  # collapsed sweeps over the documents that a young stream begins anew from
+_START_SWEEPS = 10  # collapsed sweeps over the documents from which a young stream restarts
 
 
 class TopicChain(Chain):
-    """Topics and assignments of a count topic model.
+    """Chain of the topics and assignments of a count topic model.
 
     Parameters
     ----------
@@ -30,16 +30,16 @@ class TopicChain(Chain):
     sampler : Sampler
         Resolved: with ``step_size_``.
     word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
-        The topics' prior.
+        The prior of the topics.
     n_words : int
     doc_prior : DocumentPrior
     stored : bool
         Keep the assignment of every token (two bytes each): the shape of a topic is then the prior plus the counts of
-        all of them, with no N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
+        all of them, without N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
     n_sweeps : tuple of int
-        Gibbs sweeps over a minibatch thrown away, and sweeps averaged.
+        Gibbs sweeps over a minibatch to discard, and to average over.
     n_warm : int
-        First steps of a stored chain that are collapsed Gibbs sweeps, as part of burn-in.
+        Number of steps at the start of burn-in that are collapsed Gibbs sweeps, if assignments are stored.
     init : {"soft", "random"}
         Start from assignments by a streaming pass, see `soft_start`, or at random.
     flat : dict or None
@@ -48,8 +48,8 @@ class TopicChain(Chain):
 
     _unpickled = ("data", "_pool")
     _pool = None
-    waits_for_start = False  # whether assignments to start from come from outside
-    begins_anew = False  # whether the next step is to be made from another start
+    waits_for_start = False  # whether another chain supplies the first assignments
+    begins_anew = False  # whether the chain restarts before its next step
 
     def __init__(
         self,
@@ -95,17 +95,17 @@ class TopicChain(Chain):
 
     @property
     def doc_topic_prior(self):
-        """Parameter of the documents' prior, (n_topics,), where they have one; a typical one where they differ."""
+        """Parameter of the documents' prior, (n_topics,); a typical one if documents have different priors."""
         return self.doc_prior.alpha
 
     @property
     def given_sampler(self):
-        """The sampler that a user asked for."""
+        """The sampler chosen by the user."""
         return self.sampler
 
     @property
     def topic_word_prior(self):
-        """The topics' prior, (n_words, n_topics); a view that costs no memory where it is one number."""
+        """The topics' prior, (n_words, n_topics); a view, which takes no memory if the prior is one number."""
         return np.broadcast_to(self.word_prior, (self.n_words, self.n_topics))
 
     @property
@@ -132,7 +132,7 @@ class TopicChain(Chain):
         return self
 
     def _start(self, z=None):
-        """Assignments to start from, made here or given, and what the chain keeps of them; returns them."""
+        """Start from assignments, ``z`` or drawn here, and return them."""
         data = self.data.start or self.data
         alpha = self.doc_prior.start()
         if z is None:
@@ -151,7 +151,7 @@ class TopicChain(Chain):
         return z
 
     def _start_fresh(self, data, z, alpha):
-        if self.data.start is not None:  # few tokens: sweeps cost little, and bring them near to what fit begins with
+        if self.data.start is not None:  # few tokens: sweeps cost little, and lead close to the start of `fit`
             collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             no_groups = np.zeros(data.n_docs, dtype=np.int64)
             for _ in range(_START_SWEEPS):
@@ -174,25 +174,25 @@ class TopicChain(Chain):
 
     @property
     def like_groups(self):
-        """Groups within which topics change places, where words have priors of their own in some; else None."""
+        """Groups within which topics may change places; None if all topics have the same prior of words."""
         return None if np.ndim(self.word_prior) < 2 or self.word_prior.shape[1] == 1 else self.topic_groups
 
     @property
     def topic_groups(self):
-        """Topics of one number can change places without changing the posterior."""
+        """A number for each topic; topics with equal ones can change places without changing the posterior."""
         priors = self.doc_prior.labels
         if self.topic_word_prior.strides[1] != 0:
             priors = np.vstack([priors, self.topic_word_prior])
         return np.unique(np.atleast_2d(priors), axis=1, return_inverse=True)[1].ravel()
 
     def _begin_anew(self):
-        """Another start, topics numbered as they were where they are alike; what was kept belonged to the old one."""
+        """Restart, with the topics numbered as before as far as they match, and drop the draws of the old start."""
         self._start()
         self.begins_anew, self.plan.stride = False, 1
         self.restart(self.plan)
 
     def _start_topics(self):
-        """Leave the collapsed sweeps of burn-in: topics become part of the state."""
+        """End the collapsed sweeps of burn-in: topics become part of the state."""
         self.counts = np.array(self.collapsed.counts, dtype=np.float64)
         self.collapsed = None
         self._make_topics(self.counts)
@@ -206,16 +206,16 @@ class TopicChain(Chain):
             return
         cells = self.topic_word_prior + counts
         shape = cells if self.assignments.stored else self.topic_word_prior
-        if self.sampler._coordinates == "log":  # the mean: draws of rare cells are out of its reach
+        if self.sampler._coordinates == "log":  # the mean: the sampler does not reach draws of rare cells
             cells = np.log(cells) - np.log(cells[-1])
         elif not self.assignments.stored:
-            cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # at once as uncertain as the posterior is
+            cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # as dispersed as the posterior from the start
         if getattr(self.sampler, "parameterization", None) == "reduced-mean":
             cells = cells / cells.sum(axis=0)
         self.topics = LazyTopics(self.sampler, cells, shape.sum(axis=0), counts.sum(axis=0), self.step)
 
     def forget_batches(self):
-        """Drop the minibatches planned for the rest of an epoch: other documents come."""
+        """Drop the minibatches planned for the rest of an epoch, as other documents follow."""
         self.batches.forget()
 
     def _next_batch(self):
@@ -237,9 +237,9 @@ class TopicChain(Chain):
             self.keep(self._kept_draw())
 
     def _warm_step(self):
-        """A step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
+        """Make a step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
 
-        They have the same stationary law as the steps that follow, and reach it sooner.
+        Sweeps have the same stationary law as the steps that follow, and reach it sooner.
         """
         data = self.data
         left = min(data.n_batch, data.n_docs)
@@ -257,12 +257,12 @@ class TopicChain(Chain):
         self.doc_prior.after_sweep(docs, self.assignments.z, self._now())
 
     def _now(self):
-        """Where the chain is, as its parts need to know it."""
+        """The `Moment` of the chain, for its document prior."""
         forgotten = -np.expm1(-float(self._hyper()[0]))
         return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignments.seed, forgotten)
 
     def one_step(self, docs):
-        """One minibatch: bring its words up to date, draw assignments given the topics, move the topics."""
+        """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics."""
         hyper = self._hyper()
         topics = self.topics
         topics.state.n_steps = self.step
@@ -279,14 +279,14 @@ class TopicChain(Chain):
         self.step += 1
 
     def _assign(self, docs, rows, cells, total, prior, group):
-        """Draw the assignments of a minibatch given the topics, see `Assignments.draw`."""
+        """Draw the assignments of a minibatch given the topics; see `Assignments.draw`."""
         every_draw, pool = self.doc_prior.reads_every_draw, self._threads()
         return self.assignments.draw(
             docs, rows, cells, total, prior, group, self.step, pool=pool, every_draw=every_draw
         )
 
     def _move(self, docs, rows, counts, hyper):
-        """Move the topics at the shapes that the minibatch's ``counts`` give."""
+        """Move the topics, at the shapes that follow from the ``counts`` of the minibatch."""
         is_lazy = self.sampler._is_lazy
         moved = rows if is_lazy else np.arange(self.n_words)
         if self.assignments.stored:
@@ -306,9 +306,10 @@ class TopicChain(Chain):
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):
-        """Whether flat topics are due for the units of their present curvature.
+        """Whether topics on flat space are due to take new units, from their present curvature.
 
-        Once, early in what is burnt in after the warm steps; in a stream each time that it has grown by half.
+        In a fit, once: a quarter through the part of burn-in that follows the collapsed sweeps. In a stream, each time
+        that it has grown by half.
         """
         if np.isfinite(self.plan.n_burn):
             return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4
@@ -331,7 +332,7 @@ class TopicChain(Chain):
         return shape
 
     def _threads(self):
-        """The chain's threads; None where it has one."""
+        """The chain's pool of threads; None if it has a single one."""
         if self._pool is None and self.data is not None and self.data.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.data.n_threads)
         return self._pool
@@ -350,7 +351,7 @@ class TopicChain(Chain):
         self.record = TopicRecord(self.assignments.seed) if self.stored and self.flat is None else None
 
     def _public(self, topics):
-        """The state as a draw; brings all words of ``topics`` up to date."""
+        """Return the state as a draw; brings all words of ``topics`` up to date."""
         if topics is None:
             cells = np.maximum(self.rng.standard_gamma(self.topic_word_prior + self.collapsed.counts), TINY)
             components = cells / cells.sum(axis=0)
@@ -364,7 +365,7 @@ class TopicChain(Chain):
         return self.snapshot()._public(None if self.topics is None else self.topics.copy())
 
     def present_topics(self):
-        """The topics as they are, (n_words, n_topics); their conditional mean where assignments are stored."""
+        """The present topics, (n_words, n_topics); their conditional mean if assignments are stored."""
         if not self.assignments.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
         if not self.is_started:
@@ -372,10 +373,10 @@ class TopicChain(Chain):
         shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
         return shape / shape.sum(axis=0)
 
-    # -- other circumstances -------------------------------------------------------------------------------------
+    # -- changes of a running chain ------------------------------------------------------------------------------
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
-        """Go over from stored to fresh assignments: the stored ones stay in the shapes, as counts."""
+        """Switch from stored to fresh assignments; the stored ones stay in the shapes, as counts."""
         if not self.is_started:
             self._start()
         if self.topics is None:
@@ -389,20 +390,20 @@ class TopicChain(Chain):
         self.scaled_for = 0.0
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):
-        """Go on with another step size of the same sampler, other sweeps over a minibatch, and of the prior."""
+        """Continue with another step size of the same sampler, other sweeps over a minibatch, and for the prior."""
         self.sampler = self.topics.state.sampler = sampler
         self.assignments.n_sweeps = n_sweeps
         self.doc_prior.use(**of_prior)
 
     def renumber(self, order):
-        """Put topics on flat space and stored assignments into another order."""
+        """Reorder the topics, which are on flat space, and the stored assignments."""
         self.assignments.renumber(order)
         self.counts = np.ascontiguousarray(self.counts[:, order])
         self.doc_prior.renumber(order)
         self.topics.renumber(order)
 
     def extend_vocabulary(self, word_prior, n_words):
-        """Go on with ``n_words`` words: the new ones start with prior draws, also in the draws kept."""
+        """Extend the vocabulary to ``n_words`` words; new ones start with prior draws, also in the kept draws."""
         if self.topics is None:
             self._start_topics()
         n_old, self.n_words, self.word_prior = self.n_words, n_words, word_prior

@@ -1,4 +1,4 @@
-"""The exact reference: collapsed Gibbs sampling."""
+"""Collapsed Gibbs sampling: the exact reference, and the default of `fit`."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ from .start import pieces
 
 
 class CollapsedTopicChain(TopicChain):
-    """Collapsed Gibbs sampler, a sweep over all documents a step; topics are drawn when a draw is kept.
+    """Collapsed Gibbs sampler: a step is a sweep over all documents; topics are drawn when a draw is kept.
 
-    Parameters as for `TopicChain`; assignments are always stored and all documents read.
+    Parameters as for `TopicChain`; assignments are always stored, and every step reads all documents.
     """
 
     def _start_topics(self):
-        """Topics stay integrated out."""
+        """Do nothing: topics stay integrated out."""
 
     def with_topics(self, sampler):
-        """The chain that goes on from this one with topics in its state, moved by a resolved ``sampler``."""
+        """A chain that continues from this one with topics in its state, moved by a resolved ``sampler``."""
         if not self.is_started:
             self._start()
         chain = object.__new__(TopicChain)
@@ -28,7 +28,7 @@ class CollapsedTopicChain(TopicChain):
         if not self.is_started:
             self._start()
         data = self.data
-        # A piece of a sweep, so that Python looks around in between.
+        # A piece of a sweep, so that Python can handle an interrupt in between.
         stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
         self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
         self.next_doc = (self.next_doc + stop) % data.n_docs

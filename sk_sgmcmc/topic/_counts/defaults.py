@@ -1,12 +1,12 @@
-"""How many documents a step reads, and how many steps there are, where the user leaves it open."""
+"""Defaults of the minibatch size and of the number of steps."""
 
 from numbers import Integral
 
 _FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
-# Tokens in a minibatch of a chain with stored assignments, for each cell of the topics: drawing a cell costs about as
-# much as a third of a token.
+# Tokens in a minibatch of a chain with stored assignments, per cell of the topics: a cell costs about a third of what a
+# token costs.
 _TOKENS_PER_CELL = 2.5
-_MIN_TOKENS = 200_000  # below this a step is too short to be worth a minibatch
+_MIN_TOKENS = 200_000  # with fewer, a step is too short for minibatches to pay
 _STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
 _PARTICLE_SWEEPS = 60
 _FRESH_STEPS = 1000
@@ -23,7 +23,7 @@ def default_batch(sampler, corpus, stored, n_topics):
 
 
 def stream_batch(corpus):
-    """Documents in a minibatch of a stream's block: minibatches share it without a rest."""
+    """Documents in a minibatch of a stream's block, which minibatches divide about evenly."""
     return -(-corpus.n_docs // max(1, round(corpus.n_docs / _FRESH_BATCH)))
 
 
@@ -31,18 +31,18 @@ def default_steps(sampler, corpus, stored, n_batch):
     """Steps of `fit`."""
     if not stored:
         return _FRESH_STEPS if sampler._runner != "particles" else _FRESH_STEPS // 4
-    if sampler._runner == "particles":  # its draws are not spread over time
+    if sampler._runner == "particles":  # its draws are the particles at the end
         return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
     sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
     return sweeps * max(1, corpus.n_docs // n_batch)
 
 
 def checked_sweeps(n_sweeps):
-    """The parameter as two whole numbers; raises if it is anything else."""
+    """The parameter as two whole numbers; raises if it is not."""
     sweeps = tuple(n_sweeps)
     if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
         raise ValueError(
-            f"n_sweeps={n_sweeps!r} must be two whole numbers: sweeps thrown away (at least 0) and sweeps averaged (at "
+            f"n_sweeps={n_sweeps!r} must be two whole numbers: sweeps to discard (at least 0) and to average over (at "
             "least 1), for example (5, 5)."
         )
     return int(sweeps[0]), int(sweeps[1])

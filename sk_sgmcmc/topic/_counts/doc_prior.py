@@ -1,4 +1,4 @@
-"""The Dirichlet prior of every document: a part of a chain of topics, and what a new count model has to supply."""
+"""The Dirichlet prior of every document: a part of a chain of topics, and the part that a new count model supplies."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from .collapsed import CollapsedSweeps, fitted_doc_prior
 
 
 class Moment(NamedTuple):
-    """Where a chain is.
+    """The position of a chain in its run.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class Moment(NamedTuple):
     rng : Generator
         The chain's stream.
     seed : int
-        From which the chain's parts may make streams of their own.
+        Seed from which the chain's parts may derive random streams of their own.
     forgotten : float
-        Share of their state that the topics forget in this step; 0 of a sampler without a step size.
+        Share of their state that the topics forget in this step; 0 if the sampler has no step size.
     """
 
     step: int
@@ -36,17 +36,17 @@ class Moment(NamedTuple):
 
     @property
     def burns_in(self):
-        """Whether what adapts may do so."""
+        """Whether adaptation is allowed."""
         return self.step < self.n_burn
 
 
 class DocumentPrior:
-    """A Dirichlet prior of every document; this one is the same for all of them, and fixed.
+    """A Dirichlet prior of every document; in this class a fixed one, the same for all documents.
 
-    A chain calls `bind` with its documents, `start` for what first assignments are drawn from, `refine` and `begin`
-    with these; then, for each of its steps, `table`, `before_minibatch` and `after_minibatch`, or around collapsed
-    sweeps `before_minibatch` and `after_sweep`; and `after_pass` after each pass of sweeps over all documents. Draws
-    of what the prior learns come from `draw`. A subclass overrides what its law needs.
+    A chain calls `bind` with its documents, `start` for the prior from which first assignments are drawn, and `refine`
+    and `begin` with these assignments. In each step it then calls `table`, `before_minibatch` and `after_minibatch`, or
+    around collapsed sweeps `before_minibatch` and `after_sweep`, and it calls `after_pass` after each pass of sweeps
+    over all documents. `draw` returns the learnt parameters. A subclass overrides what its law needs.
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ class DocumentPrior:
         return {name: value for name, value in self.__dict__.items() if name not in self._unpickled}
 
     def bind(self, data):
-        """Take the chain's documents, a `TokenData`, now and again after a pickle."""
+        """Bind to the chain's documents, a `TokenData`, at the start and again after unpickling."""
         self.data = data
 
     def saved(self, z):
-        """What of this is saved when the chain of assignments ``z`` is; None: one that is not at its end."""
+        """The prior as it is pickled with its chain, whose assignments are ``z``, or None if it has not finished."""
         return self
 
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self):
-        """The prior (n_topics,) that first assignments are drawn from."""
+        """The prior (n_topics,) from which first assignments are drawn."""
         return self.alpha
 
     def sweeps(self, data, z, topic_word_prior):
@@ -86,63 +86,63 @@ class DocumentPrior:
         return CollapsedSweeps(data, z, topic_word_prior)
 
     def refine(self, data, z, alpha, topic_word_prior, rng):
-        """Improve first assignments ``z`` in place; returns the prior that goes with them."""
+        """Improve first assignments ``z`` in place, and return the prior that belongs to them."""
         return alpha
 
     def begin(self, data, z, alpha, rng, swept=True):
-        """Begin from assignments; ``swept`` is whether they have seen a few sweeps, or are as they were drawn."""
+        """Begin from assignments ``z``; ``swept`` is whether a few sweeps have improved them since they were drawn."""
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def table(self, docs=None):
-        """Priors, (n_groups, n_topics), and the group of each of the documents ``docs``; of all where it is None."""
+        """Priors, (n_groups, n_topics), and the group of each of the documents ``docs``, or of all if it is None."""
         return self.alpha[None], self.data.group if docs is None else np.zeros(docs.size, dtype=np.int64)
 
     def before_minibatch(self, docs, z):
-        """Documents are about to be assigned anew; ``z`` are the stored assignments, if they are stored."""
+        """Called before documents are reassigned; ``z`` holds the assignments, if they are stored."""
 
     def after_minibatch(self, docs, doc_counts, z, now):
-        """Documents were assigned given the topics; ``doc_counts`` (n_draws, n_docs, n_topics), ``now`` a `Moment`."""
+        """Called with a `Moment` after documents were reassigned; ``doc_counts`` is (n_draws, n_docs, n_topics)."""
 
     def after_sweep(self, docs, z, now):
-        """Documents ``docs``, or all where it is None, were assigned by collapsed sweeps."""
+        """Called after collapsed sweeps over the documents ``docs``, or over all if it is None."""
 
     def after_pass(self, z, now, collapsed):
-        """Sweeps ``collapsed`` have passed over all documents."""
+        """Called each time that the sweeps ``collapsed`` have passed over all documents."""
 
     def after_epoch(self, z, now):
-        """Minibatches of stored assignments have passed over all documents."""
+        """Called each time that minibatches have passed over all documents, if assignments are stored."""
 
     # -- topics --------------------------------------------------------------------------------------------------
 
     @property
     def labels(self):
-        """Topics of equal labels, (n_topics,), can change places without changing the posterior."""
+        """A number for each topic; topics with equal ones can change places without changing the posterior."""
         return self.alpha
 
     def renumber(self, order):
-        """Put topics into another order."""
+        """Reorder the topics."""
         self.alpha = self.alpha[order]
 
     # -- draws and streams ---------------------------------------------------------------------------------------
 
     def draw(self):
-        """What is learnt, as part of a draw: a dict of arrays."""
+        """The learnt parameters, as part of a draw: a dict of arrays."""
         return {}
 
     def stream(self, z):
-        """Go over from stored to fresh assignments, the documents of ``z`` staying as they are."""
+        """Switch from stored to fresh assignments; those in ``z`` stay as they are."""
         self.stored = False
 
     def use(self):
-        """Take other samplers of the prior's parameters, on a stream."""
+        """Continue a stream with other samplers of the prior's parameters."""
 
 
 class FittedPrior(DocumentPrior):
     """One prior for all documents, fitted during burn-in by Minka's fixed point."""
 
     def start(self):
-        # What was learnt belongs to the topics of another start.
+        # What was learnt belongs to the topics of an earlier start.
         return np.full(self.alpha.size, self.alpha.mean())
 
     def begin(self, data, z, alpha, rng, swept=True):
@@ -155,7 +155,7 @@ class FittedPrior(DocumentPrior):
             self.alpha = fitted_doc_prior(self.data, z, self.alpha)
 
     def after_minibatch(self, docs, doc_counts, z, now):
-        """One damped fixed-point step on fresh counts of burn-in."""
+        """Make one damped fixed-point step during burn-in, if counts are fresh."""
         if self.stored or not now.burns_in:
             return
         doc_counts = doc_counts[-1]
@@ -167,7 +167,7 @@ class FittedPrior(DocumentPrior):
 
     @property
     def labels(self):
-        return np.zeros(self.alpha.size)  # a learnt prior goes along
+        return np.zeros(self.alpha.size)  # a learnt prior moves with its topics
 
     def draw(self):
         return {"doc_topic_prior": self.alpha.copy()}

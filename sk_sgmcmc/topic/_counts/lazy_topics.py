@@ -1,4 +1,4 @@
-"""Lazily updated topics: only the words of a minibatch are moved."""
+"""Lazily updated topics: a step moves only the words of its minibatch."""
 
 import numpy as np
 
@@ -6,19 +6,18 @@ from ...chains.chain import TINY
 from ...kernels.samplers import simplex
 from ...samplers.state import SamplerState
 
-# A time after which the state is forgotten altogether, as after an infinite one: exp(-LONGEST) is exactly 0.
+# After this time the state is wholly forgotten, as after an infinite one: exp(-LONGEST) is exactly 0.
 LONGEST = 750.0
 
-# A cell this small, in tokens, has no part in any assignment.
+# A cell this small, in tokens, affects no assignment.
 FLOOR = 1e-12
 
-
-# Rows are drawn in blocks of about so many cells, each block with a stream of its own, so that threads can share them.
+# Rows are drawn in blocks of about this many cells, each with a random stream of its own, so that threads share them.
 _CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
 
 
 def in_blocks(work, n_rows, width, pool=None):
-    """Call ``work(block, start, stop)`` for blocks of rows, in the threads of ``pool`` where there is one.
+    """Call ``work(block, start, stop)`` for blocks of rows, in the threads of ``pool`` if there is one.
 
     The blocks do not depend on the threads.
     """
@@ -28,7 +27,7 @@ def in_blocks(work, n_rows, width, pool=None):
 
 
 def n_blocks_of(n_rows, width):
-    """Number of blocks that `in_blocks` makes of a matrix."""
+    """Number of blocks into which `in_blocks` cuts a matrix."""
     return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
 
 
@@ -37,11 +36,11 @@ class LazyTopics:
 
     Between minibatches that contain it, a word keeps a constant shape: the prior, plus the counts of stored assignments
     if there are any. So under SCIR one transition over the elapsed time brings it up to date when it is next needed.
-    The normaliser is needed at every step: the sum over all words enters the probability of each. For words that are
-    not updated it is replaced by its conditional mean, which is known in closed form; this is an approximation of
-    relative order 1/sqrt(sum). (With an infinite step the sum is drawn from its exact law instead.)
+    The normaliser is needed at every step, since the sum over all words enters the probability of each. The part of
+    the words that are out of date is replaced by its conditional mean, which is known in closed form: an approximation
+    of relative order 1/sqrt(sum). (With an infinite step this part is drawn from its exact law instead.)
 
-    Samplers that cannot update lazily move all words at every step, by the same two calls.
+    Samplers that cannot update lazily move all words at every step, through the same two methods.
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ class LazyTopics:
     shape_mass : ndarray of shape (n_topics,)
         Sum over words of their shapes.
     counted : float or ndarray of shape (n_topics,)
-        Tokens that each topic has, needed by words that join where the sampler does not update lazily.
+        Tokens of each topic: the scale of new words under samplers that do not update lazily.
     n_steps : int, default=0
-        Steps that the chain made before.
+        Steps that the chain has already made.
     """
 
     is_flat = False
@@ -63,7 +62,7 @@ class LazyTopics:
         self.state = SamplerState(
             sampler, np.ascontiguousarray(theta, dtype=np.float64), "simplex", n_steps=n_steps, name="The topics"
         )
-        self.state.aux = np.zeros((sampler._n_aux, *self.theta.shape))  # logarithms of the cells are of no use here
+        self.state.aux = np.zeros((sampler._n_aux, *self.theta.shape))  # logarithms of the cells are not needed
         self.now = 0.0
         self.updated_at = np.zeros(self.theta.shape[0])
         self.shape_mass = np.array(shape_mass, dtype=np.float64)
@@ -81,25 +80,25 @@ class LazyTopics:
         return self.state.theta
 
     def linear(self):
-        """The state as non-negative cells, (n_words, n_topics); a view where it is that already."""
+        """The state as non-negative cells, (n_words, n_topics); the state itself if it is linear."""
         if self.sampler._coordinates == "log":
             return np.exp(self.theta - self.theta.max(axis=0))
         return self.theta
 
     def copy(self):
-        """A copy that can be moved without moving this one."""
-        copy = object.__new__(LazyTopics)
-        copy.__dict__.update(self.__dict__)
+        """A copy that moves without moving this one."""
+        other = object.__new__(LazyTopics)
+        other.__dict__.update(self.__dict__)
         for name in ("state", "updated_at", "shape_mass", "mass"):
-            setattr(copy, name, getattr(self, name).copy())
-        return copy
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     def extend(self, shape, rng):
-        """Append words with ``shape`` (n_new, n_topics), their prior, one number; with draws from it.
+        """Append words, with draws from their prior ``shape`` (n_new, n_topics), which is one number throughout.
 
-        Returns the shares of each topic that they are expected to have, (n_new, n_topics).
+        Returns the shares of each topic that are expected of them, (n_new, n_topics).
         """
-        # Cells that are not updated lazily may be relative to one another: their scale is that of tokens and prior.
+        # Without lazy updates cells may be known up to a factor only: their scale is then that of tokens and prior.
         whole = self.mass if self.sampler._is_lazy else self.counted + shape[0] * len(self.theta)
         share = shape / (whole + shape.sum(axis=0))
         cells = np.maximum(rng.standard_gamma(shape), TINY)
@@ -112,7 +111,7 @@ class LazyTopics:
         return share
 
     def _with_cells(self, shape, cells, whole):
-        """The state and new ``cells``, on the scale where the others sum to ``whole``, in the sampler's coordinates."""
+        """The state with new ``cells`` on a scale on which the old sum to ``whole``, in the sampler's coordinates."""
         form = getattr(self.sampler, "parameterization", None)
         if self.sampler._coordinates == "log":  # the mean of the cells, as at the start
             top = self.theta.max(axis=0)
@@ -131,21 +130,21 @@ class LazyTopics:
         ----------
         rows : ndarray of int64, shape (n_active,)
         shape : ndarray of shape (n_active, n_topics)
-            Their shapes since they were last updated.
+            Their shapes since their last update.
         hyper : ndarray
-            The sampler's numbers at this step.
+            The sampler's step size and further numbers at this step.
         rng : Generator
         floor : float or None
-            Cells that are sure to fall below it need not be drawn; None draws them all.
+            Cells that are certain to fall below it need not be drawn; None draws all cells.
         pool : ThreadPoolExecutor or None
-            Threads to draw in; changes no draw.
+            Threads for drawing; changes no draw.
 
         Returns
         -------
         cells : ndarray of shape (n_words, n_topics)
             Non-negative; rows other than ``rows`` may be out of date.
         total : ndarray of shape (n_topics,)
-            What a row is divided by to make probabilities.
+            Divisors that turn a row into probabilities.
         """
         if not self.sampler._is_lazy:
             cells = self.linear()
@@ -176,10 +175,10 @@ class LazyTopics:
         return self.theta, rest + self._updated
 
     def defer(self, gained, hyper):
-        """Put the step off for the rows updated last, whose shapes are ``gained`` more in sum.
+        """Defer the step of the rows updated last, whose shapes grew by ``gained`` in sum.
 
-        For stored assignments: the step's own transition is at the shape that the rows keep from then on, so it
-        composes with the time until they are next updated, and is made then.
+        For stored assignments: the transition of this step is at the shape that the rows keep from now on, so it
+        merges with the time until their next update, and is made then.
 
         Parameters
         ----------
@@ -190,11 +189,11 @@ class LazyTopics:
         decay = np.exp(-h)
         self.now += h
         self.shape_mass = self.shape_mass + gained
-        # The conditional mean of every cell, updated or not, goes the same way towards its shape.
+        # The conditional mean of every cell, updated or not, decays towards its shape at the same rate.
         self.mass = self.shape_mass + (self._updated + self._rest - self.shape_mass) * decay
 
     def move(self, rows, signal, extra, hyper, rng):
-        """Move ``rows`` by one step at the estimated shapes ``signal``; then their shapes are as before.
+        """Move ``rows`` by one step at the estimated shapes ``signal``, after which their shapes are as before.
 
         Raises
         ------
@@ -212,10 +211,10 @@ class LazyTopics:
         self.mass = rest + self.theta[rows].sum(axis=0)
 
     def all_up_to_date(self, shape, hyper, rng):
-        """Bring every word up to date; returns the topics (n_words, n_topics), columns summing to 1."""
+        """Bring every word up to date, and return the topics (n_words, n_topics), whose columns sum to 1."""
         rows = np.arange(self.theta.shape[0])
         cells, _ = self.update(rows, shape, hyper, rng, floor=None)
         total = cells.sum(axis=0)
-        # From here on the sum is known; rounding cannot pile up in it.
+        # Take the exact sum, so that rounding errors do not accumulate.
         self.mass = total.copy() if self.sampler._is_lazy else self.mass
         return cells / total

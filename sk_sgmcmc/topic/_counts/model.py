@@ -1,4 +1,4 @@
-"""Base of the count topic models: fitting, streams, scores, and the choices made for the user."""
+"""Base of the count topic models: fitting, streams, scores, and default choices."""
 
 from copy import copy
 from numbers import Integral, Real
@@ -24,7 +24,7 @@ from .stream import YoungStream
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, new_names
 
-# Share of burn-in made of collapsed sweeps, see TopicChain.
+# Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7
 
 
@@ -34,13 +34,13 @@ class CountTopicModel(BaseTopicModel):
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
 
     ``_priors(n_words)``
-        The documents' prior to start with, (n_topics,), and the topics', as `TopicChain` takes them; checked.
+        The checked priors that `TopicChain` takes: of documents at the start, (n_topics,), and of topics.
     ``_document_prior(alpha, stored, plan)``
         A `DocumentPrior` for a chain.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`; it calls `_collect`.
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
-        Where the documents' prior is not one number a topic.
+        Needed if the documents' prior is not one number per topic.
     """
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
@@ -57,10 +57,10 @@ class CountTopicModel(BaseTopicModel):
         "new_features": [StrOptions({"error", "extend"})],
     }
 
-    # Of models that have no such parameters.
+    # For models without these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
 
-    # With routing on, scikit-learn's Pipeline hands sample_weight=None to score, and fails where nobody knows the name.
+    # With routing on, scikit-learn's Pipeline passes sample_weight=None to score, and fails if no request names it.
     __metadata_request__score = {"sample_weight": None}
 
     def __sklearn_tags__(self):
@@ -85,7 +85,7 @@ class CountTopicModel(BaseTopicModel):
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Counts. An entry x that is not whole counts as floor(x) tokens and one of weight x - floor(x).
+            Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x).
         y : ignored
 
         Returns
@@ -139,7 +139,7 @@ class CountTopicModel(BaseTopicModel):
         return self._run(chains, n_iter)
 
     def _token_data(self, corpus, n_batch, total):
-        """The documents as chains are bound to them, with those that they start from; notes what `resume` checks."""
+        """The documents in the form to which chains are bound, and those of the start; records what `resume` checks."""
         refuse_too_many_tokens(corpus, self.n_chains)
         self._token_args = n_batch, total
         start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
@@ -154,8 +154,9 @@ class CountTopicModel(BaseTopicModel):
         data = self._token_data(corpus, *self._token_args)
         if data.fingerprint() != present:
             raise ValueError(
-                f"resume goes on with the data that were being fitted, but X of shape {corpus.n_docs, corpus.n_words} "
-                "holds other counts; pass the same X again, or new documents to partial_fit."
+                "resume continues with the data that were being fitted, but X of shape "
+                f"{corpus.n_docs, corpus.n_words} holds other counts; pass the same X again, or pass new documents to "
+                "partial_fit."
             )
         return data
 
@@ -166,7 +167,7 @@ class CountTopicModel(BaseTopicModel):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
     def _default_for(self, streams):
-        """Collapsed Gibbs where all documents are at hand and nothing is said of minibatches; else what streams."""
+        """Collapsed Gibbs if all documents are available and nothing implies minibatches; else one that streams."""
         exact = (
             not streams
             and self.topic_prior == "dirichlet"
@@ -180,14 +181,14 @@ class CountTopicModel(BaseTopicModel):
         return self._offers[1:2] if self.topic_prior == "normal" else self._offers
 
     def _flat_arguments(self, pair):
-        """What `SoftmaxTopics` is made with; None for samplers on the simplex."""
+        """Arguments of `SoftmaxTopics`; None for samplers on the simplex."""
         if pair[0] != "euclidean":
             return None
         normal = self.topic_prior == "normal"
         return {"prior_scale": float(self.topic_prior_scale) if normal else 0.0, "whiten": self.whiten}
 
     def _name_samplers(self, resolved):
-        """Set the fitted attributes that name samplers, given that of the topics."""
+        """Set the fitted attributes that hold samplers, given the sampler of the topics."""
         self.sampler_ = resolved
 
     def _stores(self, sampler, corpus):
@@ -208,7 +209,7 @@ class CountTopicModel(BaseTopicModel):
             if not getattr(self, "_warned_total", False):
                 warn_user(
                     f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
-                    "far. Counts are scaled to it, so a wrong number makes topics too sure or too vague; leave it "
+                    "far. Counts are scaled to it, so a wrong number makes topics too certain or too vague; leave it "
                     "at None to count the documents.",
                 )
             self._warned_total = True
@@ -218,18 +219,18 @@ class CountTopicModel(BaseTopicModel):
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Go on from where the chain is, with one pass over more documents.
+        """Continue the chains with one pass over more documents.
 
         Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
-        `fit` with stored assignments these stay as they are, and only the documents since are scaled.
+        `fit` with stored assignments these stay as they are, and only the documents seen since are scaled.
 
-        Other ``n_sweeps``, or another step size, friction or temperature of the sampler, hold from the next call on.
-        Another sampler, ``n_components`` or ``n_chains`` is refused. Priors, and what else chains are made with, are
-        those of the first call.
+        New values of ``n_sweeps``, or of the sampler's step size, friction or temperature, take effect from the next
+        call on. Another sampler, ``n_components`` or ``n_chains`` is refused. Priors and the other settings of the
+        chains stay those of the first call.
 
-        While a stream is young, the estimator keeps its documents (also in a pickle): chains with ``init="soft"`` begin
-        anew from all of them each time they have grown by a quarter, topics numbered as they were, and draws from
-        before then no longer count. This ends when they hold two million tokens; from then on nothing grows with the
+        While a stream is young, the estimator keeps its documents (also in a pickle). Chains with ``init="soft"``
+        restart from all of them each time they have grown by a quarter; topics keep their numbers, and earlier draws no
+        longer count. This ends when the documents hold two million tokens; from then on, memory does not grow with the
         stream.
 
         Parameters
@@ -271,13 +272,13 @@ class CountTopicModel(BaseTopicModel):
             self._n_stored = self.n_samples_seen_ if self._chains[0].stored else 0
         self.n_samples_seen_ += corpus.n_docs
         total = self._checked_total(self.n_samples_seen_ - self._n_stored)
-        # Anew at each call: the user may have set another step, and on flat space N/n limits it.
+        # At each call, since the user may have set another step size, and N/n limits it on flat space.
         resolved = resolved_sampler(sampler, pair, corpus, total / n_batch, self.whiten)
         plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
         doc_prior, word_prior = self._priors(corpus.n_words)
         begins_anew = self._keep_for_start(corpus, first)
         data = self._token_data(corpus, n_batch, total)
-        # Nothing is refused from here on, and chains are changed.
+        # From here on chains change, and nothing is refused.
         self._name_samplers(resolved)
         if first:
             chains = [
@@ -305,7 +306,7 @@ class CountTopicModel(BaseTopicModel):
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
     def _keep_for_start(self, corpus, first):
-        """Keep a block while the stream is young; returns whether chains begin anew from all that is kept."""
+        """Keep a block while the stream is young; returns whether chains restart from all the blocks kept."""
         young = None if first else self._young
         self._young = None
         if self.init == "random":
@@ -317,28 +318,28 @@ class CountTopicModel(BaseTopicModel):
         return None not in (young, self._young) and self._young.begun_at > young.begun_at
 
     def _collapses(self, sampler):
-        """Whether topics are integrated out of the chains of a sampler."""
+        """Whether a sampler integrates topics out."""
         return fitting_pair(sampler, self._offers)[1] == "conditionals"
 
     def _streaming_params(self):
-        """What `DocumentPrior.use` is given when chains go on as a stream."""
+        """Arguments of `DocumentPrior.use` when chains continue as a stream."""
         return {}
 
     def _refuse_other_way(self, sampler, pair):
-        """Raise where the chains at hand cannot go on as a stream of this sampler of the topics."""
+        """Raise if the existing chains cannot continue as a stream under this sampler of the topics."""
         present = self._chains[0].given_sampler
-        if self._collapses(present):  # their assignments are a start for any sampler on the simplex
+        if self._collapses(present):  # any sampler on the simplex can start from their assignments
             present = sampler if pair[0] == "simplex" else present
         if fitting_pair(present, self._offers) != pair:
             raise ValueError(
-                f"The chains of {present!r}, by which this estimator was fitted, cannot go on as a stream of "
+                f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
                 f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
                 "back."
             )
         self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
 
     def _extend_names(self, X):
-        """Add the columns of X that are new, in their order, to those that are known; chains follow later."""
+        """Append the new columns of X, in their order, to the estimator's; the caller then extends the chains."""
         names = new_names(X, self)
         if not len(names):
             return
@@ -351,7 +352,7 @@ class CountTopicModel(BaseTopicModel):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _collect(self, chains, groups=None):
-        """Stack the chains' kept draws into ``samples_``, topics in one order within ``groups``."""
+        """Stack the chains' kept draws into ``samples_``, with the topics of each of ``groups`` in one order."""
         samples, draws = kept_draws(chains)
         data = chains[0].data.start or chains[0].data
 
@@ -369,13 +370,13 @@ class CountTopicModel(BaseTopicModel):
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _doc_prior(self, corpus, draws=None):
-        """Parameter of the documents' Dirichlet prior as `document_completion` takes it, for draws of these indices."""
+        """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""
         if draws is None or len(self._doc_priors) == 1:
             return self.doc_topic_prior_
-        return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # each draw its chain's
+        return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # of each draw's chain
 
     def _present_doc_prior(self, chain, corpus):
-        """The same, as a chain has it now."""
+        """The same, at a chain's present state."""
         return chain.doc_topic_prior
 
     # -- documents -------------------------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ class CountTopicModel(BaseTopicModel):
         -------
         proportions : ndarray of shape (n_samples, n_components)
             Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
-            the other documents or on its place.
+            the other documents or on its position.
         """
         return self._transform(X)
 
@@ -410,15 +411,16 @@ class CountTopicModel(BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Counts of documents; each token is hidden by a fair coin that depends on its document's content alone.
+            Counts of documents. Each token is hidden with probability 1/2, by a random choice that depends on the
+            content of its document alone.
         y : ignored
 
         Returns
         -------
         score : float
             Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. At most 10 kept draws of
-            all chains, evenly spaced, are averaged, in probability; that is right also where chains found different
-            topics, since a draw predicts words with its own.
+            all chains, evenly spaced, are averaged, in probability; that is right even if chains found different
+            topics, since each draw predicts words with its own.
         """
         return self._completion(X).score
 
@@ -466,18 +468,18 @@ class CountTopicModel(BaseTopicModel):
         Parameters
         ----------
         n : int, default=10
-            Words for each topic.
+            Words per topic.
         interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None leaves its columns out.
+            Mass of the central credible interval, for example 0.9; None omits the columns.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the columns' numbers.
+            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a word: ``topic``, ``rank``, ``word``, ``probability`` (as in ``components_``); with ``interval``
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per word: ``topic``, ``rank``, ``word``, ``probability`` (as in ``components_``); with ``interval``
             also ``low`` and ``high`` and ``top_probability``, the share of draws in which the word is among the
-            topic's ``n`` most probable. These take the draws of all chains that agree on the topic.
+            topic's ``n`` most probable ones. These use the draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
         if feature_names is None:

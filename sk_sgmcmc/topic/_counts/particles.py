@@ -1,4 +1,4 @@
-"""Particles of topics: chains with assignments of their own, whose topics move together."""
+"""Particles of topics: chains with their own assignments, whose topics move together."""
 
 from copy import deepcopy
 
@@ -15,7 +15,7 @@ def _of_first(name):
 
 
 class ParticleTopicChain(Chain):
-    """Topics moved by a particle sampler.
+    """Chain of topics moved by a particle sampler.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ class ParticleTopicChain(Chain):
 
     Notes
     -----
-    Every particle is a chain that keeps, or draws, its own assignments. All read the same minibatch, and begin
-    at the same assignments, so that their topics are numbered alike. The draws are the particles as they are now: none
-    is kept on the way.
+    Every particle is a chain that keeps, or draws, its own assignments. All read the same minibatch, and start from
+    the same assignments, so that their topics are numbered alike. The draws are the present particles; none is kept on
+    the way.
     """
 
     sampler, given_sampler, n_topics, n_words, stored, n_warm, is_started, topic_groups = map(
@@ -46,7 +46,7 @@ class ParticleTopicChain(Chain):
 
     @property
     def doc_topic_prior(self):
-        """Of all particles, averaged."""
+        """The documents' prior, averaged over particles."""
         return np.mean([particle.doc_topic_prior for particle in self.particles], axis=0)
 
     def bind(self, data):
@@ -76,13 +76,13 @@ class ParticleTopicChain(Chain):
                 self._number_alike()
             docs = self.particles[0]._next_batch()
             for particle in self.particles:
-                particle.batches = self.particles[0].batches  # all are to know where a pass ends
+                particle.batches = self.particles[0].batches  # so that all notice the end of a pass
                 particle.one_step(docs)
             self._move_together()
         self.step += 1
 
     def _number_alike(self):
-        """Number the topics of all particles as those of the first, from which collapsed sweeps may have led away."""
+        """Number the topics of all particles like those of the first; collapsed sweeps may have switched them."""
         first = self.particles[0]
         for particle in self.particles[1:]:
             if particle._has_like_topics():
@@ -90,14 +90,14 @@ class ParticleTopicChain(Chain):
                 particle.renumber(align_topics(*shares, groups=particle.like_groups))
 
     def _begin_to_move(self):
-        """The sampler's state at the particles as they are."""
+        """Make the sampler's state from the present particles."""
         theta = np.stack([particle.topics.theta for particle in self.particles])
         self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, name="The topics")
 
     def _move_together(self):
         topics = [particle.topics for particle in self.particles]
         if self.state is None:
-            # The gradients were those of the places before the spread: the first move begins at the next step.
+            # The gradients belong to the positions before spreading, so the first move is that of the next step.
             spread = np.mean([each.spread for each in topics], axis=0)
             for particle, each in zip(self.particles, topics, strict=True):
                 each.rescale(spread)
@@ -131,16 +131,16 @@ class ParticleTopicChain(Chain):
         return self.current()
 
     def present_topics(self):
-        """The topics as they are, averaged over particles, (n_words, n_topics)."""
+        """The present topics, averaged over particles, (n_words, n_topics)."""
         return np.mean([particle.present_topics() for particle in self.particles], axis=0)
 
     def forget_batches(self):
-        """Drop the minibatches planned for the rest of an epoch: other documents come."""
+        """Drop the minibatches planned for the rest of an epoch, as other documents follow."""
         for particle in self.particles:
             particle.forget_batches()
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
-        """Go over from stored to fresh assignments."""
+        """Switch from stored to fresh assignments."""
         if not self.is_started:
             self._start()
         self.plan = plan
@@ -149,12 +149,12 @@ class ParticleTopicChain(Chain):
         self.state = None
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):
-        """Go on with another step size of the same sampler, and other sweeps over a minibatch."""
+        """Continue with another step size of the same sampler, and other sweeps over a minibatch."""
         for particle in self.particles:
             particle.take_sampler(sampler, n_sweeps, **of_prior)
 
     def extend_vocabulary(self, word_prior, n_words):
-        """Go on with ``n_words`` words: the new ones start with prior draws."""
+        """Extend the vocabulary to ``n_words`` words; new words start with prior draws."""
         for particle in self.particles:
             particle.extend_vocabulary(word_prior, n_words)
         self.state = None

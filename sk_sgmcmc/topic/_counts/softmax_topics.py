@@ -1,4 +1,4 @@
-"""Topics on flat space: a softmax over words, for samplers that are told a gradient."""
+"""Topics on flat space: a softmax over words, for samplers that use a gradient."""
 
 import numpy as np
 
@@ -14,27 +14,27 @@ class SoftmaxTopics:
     r"""State of a sampler on flat space whose softmax over words, topic by topic, are the topics.
 
     :math:`\phi_{kw} \propto \exp(\theta_{kw})` with :math:`\exp(\theta_{kw}) \sim \mathrm{Gamma}(\beta, 1)`, which is
-    the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. What moves is theta over
-    ``spread``: about its posterior deviations given the assignments, so that one step size suits all cells.
+    the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. The sampler moves theta over
+    ``spread``, which is about its posterior deviation given the assignments, so that one step size suits all cells.
 
     Parameters
     ----------
     sampler : Sampler
         Resolved: with ``step_size_``.
     counts : ndarray of shape (n_words, n_topics)
-        What topics begin at the mode of.
+        Counts of the first assignments; topics start at the mode given them.
     word_prior : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
         :math:`\beta`.
     prior_scale : float
         :math:`\sigma`; 0 for the Dirichlet prior.
     whiten : bool
-        Whether to scale by ``spread``; otherwise it is 1 everywhere.
+        Whether to divide by ``spread``; otherwise it is 1 everywhere.
     n_burn : float
-        Steps in which masses may be learnt.
+        Number of steps during which masses may be learnt.
     n_steps : int, default=0
-        Steps that the chain made before.
+        Steps that the chain has already made.
     moved_together : bool, default=False
-        Whether a sampler moves these topics together with those of other particles, from outside.
+        Whether a particle sampler moves these topics, together with those of the other particles.
     """
 
     is_flat = True
@@ -65,7 +65,7 @@ class SoftmaxTopics:
         return self.state.theta
 
     def _climb(self, theta, counts, prior):
-        """Go up to the mode under the normal prior, by damped diagonal Newton steps."""
+        """Climb to the mode under the normal prior, by damped diagonal Newton steps."""
         precision = self.prior_scale**-2.0
         theta += prior.mean(axis=0) - theta.mean(axis=0)
         for _ in range(_START_STEPS):
@@ -76,10 +76,10 @@ class SoftmaxTopics:
         return theta
 
     def natural_spread(self):
-        """Deviations that the curvature of the present topics leads to expect, (n_words, n_topics).
+        """Deviations predicted by the curvature at the present topics, (n_words, n_topics).
 
-        To the curvature of a cell is added the average of its word over topics, so that the word may move to another
-        topic without making the step size unstable.
+        The average curvature of a word over topics is added to that of each of its cells, so that the word may move to
+        another topic without making the step size unstable.
         """
         if not self.whiten:
             return np.ones(self.theta.shape)
@@ -88,41 +88,41 @@ class SoftmaxTopics:
         return (floor + expected + expected.mean(axis=1, keepdims=True)) ** -0.5
 
     def rescale(self, spread):
-        """Go on in units of ``spread``; momenta and what was learnt of them begin anew."""
+        """Continue in units of ``spread``; momenta and learnt masses are reset."""
         self.state.theta = np.ascontiguousarray(self.theta * self.spread / spread)
         self.spread = spread
         self.state.begin()
 
     def _refresh(self):
-        """Cells of the softmax and their sums, from the state."""
+        """Compute the cells of the softmax, and their sums, from the state."""
         self.cells, self.total = np.empty(self.theta.shape), np.empty(self.theta.shape[1])
         softmax.softmax_cells(self.theta, self.spread, self.cells, self.total)
 
     def replace(self, theta):
-        """Take a state that was moved from outside."""
+        """Set the state, which the caller has moved."""
         self.state.theta = theta
         self._refresh()
 
     def renumber(self, order):
-        """Put topics into another order."""
+        """Reorder the topics."""
         self.state.theta, self.spread = (np.ascontiguousarray(part[:, order]) for part in (self.theta, self.spread))
         self.state.begin()
         self.counted = self.counted[order]
         self._refresh()
 
     def copy(self):
-        """A copy that can be moved without moving this one."""
-        copy = object.__new__(SoftmaxTopics)
-        copy.__dict__.update(self.__dict__)
-        copy.state = self.state.copy()
-        return copy
+        """A copy that moves without moving this one."""
+        other = object.__new__(SoftmaxTopics)
+        other.__dict__.update(self.__dict__)
+        other.state = self.state.copy()
+        return other
 
     def linear(self):
         """The topics as non-negative cells, (n_words, n_topics)."""
         return self.cells
 
     def extend(self, shape, rng):
-        """Append words whose prior is ``shape`` (n_new, n_topics), with draws from it; needs one number as prior.
+        """Append words, with draws from their prior ``shape`` (n_new, n_topics), which is one number throughout.
 
         Returns their shares in each topic, (n_new, n_topics).
         """
@@ -138,16 +138,16 @@ class SoftmaxTopics:
         return self.cells[-len(shape) :] / self.total
 
     def update(self, rows, shape, hyper, rng, pool=None):
-        """What the sampler does before it is told a gradient; then the cells and their sums, as `LazyTopics`."""
+        """Make the part of a step that precedes the gradient; returns cells and their sums, as `LazyTopics.update`."""
         if not self.moved_together:
             self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
             self._refresh()
         return self.cells, self.total
 
     def move(self, rows, shape, mass, hyper, rng):
-        """Move all words by one step, told the shapes prior + counts and the counts' sums.
+        """Move all words by one step, given ``shape`` = prior + counts, and ``mass``, the sums of counts.
 
-        Where topics are moved together with others, from outside, only the gradient is kept here, in ``gradient``.
+        If a particle sampler moves these topics, only compute the gradient, into the attribute ``gradient``.
 
         Raises
         ------
@@ -164,5 +164,5 @@ class SoftmaxTopics:
             self._refresh()
 
     def all_up_to_date(self, shape, hyper, rng):
-        """The topics (n_words, n_topics), columns summing to 1."""
+        """The topics (n_words, n_topics), whose columns sum to 1."""
         return self.cells / self.total

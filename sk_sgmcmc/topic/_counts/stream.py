@@ -1,22 +1,22 @@
-"""A stream while it is young: the documents that chains begin anew from."""
+"""A young stream: the documents from which its chains restart."""
 
 from typing import NamedTuple
 
 from ...utils import Corpus
 
-# A stream keeps its documents until they hold this many tokens, and begins anew from them when they have grown so much.
+# A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
 START_TOKENS = 2_000_000
 _GROWTH = 1.25
 
 
 class YoungStream(NamedTuple):
-    """Documents of a stream so far.
+    """The documents of a stream so far.
 
     Parameters
     ----------
     corpus : Corpus
     begun_at : float
-        Tokens that it held when chains last began from it.
+        Tokens that it held when chains last started from it.
     """
 
     corpus: Corpus
@@ -24,11 +24,11 @@ class YoungStream(NamedTuple):
 
     @classmethod
     def begun_with(cls, corpus):
-        """A stream of one block; None where this is too large to be kept."""
+        """A stream of one block; None if the block is too large to be kept."""
         return cls(corpus, corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
 
     def with_block(self, corpus):
-        """The stream with another block, chains beginning anew if it has grown enough; None: no longer young."""
+        """The stream with another block, from which chains restart if it grew enough; None if it is no longer young."""
         if self.corpus.counts.sum() > START_TOKENS or corpus.n_tokens > START_TOKENS:
             return None
         joined = self.corpus.joined(corpus)

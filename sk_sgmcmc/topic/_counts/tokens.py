@@ -1,4 +1,4 @@
-"""A corpus as tokens: what chains of count topic models are bound to."""
+"""A corpus as tokens, to which chains of count topic models are bound."""
 
 import zlib
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from ...utils._memory import available_memory
 
-# Counts that make no more tokens than this are not looked at.
+# Counts with no more tokens than this are not checked.
 _MANY_TOKENS = 2 * 10**7
-# Tokens for each stored entry above which counts are refused: text has a few, and repeating each entry so often takes
-# hours for what scaled counts say as well.
+# Tokens per stored entry above which counts are refused: text has a few, and expanding so many takes hours for what
+# scaled counts show as well.
 _TOKENS_PER_ENTRY = 1000
-_WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes for each token; weights are made in steps, with two copies in between
+_WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes per token; making weights takes two temporary copies
 
 
 def refuse_too_many_tokens(corpus, n_chains):
-    """Raise where tokens would not fit in memory, or where few entries stand for very many of them."""
-    n_tokens = float(np.ceil(corpus.counts).sum())  # before anything is made of them, and beyond 64 bits
+    """Raise if tokens would not fit in memory, or if few entries stand for very many tokens."""
+    n_tokens = float(np.ceil(corpus.counts).sum())  # before tokens are made; may exceed 64 bits
     if n_tokens <= _MANY_TOKENS:
         return
     needed = n_tokens * (_WORD + n_chains * _TOPIC + (0 if corpus.is_whole else _WEIGHT))
@@ -31,9 +31,9 @@ def refuse_too_many_tokens(corpus, n_chains):
         return
     factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
     raise ValueError(
-        f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}; every token is given a "
-        f"topic, which takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} has the same "
-        "proportions, and leaves the posterior as wide as so much fewer data do."
+        f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}; giving every token a "
+        f"topic takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} has the same "
+        "proportions, and the wider posterior of so many fewer tokens."
     )
 
 
@@ -46,16 +46,16 @@ class TokenData:
     n_batch : int
         Documents in a minibatch.
     total_samples : float
-        Documents that the posterior is about: N in the scale N/n.
+        Number of documents behind the posterior: N in the scale N/n.
     n_threads : int
         Threads over the documents of a minibatch; changes no draw.
     start : TokenData or None
-        Documents that chains start from, where these are others.
+        Documents from which chains start, if they differ.
     """
 
     def __init__(self, corpus, n_batch, total_samples, n_threads=1, start=None):
         self.token_ptr, self.words, weights = corpus.expand_tokens()
-        # Multiples of 2^-20 add up exactly in any order, so counts do not depend on how threads share documents.
+        # Sums of multiples of 2^-20 are exact in any order, so counts do not depend on how threads share documents.
         self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
         self.n_words = corpus.n_words
         self.n_batch = n_batch
@@ -70,5 +70,5 @@ class TokenData:
         return self.token_ptr.size - 1
 
     def fingerprint(self):
-        """A number that other tokens would hardly have, to know the data again."""
+        """A checksum by which to recognise the data."""
         return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))

@@ -1,11 +1,11 @@
-"""Columns aligned by name, for estimators that take words they have not met."""
+"""Columns aligned by name, for estimators that accept words not seen before."""
 
 import numpy as np
 from scipy import sparse
 
 
 def _names(X, estimator):
-    """Column names of a frame, and a check that the estimator has names to compare them with."""
+    """Column names of a frame; raises if either has no names, or the frame repeats one."""
     if not hasattr(estimator, "feature_names_in_"):
         raise ValueError(
             'new_features="extend" aligns columns by name, but this estimator was fitted without names; pass a '
@@ -24,13 +24,13 @@ def _names(X, estimator):
 
 
 def new_names(X, estimator):
-    """Names of X's columns that the estimator does not know, in their order."""
+    """Names of the columns of X that are new to the estimator, in their order."""
     known = set(getattr(estimator, "feature_names_in_", ()))
     return np.array([name for name in _names(X, estimator) if name not in known], dtype=object)
 
 
 def aligned_counts(X, estimator):
-    """The frame's counts with the estimator's columns: missing ones empty, unknown ones left out; a csr_array."""
+    """Counts of the frame in the estimator's columns, as a csr_array: missing ones are empty, unknown ones dropped."""
     names = _names(X, estimator)
     place = {name: i for i, name in enumerate(estimator.feature_names_in_)}
     is_sparse = hasattr(X, "sparse") and all(

@@ -1,4 +1,4 @@
-"""Coefficients of a Dirichlet-multinomial regression: their prior, good coordinates, and the steps of their sampler."""
+"""Coefficients of a Dirichlet-multinomial regression: their prior, coordinates, and the steps of their sampler."""
 
 import numpy as np
 from scipy import linalg, optimize
@@ -7,16 +7,16 @@ from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.state import SamplerState
 
-# The linear predictor is held inside these, so that its exponential is a usable prior.
+# The linear predictor is clipped to these bounds, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
-_MAX_CELLS = 4_000_000  # of all topics' whiteners; beyond, columns are scaled one by one
-_MAX_JOINT = 600  # coefficients whose coordinates are chosen together
-_LEAST = 0.1  # of a bound, that a curvature is taken to be
-# In good coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: held inside
-# this, a rare step too far out is not followed by one much farther back.
+_MAX_CELLS = 4_000_000  # of all topics' whiteners; above that, columns are scaled one by one
+_MAX_JOINT = 600  # most coefficients that are whitened jointly
+_LEAST = 0.1  # a curvature is taken to be at least this share of an upper bound
+# In whitened coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: with
+# entries clipped to this, a rare step too far out is not followed by one much farther back.
 _STEEPEST = 4.0
 _MAX_LBFGS = 20
-STEPS_PER_PASS = 4  # of the coefficients' sampler, for each pass over stored assignments
+STEPS_PER_PASS = 4  # steps of the coefficients' sampler per pass over stored assignments
 
 
 class Coefficients:
@@ -25,12 +25,12 @@ class Coefficients:
     Parameters
     ----------
     sampler : Sampler or None
-        On flat space, told gradients; not resolved. None: `SGHMC`, or with the noisy gradients of minibatches `SGNHT`,
-        whose thermostat takes the noise out.
+        On flat space, driven by gradients; not resolved. None is `SGHMC`, or, with the noisy gradients of minibatches,
+        `SGNHT`, whose thermostat absorbs the noise.
     stored : bool
-        Whether gradients are those of all documents, or estimates of minibatches.
+        Whether gradients are computed from all documents, or estimated from minibatches.
     doc_topic_prior : ndarray of shape (n_topics,)
-        Exponential of the intercepts' prior mean.
+        Exponential of the prior mean of the intercepts.
     n_metadata : int
     scales : tuple of float
         Prior standard deviations of the coefficients of standardised columns, and of the intercept.
@@ -40,7 +40,7 @@ class Coefficients:
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
     held : QuadraticSummary or None
-        What documents say of the coefficients that are no longer read.
+        Log likelihood of the coefficients given documents that are no longer read.
     """
 
     held = None
@@ -54,7 +54,7 @@ class Coefficients:
         self.reset()
 
     def use(self, stored):
-        """Choose the step sizes for exact gradients, or for those of minibatches."""
+        """Choose the sampler and step size for exact gradients, or for those of minibatches."""
         sampler = self._given or (SGHMC() if stored else SGNHT())
         share, reach = (0.1, 0.7) if stored else (0.015, 0.1)
         step = sampler._stable_step(1.0, 0.0, share=share, reach=reach) if sampler._picks_step else None
@@ -64,42 +64,42 @@ class Coefficients:
         )  # fmt: skip
 
     def reset(self):
-        """Begin anew, at the prior mean."""
+        """Restart at the prior mean."""
         self.value = self.mean.copy()
         self.whitener = self.held = None
 
     def reorder(self, order):
-        """Topics are numbered anew."""
+        """Reorder the topics."""
         self.value, self.mean, self.state.aux = self.value[order], self.mean[order], self.state.aux[:, order].copy()
-        self.whitener = None  # made anew at the next step
+        self.whitener = None  # made again at the next step
         if self.held is not None:
             self.held.reorder(order)
 
     def doc_priors(self, rows, value=None):
-        """The documents' Dirichlet parameters, one row for each of ``rows``."""
+        """The documents' Dirichlet parameters, one row per row of ``rows``."""
         eta = np.ascontiguousarray(rows.predict(self.value if value is None else value))
         np.clip(eta, _LOWEST, _HIGHEST, out=eta)
         return np.exp(eta, out=eta)
 
     def precondition(self, rows, prior, information, scale=1.0, jointly=True):
-        """Choose coordinates in which the posterior is about as wide in all directions.
+        """Choose coordinates in which the posterior is about equally wide in all directions.
 
         Parameters
         ----------
         rows : DenseRows or SparseRows
-            Of the groups.
+            Metadata of the groups.
         prior : ndarray of shape (n_groups, n_topics)
-            Their documents' Dirichlet parameters.
+            Dirichlet parameters of their documents.
         information : tuple of ndarray
             ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``.
         scale : float
-            What it is to be multiplied by, N/n.
+            Factor of the information, N/n.
         jointly : bool
-            Whether to look at all topics together, where there are not too many coefficients.
+            Whether to whiten all topics jointly, unless there are too many coefficients.
         """
         own, common, tables, residual = (scale * part for part in information)
-        # Expected and observed curvature differ by the first derivative; the larger one, so that steps stay stable: a
-        # group without a topic has nothing of its own, but is steep towards it.
+        # Expected and observed curvature differ by the first derivative. The larger one keeps steps stable: a group
+        # that lacks a topic has no curvature of its own, but a steep slope towards it.
         curvature = np.maximum(own + np.maximum(-residual, 0.0) - common[:, None] * prior**2, _LEAST * tables)
         full = self.value.size * self.value.shape[1] <= _MAX_CELLS
         precision = self._held_precision(full)
@@ -108,27 +108,27 @@ class Coefficients:
             self.whitener = JointWhitener(rows, curvature, common, prior, precision, self.whitener.matrices)
 
     def _held_precision(self, full):
-        """Precision without the documents at hand, for each topic: matrices if ``full``, else their diagonals."""
+        """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
         own = np.diag(self.precision) if full else self.precision
         held = 0.0 if self.held is None else self.held.of_topics(full)
         return np.broadcast_to(own + held, (len(self.value), *own.shape))
 
     def gradient(self, rows, residual, value):
-        """Gradient of the log posterior, (n_topics, n_metadata + 1), given that by the linear predictors."""
+        """Gradient of the log posterior, (n_topics, n_metadata + 1), from that with respect to linear predictors."""
         held = 0.0 if self.held is None else self.held.gradient(value)
         return rows.pull(residual) + held - self.precision * (value - self.mean)
 
     def move(self, rows, residual_of, rng, noise=0.0):
-        """One step of the sampler.
+        """Make one step of the sampler.
 
         Parameters
         ----------
         rows : DenseRows or SparseRows
         residual_of : callable
-            Given the documents' priors, the derivatives of the log likelihood by the linear predictors.
+            Function from the documents' priors to the derivatives of the log likelihood by the linear predictors.
         rng : Generator
         noise : float
-            Variance of the gradient's estimate in these coordinates: about N/n.
+            Variance of the estimated gradient in these coordinates: about N/n.
         """
         state, (n_topics, width) = self.state, self.value.shape
         state.theta = self.whitener.forward(self.value)
@@ -143,7 +143,7 @@ class Coefficients:
     def maximise(self, rows, likelihood):
         """Move to the mode given the documents' topics, by L-BFGS.
 
-        ``likelihood`` gives, for the documents' priors, the log likelihood and its derivatives.
+        ``likelihood`` maps the documents' priors to the log likelihood and its derivatives.
         """
 
         def negative(theta):
@@ -168,7 +168,7 @@ class Whitener:
     rows : DenseRows or SparseRows
     curvature : ndarray of shape (n_groups, n_topics)
     precision : ndarray of shape (n_topics, width, width)
-        Of the prior, and of what is known beside these rows.
+        Precision of the prior, and of documents other than these.
     """
 
     def __init__(self, rows, curvature, precision):
@@ -182,15 +182,15 @@ class Whitener:
             self.inverses[k] = root.T / d
 
     def back(self, theta):
-        """Coefficients of coordinates; (n_topics, width) both."""
+        """Coefficients from coordinates; both are (n_topics, width)."""
         return (self.matrices @ theta[..., None])[..., 0]
 
     def forward(self, value):
-        """Coordinates of coefficients."""
+        """Coordinates from coefficients."""
         return np.ascontiguousarray((self.inverses @ value[..., None])[..., 0])
 
     def pull(self, gradient):
-        """Gradient by coordinates of that by coefficients."""
+        """Gradient with respect to coordinates, from that with respect to coefficients."""
         return np.ascontiguousarray((gradient[:, None] @ self.matrices)[:, 0])
 
 
@@ -204,13 +204,13 @@ class JointWhitener(Whitener):
     common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
         Minus the second derivatives between two topics are -common prior_k prior_l.
     matrices : ndarray of shape (n_topics, width, width)
-        Coordinates topic by topic, which these start from.
+        Coordinates chosen topic by topic, on which the joint ones build.
     """
 
     def __init__(self, rows, curvature, common, prior, precision, matrices):
         n_topics, width = precision.shape[:2]
         H = -rows.coupling(prior, common)
-        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # those are in the matrices
+        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # these are in the matrices already
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
         values, vectors = np.linalg.eigh(H)
@@ -219,20 +219,20 @@ class JointWhitener(Whitener):
         self.inverse = np.linalg.inv(self.matrix)
 
     def back(self, theta):
-        """Coefficients of coordinates."""
+        """Coefficients from coordinates."""
         return (self.matrix @ theta.ravel()).reshape(theta.shape)
 
     def forward(self, value):
-        """Coordinates of coefficients."""
+        """Coordinates from coefficients."""
         return (self.inverse @ value.ravel()).reshape(value.shape)
 
     def pull(self, gradient):
-        """Gradient by coordinates of that by coefficients."""
+        """Gradient with respect to coordinates, from that with respect to coefficients."""
         return (gradient.ravel() @ self.matrix).reshape(gradient.shape)
 
 
 class DiagonalWhitener(Whitener):
-    """For many columns: a scale for each, and the intercept taken where the columns have their weighted mean.
+    """For many columns: a scale for each, and the intercept at the weighted means of the columns.
 
     With columns of one sign, the intercept at 0 would be correlated with all of them. ``precision`` has the shape
     (n_topics, width).
@@ -246,40 +246,40 @@ class DiagonalWhitener(Whitener):
         self.spread = 1.0 / np.sqrt(np.maximum(second - self.centre**2 * total, 0.0) + precision)
 
     def back(self, theta):
-        """Coefficients of coordinates."""
+        """Coefficients from coordinates."""
         value = self.spread * theta
         value[:, -1] -= np.sum(self.centre * value, axis=1)
         return value
 
     def forward(self, value):
-        """Coordinates of coefficients."""
+        """Coordinates from coefficients."""
         theta = value.copy()
         theta[:, -1] += np.sum(self.centre * value, axis=1)
         return theta / self.spread
 
     def pull(self, gradient):
-        """Gradient by coordinates of that by coefficients."""
+        """Gradient with respect to coordinates, from that with respect to coefficients."""
         return self.spread * (gradient - self.centre * gradient[:, -1:])
 
 
 class QuadraticSummary:
-    """The log likelihood of documents that are no longer read, to second order about the coefficients as they were.
+    """The log likelihood of documents that are no longer read, to second order about the coefficients at that time.
 
     Parameters
     ----------
     coefficients : Coefficients
-        As they are now.
+        At their present values, the centre of the expansion.
     rows : DenseRows or SparseRows
-        Of the groups.
+        Metadata of the groups.
     prior : ndarray of shape (n_groups, n_topics)
-        Their documents' Dirichlet parameters.
+        Dirichlet parameters of their documents.
     information : tuple of ndarray
         As for `Coefficients.precondition`.
 
     Notes
     -----
-    Minus the second derivatives are those observed, where they are not positive taken as 0: of all coefficients
-    together up to 600 of them, else topic by topic, and one by one where matrices would be too large.
+    Minus the second derivatives are the observed ones, with negative curvature set to 0: of all coefficients jointly up
+    to 600 of them, else topic by topic, and one by one if matrices would be too large.
     """
 
     def __init__(self, coefficients, rows, prior, information):
@@ -300,13 +300,13 @@ class QuadraticSummary:
         self.matrix = _positive(joint.reshape(value.size, -1)).reshape(joint.shape)
 
     def reorder(self, order):
-        """Topics are numbered anew."""
+        """Reorder the topics."""
         self.about, self.slope, self.matrix = self.about[order], self.slope[order], self.matrix[order]
         if self.matrix.ndim == 4:
             self.matrix = self.matrix[:, :, order]
 
     def gradient(self, value):
-        """By the coefficients, (n_topics, width)."""
+        """Gradient with respect to the coefficients, (n_topics, width)."""
         shift = value - self.about
         if self.matrix.ndim == 2:
             return self.slope - self.matrix * shift
@@ -323,6 +323,6 @@ class QuadraticSummary:
 
 
 def _positive(matrix):
-    """The nearest positive semi-definite matrix, of one or of a stack."""
+    """The nearest positive semi-definite matrix, for one matrix or a stack."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)

@@ -1,4 +1,4 @@
-"""Documents' prior that follows their metadata."""
+"""A prior of documents that follows their metadata."""
 
 from copy import copy
 
@@ -8,8 +8,8 @@ from ...kernels.models import dmr
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
 
-# Passes of burn-in after which coefficients go to their mode given the assignments, and after which their coordinates
-# are chosen anew.
+# Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
+# are chosen again.
 _FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
 
 
@@ -19,7 +19,7 @@ class MetadataPrior(DocumentPrior):
     Parameters
     ----------
     alpha : ndarray of shape (n_topics,)
-        Exponential of the intercepts' prior mean.
+        Exponential of the prior mean of the intercepts.
     stored : bool
         As for `DocumentPrior`.
     coef_sampler, n_metadata, scales
@@ -29,7 +29,7 @@ class MetadataPrior(DocumentPrior):
     reads_every_draw = True
     _unpickled = (*DocumentPrior._unpickled, "_table", "_batch_rows")
     _table = None
-    held = None  # a summary of documents with stored assignments, made when these are about to be left behind
+    held = None  # summary of the documents with stored assignments, made when these are dropped
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales):
         super().__init__(alpha, stored)
@@ -60,10 +60,10 @@ class MetadataPrior(DocumentPrior):
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
-    # -- all documents' assignments at hand -----------------------------------------------------------------------
+    # -- stored assignments of all documents ----------------------------------------------------------------------
 
     def after_pass(self, z, now, collapsed):
-        """Move the coefficients; in burn-in, now and then, to their mode, and choose their coordinates anew."""
+        """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
         pairs = document_pairs(self.data, z, self.alpha.size)
         if now.burns_in and now.n_passes in _FIT_AT:
             self._maximise(self.data, z, pairs)
@@ -81,7 +81,7 @@ class MetadataPrior(DocumentPrior):
 
     @staticmethod
     def _stream_of(now):
-        """A stream of the coefficients' own: with coefficients that stand still, the chain is that of LDA."""
+        """The coefficients' own random stream, so that with fixed coefficients the chain is that of LDA."""
         return np.random.default_rng([now.seed, now.step])
 
     def _precondition(self, rows, pairs, group, scale=1.0, jointly=True):
@@ -107,7 +107,7 @@ class MetadataPrior(DocumentPrior):
         pairs = ptr, topic.astype(np.uint16), flat[doc, topic]
         scale, groups = self.data.total_samples / docs.size / n_draws, np.tile(group, n_draws)
         n = self.coefficients.state.n_steps
-        # A stream grows, and so does what it knows; in a fit the start knew all documents.
+        # The information in a stream grows; in a fit the start used all documents.
         if self.coefficients.whitener is None or (np.isinf(now.n_burn) and n >= 16 and n & (n - 1) == 0):
             self._precondition(rows, pairs, groups, scale, jointly=False)
         self.coefficients.move(
@@ -122,7 +122,7 @@ class MetadataPrior(DocumentPrior):
         return saved
 
     def _summary(self, z):
-        """What documents with stored assignments say of the coefficients, for a stream that goes on from them."""
+        """Log likelihood of the coefficients given stored assignments, for a stream that continues from them."""
         if not self.stored or self.data is None:
             return self.held
         pairs, prior = document_pairs(self.data, z, self.alpha.size), self.coefficients.doc_priors(self.data.rows)
@@ -136,9 +136,9 @@ class MetadataPrior(DocumentPrior):
 
 
 def document_pairs(data, z, n_topics):
-    """The documents' topics as counts: ``ptr``, ``topic``, ``count``."""
+    """Counts of the documents' topics, in sparse form: ``ptr``, ``topic``, ``count``."""
     ptr = np.empty(data.n_docs + 1, dtype=np.int64)
-    room = min(z.size, 16 * data.n_docs)  # most often enough
+    room = min(z.size, 16 * data.n_docs)  # usually enough
     while True:
         topic, count = np.empty(room, dtype=np.uint16), np.empty(room)
         n_pairs = dmr.count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
@@ -148,7 +148,7 @@ def document_pairs(data, z, n_topics):
 
 
 def likelihood(pairs, group, prior, with_value=False):
-    """Log likelihood of documents' topics under their groups' priors, and its derivatives by the logarithms."""
+    """Log likelihood of documents' topics under their groups' priors, and its derivatives by the log priors."""
     residual = np.empty_like(prior)
     value = dmr.dirichlet_multinomial(*pairs, group, prior, with_value, residual)
     return value, residual

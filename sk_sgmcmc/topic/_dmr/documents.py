@@ -1,4 +1,4 @@
-"""Counts and metadata in one table, and what may stand in their places."""
+"""Counts and metadata in one table, and checks of the arguments that carry them."""
 
 from collections.abc import Mapping
 from numbers import Integral
@@ -10,7 +10,7 @@ from ...utils._sparse import well_formed
 
 
 def refuse_table(y):
-    """Raise where ``y`` is metadata that were passed without their name, which would be ignored; labels pass."""
+    """Raise if ``y`` is metadata passed without their name, which would be ignored; labels pass."""
     is_table = isinstance(y, Mapping) or hasattr(y, "collect") or hasattr(y, "columns")
     if isinstance(y, (list, tuple)) and len(y):
         is_table = isinstance(y[0], (list, tuple, Mapping)) or np.ndim(y[0]) > 0
@@ -18,23 +18,23 @@ def refuse_table(y):
     if is_table:
         raise ValueError(
             f"y is a table, of type {type(y).__name__}, which would be ignored. If it is metadata, pass metadata=M, as "
-            "in fit(X, metadata=M). Only labels of one dimension may stand as y."
+            "in fit(X, metadata=M). Only one-dimensional labels may be passed as y."
         )
 
 
 def with_columns(X):
-    """X as an array, a CSR array or a frame, of two dimensions, whose columns can be taken apart."""
+    """X as a two-dimensional array, CSR array or frame, whose columns can be separated."""
     if not (hasattr(X, "shape") and hasattr(X, "dtype")) and not hasattr(X, "columns"):
         X = np.array(X, dtype=object)
     if sparse.issparse(X):
         X = sparse.csr_array(well_formed(X))
     if len(X.shape) != 2:
-        raise ValueError(f"Expected 2D array, got an X of shape {X.shape}; one row a document.")
+        raise ValueError(f"Expected 2D array, got an X of shape {X.shape}; pass one row per document.")
     return X
 
 
 def metadata_places(X, metadata_columns):
-    """Indices of the columns of metadata in X."""
+    """Indices in X of the columns of metadata."""
     wanted = metadata_columns(X) if callable(metadata_columns) else metadata_columns
     n = X.shape[1]
     if isinstance(wanted, Integral):
@@ -50,18 +50,18 @@ def metadata_places(X, metadata_columns):
             else:
                 raise ValueError(
                     f"metadata_columns={metadata_columns!r}: X has no column {each!r}. "
-                    f"{'Its columns are not named; give places, or a DataFrame.' if not names else ''}"
+                    f"{'Its columns have no names; give indices, or a DataFrame.' if not names else ''}"
                 )
         places = np.array(places, dtype=np.int64)
     if not 0 < places.size < n or np.unique(places).size < places.size:
         raise ValueError(
-            f"metadata_columns={metadata_columns!r} names {places.size} of the {n} columns of X; needed is at "
-            "least one for metadata, none twice, and at least one for counts."
+            f"metadata_columns={metadata_columns!r} selects {places.size} of the {n} columns of X; it must "
+            "select at least one, none twice, and leave at least one for counts."
         )
     return places
 
 
 def parted(X, places):
-    """The columns of counts, and those of metadata at ``places``."""
+    """Split X into the columns of counts, and those of metadata at ``places``."""
     words = np.setdiff1d(np.arange(X.shape[1]), places)
     return (X.iloc[:, words], X.iloc[:, places]) if hasattr(X, "iloc") else (X[:, words], X[:, places])

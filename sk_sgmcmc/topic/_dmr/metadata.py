@@ -1,4 +1,4 @@
-"""Metadata of documents, in whatever form they come, as numeric columns; and documents grouped by them."""
+"""Metadata of documents, in any accepted form, as numeric columns; and documents grouped by metadata."""
 
 import zlib
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from ...utils._sparse import well_formed
 from ...utils._warnings import warn_user
 from .._counts.tokens import TokenData
 
-_DENSE_COLUMNS = 64  # up to which levels are written out as dense columns
-_SHOWN = 5  # unknown levels that a message names
+_DENSE_COLUMNS = 64  # with at most so many, encoded levels are dense columns
+_SHOWN = 5  # unknown levels quoted in a message
 
 
 @dataclass(frozen=True, eq=False)
 class DescribedCorpus(Corpus):
-    """A corpus with encoded metadata, one row a document; None where there are none."""
+    """A corpus with encoded metadata, one row per document, or None."""
 
     described: object = None
 
@@ -41,7 +41,7 @@ class DescribedCorpus(Corpus):
 
 
 class MetadataTokens(TokenData):
-    """Tokens of documents sorted by metadata: those with the same metadata are one group, and stand side by side.
+    """Tokens of documents sorted by metadata: documents with the same metadata are adjacent, and form a group.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class MetadataTokens(TokenData):
     rows : DenseRows or SparseRows
         Standardised metadata of the groups, with ones for the intercept.
     given : ndarray or csr_array of shape (n_groups, n_metadata)
-        The same, as they are encoded.
+        The encoded metadata of the groups, not standardised.
     """
 
     def __init__(self, encoder, corpus, *args):
@@ -71,7 +71,7 @@ class MetadataTokens(TokenData):
         self.rows = encoder.rows(self.given)
 
     def fingerprint(self):
-        """As for `TokenData`, of metadata as well."""
+        """As for `TokenData`, including the metadata."""
         value = super().fingerprint()
         for part in (self.group, row_keys(sparse.csr_array(self.given))):
             value = zlib.crc32(np.ascontiguousarray(part), value)
@@ -81,23 +81,23 @@ class MetadataTokens(TokenData):
 class MetadataEncoder:
     """Turns metadata into numeric columns and back.
 
-    Numbers stay as they are; other columns become one column of 0 and 1 for each level. Columns that hold other numbers
-    than 0 and 1 are standardised when they meet coefficients.
+    Numbers stay as they are; other columns become one column of 0 and 1 per level. Columns with numbers other than 0
+    and 1 are standardised before they are multiplied by coefficients.
 
     Attributes
     ----------
     columns : list of str or None
-        Names of the columns as given; None where they have none.
+        Names of the columns as given; None if they have no names.
     names : list of str
         Names of the encoded columns.
     levels : list
         For each column as given: its levels, or None for numbers.
     shift, scale : ndarray of shape (n_metadata,)
-        What standardises an encoded column.
+        Mean and standard deviation by which an encoded column is standardised; 0 and 1 if it is not.
     """
 
     def fit(self, metadata):
-        """Learn columns and levels; metadata None stands for no columns at all."""
+        """Learn columns and levels; None means no metadata at all."""
         self.columns, columns = _columns_of(metadata)
         is_sparse = sparse.issparse(columns)
         self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
@@ -109,7 +109,7 @@ class MetadataEncoder:
         for label, levels in zip(labels, self.levels, strict=True):
             self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
             is_level += [levels is not None] * (1 if levels is None else len(levels))
-        self.fills = np.zeros(len(labels))  # of missing numbers, until the means are known
+        self.fills = np.zeros(len(labels))  # values for missing numbers; means, once known
         if metadata is None:
             self.shift, self.scale = np.zeros(0), np.ones(0)
             return self
@@ -137,11 +137,11 @@ class MetadataEncoder:
         Parameters
         ----------
         metadata : as for `fit`
-            None stands for documents of which nothing is known.
+            None means that nothing is known about the documents.
         n_docs : int or None
-            Rows that there should be.
+            Expected number of rows.
         handle_unknown : {"warn", "ignore", "error"}
-            What is done about levels that are not known and values that are missing.
+            What to do about unknown levels and missing values.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class MetadataEncoder:
         """
         if metadata is None:
             if self.levels and handle_unknown == "error":
-                raise ValueError("The model was fitted with metadata; pass them for these documents, too.")
+                raise ValueError("The model was fitted with metadata; pass them for these documents too.")
             if self.levels and handle_unknown == "warn":
                 warn_user("No metadata were passed for these documents. They have no effect: their prior mean.")
             encoded = np.zeros((n_docs, self.n_metadata))
@@ -175,7 +175,7 @@ class MetadataEncoder:
             what = "; ".join(troubles)
             if handle_unknown == "error":
                 raise ValueError(
-                    f"metadata has {what}. Mend it, or let such entries have no effect (their prior mean) by "
+                    f"metadata has {what}. Correct them, or give such entries no effect (their prior mean) by "
                     'handle_unknown="warn".'
                 )
             warn_user(f"metadata has {what}. Such entries have no effect: their prior mean.")
@@ -186,14 +186,14 @@ class MetadataEncoder:
         return [str(name) for name in self.columns] if self.columns else [f"x{j}" for j in range(len(self.levels))]
 
     def _owner(self):
-        """For each encoded column, the levels of the column that it comes from."""
+        """For each encoded column, the levels of the column from which it was made."""
         return [levels for levels in self.levels for _ in range(1 if levels is None else len(levels))]
 
     def _encoded(self, columns, troubles):
-        """Encode; what is unknown or missing is noted in ``troubles``."""
+        """Encode; unknown and missing values are described in the list ``troubles``."""
         if sparse.issparse(columns):
             if not np.all(np.isfinite(columns.data)):
-                raise ValueError("Sparse metadata must be finite; put numbers for missing values, or use a DataFrame.")
+                raise ValueError("Sparse metadata must be finite; fill in missing values, or use a DataFrame.")
             refuse_extremes(columns, self._labels(), "metadata")
             return columns
         parts, n_levels = [], 0
@@ -223,19 +223,19 @@ class MetadataEncoder:
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def rows(self, encoded):
-        """Encoded rows, standardised, with an intercept behind."""
+        """Encoded rows, standardised, with an intercept as the last column."""
         return (SparseRows if sparse.issparse(encoded) else DenseRows)(encoded, self.shift, self.scale, True)
 
     def as_given(self, coef):
-        """Coefficients (..., n_metadata + 1) of standardised columns, intercept last: of columns as given, it first."""
+        """Coefficients of columns as given, intercept first, from those of standardised columns, intercept last."""
         slopes = coef[..., :-1] / self.scale
         return np.concatenate([coef[..., -1:] - (slopes @ self.shift)[..., None], slopes], axis=-1)
 
 
 def _columns_of(metadata, wanted=None):
-    """Names (None where there are none) and columns of metadata: a list of 1-d arrays, or a csr_array of floats.
+    """Names, or None, and columns of metadata: a list of 1-d arrays, or a csr_array of floats.
 
-    Of named ones, ``wanted`` are taken.
+    If columns have names, only those in ``wanted`` are taken, in that order.
     """
     if metadata is None:
         return None, []
@@ -260,7 +260,7 @@ def _columns_of(metadata, wanted=None):
             if lacking:
                 raise ValueError(f"metadata lacks the columns {lacking}; it has {names}.")
             names = wanted
-        # A Mapping may say one document: {"year": 1999, "party": "none"}.
+        # A Mapping may describe a single document: {"year": 1999, "party": "none"}.
         columns = [_plain(metadata[name], name) for name in names]
         lengths = {len(column) for column in columns}
         if len(lengths) > 1:
@@ -272,16 +272,16 @@ def _columns_of(metadata, wanted=None):
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"metadata has shape {array.shape}; needed is one row a document and at least one column.")
+        raise ValueError(f"metadata has shape {array.shape}; pass one row per document and at least one column.")
     return None, list(array.T)
 
 
 def _plain(column, name):
-    """A column as something with a length: one value as a list; of polars what stands for it without pyarrow."""
+    """A column as an object with a length: a single value as a list, a polars column converted without pyarrow."""
     if isinstance(column, str) or not hasattr(column, "__len__"):
         return [column]
     dtype = getattr(column, "dtype", None)
-    if not hasattr(dtype, "is_temporal"):  # of polars alone
+    if not hasattr(dtype, "is_temporal"):  # only polars has it
         return column
     if dtype.is_temporal():
         raise _unusable(dtype, name)
@@ -299,7 +299,7 @@ def _unusable(dtype, name):
 
 
 def _declared(column):
-    """The levels that a column declares (of pandas' categories and polars' Enum), or None."""
+    """The levels that a column declares (as a categorical of pandas, or an Enum of polars), or None."""
     dtype = getattr(column, "dtype", None)
     holder = dtype if type(dtype).__name__ == "Enum" else getattr(column, "cat", None)
     levels = getattr(holder, "categories", None)
@@ -319,7 +319,7 @@ def _kind(column):
 
 
 def _is_numeric(column, label):
-    """Whether a column holds numbers; a column of objects does where all that are not missing are numbers."""
+    """Whether a column holds numbers; a column of objects does if all that are not missing are numbers."""
     if _declared(column) is not None:
         return False
     if _kind(column) in "biuf":
@@ -333,7 +333,7 @@ def _is_numeric(column, label):
 
 
 def _levels(column, label):
-    """Levels of a column, in order; those that it declares, else those that occur."""
+    """Levels of a column in order: those that it declares, else those that occur."""
     declared = _declared(column)
     if declared is not None:
         return declared
@@ -347,14 +347,14 @@ def _levels(column, label):
 
 
 def _numbers(column, label):
-    """A column as floats, NaN for what is missing."""
+    """A column as floats, with NaN for missing values."""
     try:
         if _kind(column) in "biuf" and not hasattr(column, "isna"):
             values = np.asarray(column, dtype=np.float64)
         else:
             values = np.array([np.nan if _is_missing(value) else float(value) for value in column])
     except (TypeError, ValueError) as error:
-        raise ValueError(f"metadata column {label!r} was fitted as numbers, but now holds others: {error}.") from None
+        raise ValueError(f"metadata column {label!r} was fitted as numbers, but now has others: {error}.") from None
     if np.isinf(values).any():
         raise ValueError(f"metadata column {label!r} contains infinity; it must be finite or missing.")
     refuse_extremes(np.where(np.isnan(values), 0.0, values)[:, None], [label], "metadata")
@@ -362,7 +362,7 @@ def _numbers(column, label):
 
 
 def _is_binary(encoded):
-    """Which columns hold 0 and 1 only."""
+    """Which columns hold only 0 and 1."""
     if not sparse.issparse(encoded):
         return np.all((encoded == 0) | (encoded == 1), axis=0)
     other = np.bincount(encoded.indices, encoded.data != 1.0, encoded.shape[1])

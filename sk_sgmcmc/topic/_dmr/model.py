@@ -23,7 +23,7 @@ _COEF_SAMPLER = "sghmc"
 
 
 class DMRTopicModel(BayesianLDA):
-    r"""Topic model whose topics' prevalence follows metadata of the documents: Dirichlet-multinomial regression.
+    r"""Topic model in which the prevalence of topics follows metadata: Dirichlet-multinomial regression.
 
     Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
     :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha_d)`, :math:`\alpha_{dk} = \exp(x_d^\top \lambda_k)`; topics
@@ -35,24 +35,23 @@ class DMRTopicModel(BayesianLDA):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics and assignments are drawn, as in `BayesianLDA`. Coefficients are drawn by ``coef_sampler`` whatever
-        this is.
+        How topics and assignments are drawn, as in `BayesianLDA`. It does not affect how coefficients are drawn: that
+        is ``coef_sampler``.
     coef_sampler : str, sampler object or None, default=None
-        How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates that make one step size suit
-        all of them. None is `SGHMC` with stored assignments and `SGNHT` with fresh ones, see `BayesianLDA`.
+        How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
+        all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`.
     metadata_prior_scale : float, default=1
-        Standard deviation of the prior of each coefficient, of the columns as they are standardised inside (see
-        Notes).
+        Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
     intercept_prior_scale : float, default=10
         Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``.
     metadata_columns : int, str, list or callable, default=None
-        Which columns of X are metadata where no ``metadata=`` is passed: the last ones, if an int; else names of
-        columns of a DataFrame, or places. A callable is given X and returns names or places. The others are counts.
+        Which columns of X are metadata if no ``metadata=`` is passed: an int means the last ones; otherwise names of
+        columns of a DataFrame, or indices. A callable receives X and returns names or indices. The others are counts.
     handle_unknown : {"warn", "ignore", "error"}, default="warn"
-        What is done about missing values, and levels that were not there in ``fit``: they have no effect (their prior
-        mean; a missing number counts as the mean), with or without a warning, or are refused.
+        What to do about missing values, and levels absent from `fit`: they have no effect (their prior mean; a missing
+        number counts as the mean), with or without a warning, or are refused.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
-        Exponential of the intercepts' prior mean. "auto" is 0.1.
+        Exponential of the prior mean of the intercepts. "auto" is 0.1.
     topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
         :math:`\beta`.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
@@ -62,20 +61,20 @@ class DMRTopicModel(BayesianLDA):
     whiten : bool, default=True
         For samplers of the topics on flat space, as in `BayesianLDA`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
-        As in `BayesianLDA`. With "stored" ones, the coefficients are moved after each pass over the documents, by the
-        gradient of all of them; with "fresh" ones at each minibatch, by its gradient scaled by N/n.
+        As in `BayesianLDA`. With "stored", the coefficients move after each pass over the documents, by the gradient
+        on all of them; with "fresh", at each minibatch, by its gradient scaled by N/n.
     n_sweeps : tuple of two int, default=(5, 5)
-        For fresh assignments: Gibbs sweeps thrown away, and sweeps averaged, in counts and gradients.
+        For fresh assignments: the numbers of Gibbs sweeps to discard and to average over, in counts and gradients.
     init : {"soft", "random"}, default="soft"
         Where chains start, as in `BayesianLDA`.
     total_samples : int or None, default=None
-        Documents that the posterior is about. None: those in X in `fit`, those seen so far in `partial_fit`.
+        Number of documents behind the posterior. None counts those in X in `fit`, those seen so far in `partial_fit`.
     new_features : {"error", "extend"}, default="error"
-        As in `BayesianLDA`; "extend" needs metadata apart from X.
+        As in `BayesianLDA`; "extend" needs metadata separate from X.
     n_iter : int or None, default=None
         Steps, as in `BayesianLDA`.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away.
+        Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MiB.
     batch_size : int or "auto", default="auto"
@@ -96,14 +95,14 @@ class DMRTopicModel(BayesianLDA):
     components_ : ndarray of shape (n_components, n_features)
         Posterior mean of the topics, over the draws of the reference chain; rows sum to 1.
     coef_ : ndarray of shape (n_components, n_metadata + 1)
-        Posterior mean of the coefficients, by the reference chain, of the metadata as given; the intercept first.
+        Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
     metadata_names_ : list of str
         Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level.
     samples_ : dict of ndarray
         ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components,
         n_metadata + 1).
     doc_topic_prior_ : ndarray of shape (n_components,)
-        Mean of the documents' Dirichlet parameters: what documents without metadata are given.
+        Mean of the documents' Dirichlet parameters, which is the prior of documents without metadata.
     reference_chain_, chain_distances_, chains_agree_, topic_stability_
         As for `BayesianLDA`.
     sampler_ : sampler object
@@ -113,14 +112,14 @@ class DMRTopicModel(BayesianLDA):
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict
-        Held-out scores, where `HeldOutScore` was among the callbacks.
+        Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn; columns of metadata in X are among them.
 
     Notes
     -----
-    Columns of a DataFrame (or of an array of objects) that hold no numbers become a column of 0 and 1 for each level,
-    a categorical column for each level it declares. Numbers are standardised, unless a column holds 0 and 1 only; a
+    Columns of a DataFrame (or of an array of objects) that do not hold numbers become one column of 0 and 1 per level,
+    for a categorical column per level that it declares. Numbers are standardised, unless a column holds only 0 and 1; a
     sparse matrix is taken as numbers. ``coef_`` belongs to the numbers as given.
 
     With topics' assignments z, the log posterior of the coefficients has the gradient
@@ -130,9 +129,10 @@ class DMRTopicModel(BayesianLDA):
               - (\lambda_{kt} - \mu_{kt}) / \sigma_t^2,
 
     the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
-    about a standard normal: whitened by the information about the coefficients during burn-in, all topics together up
-    to 600 coefficients, else topic by topic. Entries of the gradient in these coordinates are held within 4, since
-    exponentials are steep on one side. Documents with the same metadata share their tables.
+    about standard normal: whitened during burn-in by the information about the coefficients, jointly over topics up to
+    600 coefficients, else topic by topic. Entries of the gradient in these coordinates are clipped to [-4, 4] (wider in
+    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata share their
+    tables.
 
     References
     ----------
@@ -155,7 +155,7 @@ class DMRTopicModel(BayesianLDA):
     (2, 3)
     """
 
-    # Metadata go wherever they are asked for, with routing on.
+    # With routing on, metadata reach every method that takes them.
     __metadata_request__fit = {"metadata": True}
     __metadata_request__partial_fit = {"metadata": True}
     __metadata_request__transform = {"metadata": True}
@@ -230,7 +230,7 @@ class DMRTopicModel(BayesianLDA):
         self.handle_unknown = handle_unknown
 
     def set_params(self, **params):
-        """Set parameters; ``sampler__...`` and ``coef_sampler__...`` work also where the sampler is a name or None.
+        """Set parameters; ``sampler__...`` and ``coef_sampler__...`` also work if the sampler is a name or None.
 
         Parameters
         ----------
@@ -258,9 +258,9 @@ class DMRTopicModel(BayesianLDA):
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
             Counts, as for `BayesianLDA`; with ``metadata_columns`` and no ``metadata``, also columns of metadata.
         y : ignored
-            Labels, one-dimensional, as a pipeline hands them on. A table is refused: metadata go by their name.
+            One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
-            One row a document.
+            One row per document.
 
         Returns
         -------
@@ -270,7 +270,7 @@ class DMRTopicModel(BayesianLDA):
         Raises
         ------
         ValueError
-            As `BayesianLDA.fit`; and for metadata of another length than X, infinite numbers, and, with
+            As for `BayesianLDA.fit`; also for metadata of another length than X, infinite numbers, and, with
             ``handle_unknown="error"``, missing values.
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
@@ -278,7 +278,7 @@ class DMRTopicModel(BayesianLDA):
         return self._fit(X, metadata=metadata, y=y)
 
     def fit_transform(self, X, y=None, *, metadata=None):
-        """Fit, and topic proportions of the same documents.
+        """Fit, and return the topic proportions of the same documents.
 
         Parameters
         ----------
@@ -293,11 +293,12 @@ class DMRTopicModel(BayesianLDA):
 
     @all_or_nothing
     def partial_fit(self, X, y=None, *, metadata=None):
-        """Go on from where the chain is, with one pass over more documents; see `BayesianLDA.partial_fit`.
+        """Continue the chains with one pass over more documents; see `BayesianLDA.partial_fit`.
 
-        Columns and levels of metadata, and what standardises them, are those of the first block; a categorical column
-        of a DataFrame may declare levels that come later. After a `fit` with stored assignments, what its documents say
-        of the coefficients stays, to second order about the coefficients as they were.
+        Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
+        block; a categorical column of a DataFrame may declare levels that come later. After a `fit` with stored
+        assignments, the likelihood of the coefficients given its documents is kept to second order about the
+        coefficients at the end of that fit.
 
         Parameters
         ----------
@@ -313,7 +314,7 @@ class DMRTopicModel(BayesianLDA):
 
     @all_or_nothing
     def resume(self, X, y=None, *, metadata=None):
-        """Go on with a fit that was interrupted or loaded from a checkpoint.
+        """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Parameters
         ----------
@@ -338,7 +339,7 @@ class DMRTopicModel(BayesianLDA):
         if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
             raise ValueError(
                 f"coef_sampler={sampler!r} does not fit the coefficients of {type(self).__name__}, which have a "
-                "gradient and no log density, and coordinates that leave no mass to be learnt. "
+                "gradient but no log density, and whitened coordinates, so that no mass is left to learn. "
                 'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
             )
         return sampler
@@ -352,7 +353,7 @@ class DMRTopicModel(BayesianLDA):
     # -- documents -----------------------------------------------------------------------------------------------
 
     def _check_X(self, X, *, reset, metadata=None, is_read=True, y=None):
-        """A checked corpus with encoded metadata; ``is_read``: documents are not fitted, and may go without."""
+        """A checked corpus with encoded metadata, which documents that are only scored (``is_read``) may lack."""
         refuse_table(y)
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if in_X:
@@ -362,7 +363,7 @@ class DMRTopicModel(BayesianLDA):
         if reset and metadata is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
-                "learnt prior. Pass metadata=, one row a document, or set metadata_columns; or use BayesianLDA."
+                "learnt prior. Pass metadata=, one row per document, or set metadata_columns; or use BayesianLDA."
             )
         if reset:
             self._metadata_in_X = places
@@ -376,10 +377,10 @@ class DMRTopicModel(BayesianLDA):
         return DescribedCorpus.of(corpus, described)
 
     def _taken_apart(self, X, metadata, reset):
-        """Corpus, metadata and the places of the latter's columns in X."""
+        """The corpus, its metadata, and the indices of the columns of metadata in X."""
         if self.new_features == "extend":
             raise ValueError(
-                'new_features="extend" needs metadata apart from X: pass metadata= and leave metadata_columns=None.'
+                'new_features="extend" needs metadata separate from X: pass metadata= and leave metadata_columns=None.'
             )
         X = with_columns(X)
         if not reset and metadata is not None and X.shape[1] == self.n_features_in_ - self._metadata_in_X.size:
@@ -402,8 +403,8 @@ class DMRTopicModel(BayesianLDA):
         X : array-like or sparse of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
-            None (and no columns of X) stands for documents of which nothing is known: they get the documents' mean
-            prior.
+            None (without columns of metadata in X) means that nothing is known about the documents: they get the mean
+            prior of the fitted ones.
 
         Returns
         -------
@@ -454,9 +455,9 @@ class DMRTopicModel(BayesianLDA):
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
-            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three take the
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
+            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three use the
             draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
@@ -475,12 +476,12 @@ class DMRTopicModel(BayesianLDA):
         )
 
     def predict_prevalence(self, metadata, interval=None):
-        r"""Expected topic proportions of documents with given metadata, before a word of them is read.
+        r"""Expected topic proportions of documents with given metadata, before any of their words is read.
 
         Parameters
         ----------
         metadata : as for `fit`
-            One row for each answer.
+            One row per prediction.
         interval : float or None, default=None
             Mass of the central credible interval, for example 0.9.
 
@@ -489,7 +490,8 @@ class DMRTopicModel(BayesianLDA):
         prevalence : ndarray of shape (n_rows, n_components)
             Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
             low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
-            The mean is over draws of the reference chain, a topic's interval over those of all chains that agree on it.
+            The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
+            on it.
         """
         encoded = self._encoded(metadata)
         if interval is None:
@@ -509,12 +511,12 @@ class DMRTopicModel(BayesianLDA):
         Parameters
         ----------
         metadata : as for `fit`
-            One row for each document.
+            One row per document.
 
         Returns
         -------
         priors : ndarray of shape (n_draws, n_rows, n_components)
-            :math:`\exp(x_d^\top \lambda_k)`, draws of all chains one after the other; what
+            :math:`\exp(x_d^\top \lambda_k)`, with the draws of all chains in sequence, in the form that
             `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
         """
         encoded = self._encoded(metadata)
@@ -532,9 +534,9 @@ class DMRTopicModel(BayesianLDA):
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a topic: ``topic``, ``difference`` (posterior mean of a less b, by the reference chain), ``low``,
-            ``high``, and ``positive``, the probability that it is above 0, by all chains that agree on the topic.
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
+            ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
         """
         a, b = (
             over_draws(self.samples_["coef"], lambda each, rows=encoded: prevalence(rows, each).mean(axis=0))
@@ -556,11 +558,11 @@ class DMRTopicModel(BayesianLDA):
         check_is_fitted(self)
         if metadata is None or not self._encoder.levels:
             raise ValueError(
-                "Answers by metadata need metadata, here and in fit; doc_topic_prior_ is the documents' mean prior."
+                "Predictions need metadata, here and in fit; doc_topic_prior_ is the mean prior of the documents."
             )
         encoded = self._encoder.encode(metadata, None, self.handle_unknown)
         if encoded.shape[0] == 0:
-            raise ValueError("metadata has no rows; pass one for each answer.")
+            raise ValueError("metadata has no rows; pass one for each prediction.")
         return encoded
 
     # -- draws -----------------------------------------------------------------------------------------------------

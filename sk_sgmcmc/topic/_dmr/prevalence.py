@@ -9,7 +9,7 @@ _CELLS_AT_ONCE = 10_000_000
 
 
 def doc_priors(encoded, coef):
-    """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` with the intercept first."""
+    """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first."""
     eta = encoded @ np.ascontiguousarray(coef[:, 1:].T) + coef[:, 0]
     return np.exp(np.clip(eta, _LOWEST, _HIGHEST))
 
@@ -26,12 +26,12 @@ def mean_doc_priors(encoded, coef):
 
 
 def over_draws(coef, answer):
-    """What ``answer`` gives for each draw of the coefficients, (n_chains, n_kept, ...)."""
+    """Values of the function ``answer`` at each draw of the coefficients, (n_chains, n_kept, ...)."""
     return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
 
 
 def prevalence_draws(encoded, coef):
-    """Prevalence under each draw, (n_chains, n_kept, n, n_topics), for pieces of the rows that fit into memory."""
+    """Yield the prevalence under each draw, (n_chains, n_kept, n, n_topics), for pieces of rows that fit in memory."""
     n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
     for start in range(0, encoded.shape[0], n):
         yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each))

@@ -1,4 +1,4 @@
-"""Weights of topics as atoms of a gamma process: their state, and how samplers move them."""
+"""Weights of topics as atoms of a gamma process: their state, and the moves of samplers."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels
 from ...samplers.state import SamplerState
 
-_STEP_SHARE = 0.4  # of the inverse of the stiffest frequency
-_METRIC_STEP = 0.1  # where a metric makes all directions about equally stiff
+_STEP_SHARE = 0.4  # a step size, as a share of the inverse of the stiffest frequency
+_METRIC_STEP = 0.1  # a step size under a metric, which makes all directions about equally stiff
 _NOISE = 0.05
-_LONG = 10**9  # steps that a stream learns its masses for
-_MOST_HALVINGS = 10  # of an automatic step, each time that the chain leaves the finite numbers with it
+_LONG = 10**9  # number of steps during which a stream learns its masses
+_MOST_HALVINGS = 10  # of an automatic step size, each time that it makes the chain diverge
 _NOTHING = np.empty((0, 0))
 
 
@@ -25,13 +25,13 @@ class ProcessPrior:
     Parameters
     ----------
     n_atoms, n_rounds : int
-        K atoms stand for R rounds, with K/R expected in each.
+        K atoms represent R rounds, with K/R expected in each.
     concentration : tuple of float
         Shape and rate of the Gamma prior of the mass of the process.
     rate : tuple of float
-        The same of its rate c.
+        The same for its rate c.
     scale : tuple of float
-        Parameters of the Beta prior of the documents' p.
+        Parameters of the Beta prior of each document's p.
     """
 
     n_atoms: int
@@ -48,7 +48,7 @@ class Atoms:
     ----------
     prior : ProcessPrior
     weight : float
-        Of each atom at the start.
+        Weight of each atom at the start.
     """
 
     def __init__(self, prior, weight):
@@ -60,7 +60,7 @@ class Atoms:
 
     @property
     def weights(self):
-        """r_k, (n_topics,)."""
+        """The weights r_k, (n_topics,)."""
         K = self.prior.n_atoms
         return np.maximum(np.exp(self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])), gamma_process.SMALLEST)
 
@@ -71,7 +71,7 @@ class Atoms:
 
     @property
     def rate(self):
-        """c."""
+        """The rate c of the process."""
         return float(np.exp(self.theta[-1, 0]))
 
     def _params(self, total_log, typical):
@@ -83,25 +83,25 @@ class Atoms:
         )
 
     def join(self, kept, left):
-        """Give one atom the weight of two, and let the other one come last."""
+        """Give one atom the weight of two, and move the other to the last round."""
         K = self.prior.n_atoms
         weights = self.weights
         self.theta[kept] += np.log1p(weights[left] / weights[kept])
         self.theta[K + left] = np.log(self.prior.n_rounds) - self.theta[2 * K]
 
     def settle(self):
-        """Burn-in is over: what is learnt about the sampler stays as it is."""
+        """End burn-in: what the sampler has learnt about itself stays as it is."""
 
     def use(self, sampler):
-        """Go on by another step size of the same sampler, on a stream."""
+        """Continue a stream with another step size of the same sampler."""
 
     def renumber(self, order):
-        """Put the atoms into another order."""
+        """Reorder the atoms."""
         K = self.prior.n_atoms
         self.theta[:K], self.theta[K : 2 * K] = self.theta[:K][order], self.theta[K : 2 * K][order]
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """One update given the statistics of documents, see `sk_sgmcmc.kernels.models.gamma_process`.
+        """Update once, given the statistics of documents; see `sk_sgmcmc.kernels.models.gamma_process`.
 
         Parameters
         ----------
@@ -109,10 +109,10 @@ class Atoms:
         total_log : float
             -sum_d log(1 - p_d).
         typical : float
-            A fixed number of the size of ``total_log``.
+            A fixed number of the magnitude of ``total_log``.
         rng : Generator
         decay : float
-            Share of the state that a Cox-Ingersoll-Ross transition remembers; 0 draws anew.
+            Share of the state that a Cox-Ingersoll-Ross transition keeps; 0 draws afresh.
         """
         tables = np.empty(self.prior.n_atoms)
         gamma_process.draw_tables(cells, values, self.weights, tables, rng)
@@ -120,10 +120,10 @@ class Atoms:
 
 
 class MovingAtoms(Atoms):
-    """The same moved by a sampler on flat space, in three blocks: E, T and the two numbers.
+    """The same, moved by a sampler on flat space in three blocks: log E, log T, and log a with log c.
 
-    Each block has a momentum, a mass and a thermostat of its own; the mass of E is the identity. A Riemannian sampler
-    has one metric for all.
+    Each block has its own momentum, mass and thermostat; if masses are learnt, that of log E is the identity. A
+    Riemannian sampler has one metric for all.
 
     Parameters
     ----------
@@ -134,7 +134,8 @@ class MovingAtoms(Atoms):
     n_inner : int
         Steps in one update.
     n_burn : float
-        Most updates during which a mass is learnt; `settle` may end this sooner, and the search for a step size.
+        Number of updates during which masses are learnt, unless `settle` ends this, and the search for a step size,
+        sooner.
     """
 
     def __init__(self, prior, weight, sampler, n_inner, n_burn):
@@ -154,7 +155,7 @@ class MovingAtoms(Atoms):
         self.step_size, self.longest = None, np.inf
 
     def settle(self):
-        """Masses and an automatic step size stay as they are."""
+        """Fix masses and an automatic step size at their present values."""
         if self.is_settled:
             return
         self.is_settled = True
@@ -170,7 +171,7 @@ class MovingAtoms(Atoms):
         return zip(range(3), self.cuts[:-1], self.cuts[1:], strict=True)
 
     def _block(self, b):
-        """The sampler of a block, with its part of a mass."""
+        """The sampler of block ``b``, with the block's part of the mass."""
         mass = getattr(self.sampler, "mass", None)
         if mass is None or (hasattr(mass, "get_params") and b > 0):
             return self.sampler
@@ -180,13 +181,13 @@ class MovingAtoms(Atoms):
         if mass.shape != (self.cuts[-1],):
             raise ValueError(
                 f"mass has shape {mass.shape}; for the weights of {self.prior.n_atoms} topics give "
-                f"({self.cuts[-1]},): one for each log E, log T, the log of the concentration and of the rate; or None "
-                "or MonteCarloEM()."
+                f"({self.cuts[-1]},), one entry for each log E, each log T, and the logs of concentration and rate; or "
+                "None, or MonteCarloEM()."
             )
         return clone(self.sampler).set_params(mass=mass[self.cuts[b] : self.cuts[b + 1]])
 
     def inverse_masses(self):
-        """Of the three blocks, one number an entry (of a matrix, the sum of its row)."""
+        """Inverse masses of the three blocks, one number per entry: of a matrix, the sum of its row."""
         inverse = []
         for (_, lo, hi), state in zip(self._blocks(), self.states, strict=True):
             scalars = state.scalars
@@ -205,7 +206,7 @@ class MovingAtoms(Atoms):
         return inverse
 
     def _auto_step(self, total_log):
-        """A step that the stiffest atom allows, under the masses as they are."""
+        """A step size that is stable for the stiffest atom under the present masses."""
         if len(self.states) == 1:
             return self.sampler._stable_step(1.0, 0.0, reach=_METRIC_STEP)
         K = self.prior.n_atoms
@@ -221,13 +222,13 @@ class MovingAtoms(Atoms):
         if isinstance(self.sampler.step_size, str):
             if self.step_size is None or not self.is_settled:
                 h = min(self._auto_step(total_log), self.longest)
-                # During burn-in a step too long does more harm than one too short.
+                # During burn-in too long a step does more harm than too short a one.
                 self.step_size = h if self.step_size is None else min(h, 1.1 * self.step_size)
             hypers[:, 0] = self.step_size
         return hypers
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """As `Atoms.move`; ``decay`` has no meaning here."""
+        """As `Atoms.move`; ``decay`` is ignored."""
         params = self._params(total_log, typical)
         theta, is_auto = self.theta.copy(), isinstance(self.sampler.step_size, str)
         hypers = self._hypers(total_log)
@@ -264,7 +265,7 @@ class MovingAtoms(Atoms):
         )  # fmt: skip
 
     def _start_anew(self):
-        """Forget the momenta."""
+        """Reset the momenta."""
         for state in self.states:
             if state.scalars.size > mass_kernels.STARTED:
                 state.scalars[mass_kernels.STARTED] = 0.0

@@ -1,4 +1,4 @@
-"""Documents' prior whose parameters are the weights of a gamma process."""
+"""A prior of documents whose parameters are the weights of a gamma process."""
 
 import numpy as np
 
@@ -9,18 +9,18 @@ from .statistics import AveragedStatistics, StoredStatistics, lengths_of
 from .sweeps import SweepsInUse
 
 START_MASS = 5.0  # sum of the documents' prior at the start
-START_WEIGHT = 0.1  # most of one topic's
-_JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # of burn-in after which topics may be joined
-_START_SWEEPS = 12  # over the documents that a chain starts from
-_START_UPDATES = 10  # of the weights by conditionals, from where they begin
+START_WEIGHT = 0.1  # the largest start of a topic's weight
+_JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # passes of burn-in after which topics may be joined
+_START_SWEEPS = 12  # sweeps over the documents from which a chain starts
+_START_UPDATES = 10  # first updates of the weights, by draws from their conditionals
 
 
 class GammaProcessPrior(DocumentPrior):
-    """Weights of topics, the same for all documents, drawn given what assignments imply about them.
+    """Weights of topics, the same for all documents, drawn given the assignments.
 
-    Weights see the documents through two statistics (`sk_sgmcmc.kernels.models.gamma_process`). With stored
+    Weights depend on the documents through two statistics (`sk_sgmcmc.kernels.models.gamma_process`). With stored
     assignments these are of all documents, always up to date. With fresh ones they are averages over minibatches,
-    forgotten as fast as the topics are.
+    forgotten as fast as the topics.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class GammaProcessPrior(DocumentPrior):
         As for `DocumentPrior`.
     process : ProcessPrior
     weights_sampler : Sampler
-        Resolved. On flat space, or one under which weights are drawn from their conditionals.
+        Resolved: one on flat space, or one under which weights are drawn from their conditionals.
     moves_flat : bool
-        Whether it is on flat space.
+        Whether that sampler is on flat space.
     n_inner : int
-        Steps of a sampler on flat space for each step of the chain.
+        Steps of a sampler on flat space per step of the chain.
     n_burn : float
-        Steps of the chain's burn-in.
+        Length of the chain's burn-in, in steps.
     """
 
     _unpickled = (*DocumentPrior._unpickled, "_lengths")
@@ -66,7 +66,7 @@ class GammaProcessPrior(DocumentPrior):
         return SweepsInUse(data, z, topic_word_prior)
 
     def refine(self, data, z, alpha, topic_word_prior, rng):
-        """A few collapsed sweeps that join topics."""
+        """Make a few collapsed sweeps, which also join topics."""
         seen = self.seen if self.stored else StoredStatistics(data, self.alpha.size)
         collapsed, tried = SweepsInUse(data, z, topic_word_prior), set()
         for i in range(_START_SWEEPS):
@@ -97,7 +97,7 @@ class GammaProcessPrior(DocumentPrior):
             self.just_joined = False
 
     def after_minibatch(self, docs, doc_counts, z, now):
-        """Statistics of the documents, and a move of the weights."""
+        """Update the statistics of the documents, and move the weights."""
         if self.stored:
             self._count(docs, z, now)
         else:
@@ -125,7 +125,7 @@ class GammaProcessPrior(DocumentPrior):
         self.alpha = self.atoms.weights
 
     def after_pass(self, z, now, collapsed):
-        """Now and then, join topics."""
+        """Join topics after some of the passes."""
         if now.n_passes not in _JOIN_PASSES or now.step >= 0.8 * now.n_burn:
             return
         if now.n_passes % 10 == 0:
@@ -138,7 +138,7 @@ class GammaProcessPrior(DocumentPrior):
 
     @property
     def labels(self):
-        return np.zeros(self.alpha.size)  # weights go along
+        return np.zeros(self.alpha.size)  # weights move with their topics
 
     def renumber(self, order):
         self.atoms.renumber(order)
@@ -153,8 +153,8 @@ class GammaProcessPrior(DocumentPrior):
         }
 
     def stream(self, z):
-        """Statistics of the stored assignments stay as they are."""
-        if self.stored:  # else they are averages already, and go on
+        """Keep the statistics of the stored assignments as they are."""
+        if self.stored:  # otherwise statistics are averages already
             self.seen = AveragedStatistics(self.alpha.size, self.seen)
         super().stream(z)
 

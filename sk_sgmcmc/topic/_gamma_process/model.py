@@ -23,7 +23,7 @@ _MAX_ROUNDS = 100_000
 
 
 class GammaProcessTopicModel(CountTopicModel):
-    r"""Poisson factor analysis with a gamma process: a topic model that finds out how many topics there are.
+    r"""Poisson factor analysis with a gamma process: a topic model that learns the number of topics.
 
     Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
     :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, activities :math:`\theta_{nk} \sim \mathrm{Gamma}(r_k, p_n / (1 -
@@ -33,20 +33,20 @@ class GammaProcessTopicModel(CountTopicModel):
     Parameters
     ----------
     n_components : int, default=100
-        Most topics that there can be. Topics beyond those in use cost little.
+        Largest possible number of topics. Topics beyond those in use cost little.
     sampler : str, sampler object or None, default=None
-        What moves the weights, and the topics where it can:
+        What moves the weights, and the topics if it can:
 
         - `Gibbs`: both, from their conditionals, the topics integrated out.
         - `SCIR`, `SGRLD`: both; the topics by this sampler, the weights from their conditionals (under `SCIR` with a
           finite step size and stored assignments, by its transition).
         - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
-          under a metric (`SGRNPHMC`): the weights alone. Topics go by ``topics_sampler``.
+          under a metric (`SGRNPHMC`): the weights alone. ``topics_sampler`` moves the topics.
 
-        None is `Gibbs` where `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
+        None is `Gibbs` if `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
         ``sampler__step_size``, to tune it.
     topics_sampler : str, sampler object or None, default=None
-        What moves the topics where ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR` or `SGRLD`. None
+        What moves the topics if ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR` or `SGRLD`. None
         chooses as for ``sampler``.
     concentration_prior : tuple of two float, default=(1.0, 0.1)
         Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
@@ -54,28 +54,28 @@ class GammaProcessTopicModel(CountTopicModel):
     rate_prior : tuple of two float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the rate c.
     scale_prior : tuple of two float, default=(0.01, 0.01)
-        :math:`a_0, b_0`. Small ones let the lengths of documents say nothing about the weights.
+        :math:`a_0, b_0`. If both are small, the lengths of documents carry no information about the weights.
     atoms_per_round : float, default=1.0
         :math:`\gamma`. Only its product with :math:`\alpha` is identified, so it is fixed.
     topic_word_prior : float or array-like of shape (n_features,), default=0.05
         :math:`\beta`.
     n_inner : int, default=50
-        Steps of a sampler on flat space for each step of the chain.
+        Steps of a sampler on flat space per step of the chain.
     assignments, n_sweeps, init, total_samples, new_features
-        As for `BayesianLDA`. With fresh assignments, what the weights need to know of the documents is averaged over
-        minibatches and forgotten as fast as topics are.
+        As for `BayesianLDA`. With fresh assignments, the statistics of documents on which the weights depend are
+        averaged over minibatches, and forgotten as fast as the topics.
     n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs`. None lets the sampler choose.
+        Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler, as for `BayesianLDA`.
     burn_in, thin, batch_size, n_chains, n_jobs, random_state, verbose, callbacks
         As for `BayesianLDA`.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics, by the reference chain; rows sum to 1. Topics are in the order of their weights,
-        on a stream of those that they had first; rows of topics that no draw uses are near the prior.
+        Posterior mean of the topics in the reference chain; rows sum to 1. Topics are ordered by weight, on a stream
+        by their first weights; rows of topics that no draw uses are near the prior.
     weights_ : ndarray of shape (n_components,)
-        Posterior mean of the weights, by the reference chain.
+        Posterior mean of the weights in the reference chain.
     n_topics_ : int
         Posterior mode of the number of topics with at least 1 % of the total weight, over the draws of all chains.
     samples_ : dict of ndarray
@@ -85,14 +85,14 @@ class GammaProcessTopicModel(CountTopicModel):
     doc_topic_prior_ : ndarray of shape (n_components,)
         ``weights_``.
     reference_chain_, chain_distances_, chains_agree_, topic_stability_
-        As for `BayesianLDA`. Of topics on which chains do not agree, those with less than 1 % of the weight in every
-        chain are left out of the warning.
+        As for `BayesianLDA`. The warning about topics on which chains disagree omits those with less than 1 % of the
+        weight in every chain.
     topics_sampler_ : sampler object
         What moves the topics.
     sampler_ : sampler object
-        The sampler in use, of the weights where they have one of their own. On flat space, ``step_size_`` is what the
-        first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses that are not the identity:
-        of log E (always 1 where masses are learnt), log T, and the logarithms of concentration and rate.
+        The sampler in use: that of the weights, if they have their own. On flat space, ``step_size_`` is the one that
+        the first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses other than the
+        identity: of log E (always 1 if masses are learnt), log T, and the logarithms of concentration and rate.
     n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
         As for `BayesianLDA`.
 
@@ -101,13 +101,13 @@ class GammaProcessTopicModel(CountTopicModel):
     Weights are :math:`r_k = E_k e^{-T_k}` with :math:`E_k \sim \mathrm{Exp}(c)` and :math:`T_k \sim
     \mathrm{Gamma}(d_k, \alpha)`, where :math:`\mathrm{Poisson}(\gamma)` atoms have :math:`d_k = 1`, as many
     :math:`d_k = 2`, and so on. The points :math:`T_k` are then a Poisson process of constant rate :math:`\gamma
-    \alpha`, and the weights one of intensity :math:`\gamma \alpha x^{-1} e^{-cx}`. ``n_components`` atoms stand for
-    the first ``n_components / atoms_per_round`` rounds, :math:`d_k` is summed over, and what is left out has the
-    share :math:`(\alpha / (1 + \alpha))^R` of the mass.
+    \alpha`, and the weights one of intensity :math:`\gamma \alpha x^{-1} e^{-cx}`. ``n_components`` atoms represent
+    the first ``n_components / atoms_per_round`` rounds, R in number; :math:`d_k` is summed out, and the rounds left
+    out have the share :math:`(\alpha / (1 + \alpha))^R` of the mass.
 
-    Given the assignments of tokens to topics, :math:`\theta` and (for samplers on flat space as for the others)
-    everything that depends on documents reduces to the numbers of documents with more than m tokens of a topic, so the
-    weights move at a cost that does not grow with the documents.
+    Given the assignments of tokens to topics, and with :math:`\theta` integrated out, the weights depend on the
+    documents, under every sampler, only through the number of documents with more than m tokens of each topic, for
+    each m, and the sum of :math:`-\log(1 - p_n)`. The cost of moving the weights does not grow with the documents.
 
     References
     ----------
@@ -199,7 +199,7 @@ class GammaProcessTopicModel(CountTopicModel):
     # -- choices ---------------------------------------------------------------------------------------------------
 
     def set_params(self, **params):
-        """Set parameters; ``sampler__...`` and ``topics_sampler__...`` work also where these are names or None.
+        """Set parameters; ``sampler__...`` and ``topics_sampler__...`` also work if these are names or None.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class GammaProcessTopicModel(CountTopicModel):
             if self.topics_sampler is not None:
                 raise ValueError(
                     f"topics_sampler={self.topics_sampler!r}, but sampler={sampler!r} moves the topics; set one of "
-                    'them to None, or sampler to one of the weights, such as "sghmc".'
+                    'them to None, or sampler to one for the weights, such as "sghmc".'
                 )
             return sampler, sampler, pair
         given = self.topics_sampler
@@ -239,7 +239,7 @@ class GammaProcessTopicModel(CountTopicModel):
         return topics, sampler, pair
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler of the topics; that of the weights is kept for the chains."""
+        """The sampler of the topics; stores that of the weights for the chains."""
         topics, weights, pair = self._checked_samplers(streams)
         self._of_weights = weights, pair[0] == "euclidean"
         return topics, fitting_pair(topics, self._offers)
@@ -268,7 +268,7 @@ class GammaProcessTopicModel(CountTopicModel):
                 f"topic_word_prior has shape {beta.shape}; give a number or an array of shape ({n_words},)."
             )
         if not (np.all(beta > 0) and np.all(np.isfinite(beta))):
-            raise ValueError(f"topic_word_prior must be positive and finite, its smallest entry is {beta.min():g}.")
+            raise ValueError(f"topic_word_prior must be positive and finite; its smallest entry is {beta.min():g}.")
         K = self.n_components
         return np.full(K, min(START_WEIGHT, START_MASS / K)), beta[:, None] if beta.ndim else float(beta)
 
@@ -285,7 +285,7 @@ class GammaProcessTopicModel(CountTopicModel):
         weights, moves_flat = self._of_weights
         self.topics_sampler_ = self.sampler_ = resolved
         if moves_flat:
-            self.sampler_ = weights._resolved(None)  # chains find their own
+            self.sampler_ = weights._resolved(None)  # each chain finds its own step size
         elif weights._full_batch:
             self.sampler_ = weights._resolved(None)
 
@@ -294,8 +294,8 @@ class GammaProcessTopicModel(CountTopicModel):
         (weights, moves_flat), present = self._of_weights, self._chains[0].doc_prior.weights_sampler
         if moves_flat != isinstance(self._chains[0].doc_prior.atoms, MovingAtoms):
             raise ValueError(
-                f"The weights were moved by {present!r}, and cannot go on by {weights!r}; set the sampler back, or "
-                "call fit, or partial_fit on a clone, to begin anew."
+                f"The weights were moved by {present!r}, and cannot go on with {weights!r}; set the sampler back, or "
+                "call fit, or partial_fit on a clone, to start afresh."
             )
         if moves_flat:
             self._refuse_other_chains(weights, present)
@@ -320,7 +320,7 @@ class GammaProcessTopicModel(CountTopicModel):
         self._report_sampler([chain.doc_prior.atoms for chain in chains])
 
     def _report_sampler(self, atoms):
-        """Write onto the fitted sampler the step size that was found, and masses."""
+        """Set the step size that was found, and the masses, as attributes of the fitted sampler."""
         if not isinstance(atoms[0], MovingAtoms):
             return
         if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
@@ -348,12 +348,12 @@ class GammaProcessTopicModel(CountTopicModel):
         Parameters
         ----------
         min_share : float, default=0.01
-            Share of the total weight from which on a topic counts.
+            Share of the total weight that a topic needs to be counted.
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row for each number that occurs: ``n_topics``, ``probability``.
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per number that occurs: ``n_topics``, ``probability``.
         """
         check_is_fitted(self)
         if not 0 <= min_share <= 1:
@@ -371,9 +371,9 @@ class GammaProcessTopicModel(CountTopicModel):
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
-            One row a topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
-            weight (posterior mean, by the reference chain). Intervals take all chains that agree on the topic.
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
+            weight (posterior mean in the reference chain). Intervals use all chains that agree on the topic.
         """
         check_is_fitted(self)
         (low, high), _ = self._agreement.summary(self.samples_["weights"], interval_tails(interval))

@@ -1,4 +1,4 @@
-"""What weights of topics need to know of documents: how many have more than m tokens of a topic, and their scales."""
+"""Statistics for the weights of topics: how many documents have more than m tokens of a topic, and their scales."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def _draw_scales(docs, lengths, atoms, logs, rng):
 
 
 class StoredStatistics:
-    """Of all documents, at their stored assignments.
+    """Statistics of all documents at their stored assignments.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class StoredStatistics:
     logs : ndarray of shape (n_docs,)
         -log(1 - p_d); ``total_log`` is their sum.
     typical : float
-        A fixed number of the size of that sum.
+        A fixed number of the magnitude of that sum.
     """
 
     def __init__(self, data, n_topics):
@@ -42,11 +42,11 @@ class StoredStatistics:
         self.typical = float(np.log1p(self.lengths).sum()) + 1.0
 
     def _no_counts(self, n_topics):
-        """Zeros up to the longest document; those never written, above the counts of a topic, take no memory."""
+        """Zeros up to the longest document; levels never written, above all counts of a topic, take no memory."""
         return np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
 
     def used_levels(self):
-        """``above`` up to the last level that a document has, which is found by halving: none is left out before."""
+        """``above`` up to the last level in use, found by bisection, since no level below it is empty."""
         low, high = 1, self.above.shape[1]
         while low < high:
             middle = (low + high) // 2
@@ -62,11 +62,11 @@ class StoredStatistics:
         self.above[:, : state["above"].shape[1]] = state["above"]
 
     def count(self, data, z, docs, sign):
-        """Add documents, or take them away with ``sign`` -1."""
+        """Add documents to the counts, or remove them with ``sign`` -1."""
         gamma_process.count_documents(docs, data.token_ptr, data.weights, z, sign, self.above)
 
     def read_all(self, data, z, atoms, rng):
-        """Count all documents anew, and draw all their scales."""
+        """Recount all documents, and draw all their scales."""
         self.above = self._no_counts(len(self.above))
         self.count(data, z, self.docs, 1.0)
         self.total_log = _draw_scales(self.docs, self.lengths, atoms, self.logs, rng)
@@ -77,18 +77,18 @@ class StoredStatistics:
         self.total_log += _draw_scales(docs, self.lengths, atoms, self.logs, rng) - before
 
     def values(self, total_samples):
-        """What `Atoms.move` is given: cells, their values, -sum_d log(1 - p_d), and a number of its size."""
+        """Arguments of `Atoms.move`: cells, their values, -sum_d log(1 - p_d), and a number of its magnitude."""
         return *gamma_process.cells_of(self.above), self.total_log, self.typical
 
 
 class AveragedStatistics:
-    """Of a stream: averages over minibatches, forgotten at the pace of the topics, beside those of stored documents.
+    """Statistics of a stream: averages over minibatches, forgotten as fast as topics, plus those of stored documents.
 
     Parameters
     ----------
     n_topics : int
     stored : StoredStatistics or None
-        Of documents that stay as they are.
+        Statistics of documents whose assignments stay as they are.
     """
 
     def __init__(self, n_topics, stored=None):
@@ -98,17 +98,17 @@ class AveragedStatistics:
         self.n_seen = 0
 
     def renumber(self, order):
-        """Put topics into another order."""
+        """Reorder the topics."""
         self.above, self.base = self.above[order], self.base[order]
 
     def begin(self, stored):
-        """Begin with the averages over documents whose assignments are known."""
+        """Begin with the averages over documents with stored assignments."""
         n = max(1, stored.logs.size)
         self.above, self.total_log, self.typical = stored.used_levels() / n, stored.total_log / n, stored.typical / n
         self.n_seen = 1
 
     def remember(self, docs, doc_counts, lengths, least_share, atoms, rng):
-        """Mix a minibatch in, by at least ``least_share``."""
+        """Mix in a minibatch, with a share of at least ``least_share``."""
         self.n_seen += 1
         share = max(1.0 / self.n_seen, least_share)
         n_levels = int(np.max(doc_counts, initial=0.0)) + 1

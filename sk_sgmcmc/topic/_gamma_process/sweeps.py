@@ -1,4 +1,4 @@
-"""Collapsed sweeps at a cost linear in the occupied topics, and topics that are joined."""
+"""Collapsed sweeps at a cost linear in the occupied topics, and moves that join topics."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -6,11 +6,11 @@ from scipy.special import gammaln
 from ...kernels.models.lda import in_use
 from .._counts.collapsed import CollapsedSweeps
 
-_ALIKE = 0.3  # Bhattacharyya coefficient of topics that are compared
+_ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared
 
 
 class SweepsInUse(CollapsedSweeps):
-    """Collapsed sweeps whose cost follows the topics that hold tokens; exact at every sweep."""
+    """Collapsed sweeps whose cost is linear in the topics that hold tokens; exact at every sweep."""
 
     def __init__(self, data, z, topic_word_prior):
         super().__init__(data, z, topic_word_prior)
@@ -19,7 +19,7 @@ class SweepsInUse(CollapsedSweeps):
         self.mass = self.counts.sum(axis=0)
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
-        """Redraw the tokens of documents start:stop, which have one prior (1, n_topics)."""
+        """Redraw the tokens of documents start:stop, which share one prior (1, n_topics)."""
         beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
         in_use.sweep_in_use(
             start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.mass, beta,
@@ -27,17 +27,17 @@ class SweepsInUse(CollapsedSweeps):
         )  # fmt: skip
 
     def join(self, data, doc_topic_prior, tried):
-        """Make one of two topics where the assignments are better explained so: a move for burn-in, not a draw.
+        """Join two topics if that explains the assignments better: a move for burn-in, not a draw.
 
-        Pairs of the most alike are compared: evidence is estimated by the joint probability and the entropy of the
-        choice between the two for each token.
+        The most similar pairs are tried. The evidence is estimated from the joint probability and the entropy of each
+        token's choice between the two topics.
 
         Parameters
         ----------
         data : TokenData
         doc_topic_prior : ndarray of shape (n_topics,)
         tried : set of pairs
-            Not to be compared again; grows.
+            Pairs not to be compared again; extended in place.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class SweepsInUse(CollapsedSweeps):
         )  # fmt: skip
 
         def log_evidence(counts):
-            """Of words given their topics, up to terms that a topic without tokens has too."""
+            """Log evidence of words given their topics, less that of a topic without tokens."""
             cells = gammaln(counts + beta[:, None]) - gammaln(beta)[:, None]
             return cells.sum(axis=0) + gammaln(beta.sum()) - gammaln(counts.sum(axis=0) + beta.sum())
 

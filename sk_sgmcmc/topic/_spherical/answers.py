@@ -1,4 +1,4 @@
-"""What is computed from the draws of a fitted spherical admixture model."""
+"""Results computed from the draws of a fitted spherical admixture model."""
 
 from numbers import Integral
 
@@ -15,7 +15,7 @@ from ...utils import as_table, rng_from_key
 from ...utils._numbers import check_n_jobs, interval_tails
 from .chain import ADAPTS
 
-N_TEMPERATURES = 400  # of annealing, in a score
+N_TEMPERATURES = 400  # of the annealing behind a score
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 
 
@@ -87,9 +87,9 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 def direction_table(draws, n, interval, feature_names, draws_of_topic):
     """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``."""
     if not isinstance(n, Integral) or n < 1:
-        raise ValueError(f"n={n!r} must be a whole number of words of at least 1, of each kind; 10 is the default.")
+        raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
     tails = None if interval is None else interval_tails(interval)
-    # Not the mean direction: where draws differ, their mean is shorter than a unit vector, and intervals exclude it.
+    # Not the mean direction: the mean of draws that differ is shorter than a unit vector, so intervals exclude it.
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
     n = min(int(n), V // 2)  # no word is both present and absent

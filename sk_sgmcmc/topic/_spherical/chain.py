@@ -1,4 +1,4 @@
-"""Chain of the spherical admixture model: documents' proportions and topics, in turn."""
+"""Chain of the spherical admixture model: it moves documents' proportions and topics in turn."""
 
 from dataclasses import dataclass
 
@@ -108,7 +108,7 @@ class AdmixtureChain(Chain):
         self._take_documents()
 
     def _take_documents(self):
-        """Initial proportions of documents."""
+        """Set the initial proportions of documents."""
         data, K = self.data, self.n_topics
         self.theta = np.zeros((data.n_docs, K))
         self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.numbers[1] + K * K))
@@ -263,12 +263,12 @@ class AdmixtureChain(Chain):
         # All inner steps use one minibatch, so its noise adds up over them.
         noise = max(extra[1], 0.0) * self.n_inner
         h = self.sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)
-        # During burn-in too long a step does more harm than too short a one: keep near the shortest of late.
+        # During burn-in too long a step does more harm than too short a one: stay near the shortest recent one.
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
         self.sampler._with_step(self.hyper, self.step, self.state.scalars)
 
     def _is_too_stiff(self):
-        """Whether the step size is too long for topics that fit their documents, even if they do not fit yet."""
+        """Whether the step size is too long for topics that fit their documents, even if these do not yet."""
         full = np.diff(self.data.ptr) > 0
         theta = self.theta[full]
         sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
@@ -288,7 +288,7 @@ class AdmixtureChain(Chain):
 
 
 class MetropolisAdmixtureChain(AdmixtureChain):
-    """Topics by Metropolis trajectories at fixed draws of all documents' proportions."""
+    """Topics by Metropolis trajectories, at fixed draws of all documents' proportions."""
 
     def _move_topics(self, *context):
         if self.hyper is None:

@@ -52,12 +52,11 @@ class SphericalAdmixtureModel(BaseTopicModel):
         :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
     kappa0, kappa1, sigma : float, "auto" or None, default=None
         Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
-        features; "auto" learns one, whose logarithm has the prior :math:`N(\log c, 1)` with that number as :math:`c`.
-        "auto" for all, and for ``doc_topic_prior``, predicts better; at the fixed ones, which are as published, draws
-        of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, equal time): mean log density of a row 14,270
-        against
-        -2230, accuracy of logistic regression on `transform` .959 against .950, standard deviation of proportions over
-        rows .073 against .016.
+        features; "auto" learns it: its logarithm has the prior :math:`N(\log c, 1)`, where :math:`c` is that number.
+        "auto" for all three, and for ``doc_topic_prior``, predicts better; at the fixed values, which are as published,
+        draws of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, equal time), "auto" against fixed: mean log
+        density of a row 14,270 against -2230, accuracy of logistic regression on `transform` .959 against .950,
+        standard deviation of proportions over rows .073 against .016.
     normalize : bool, default=True
         Scale rows to unit length. False rejects rows of other lengths.
     n_inner : int, default=10
@@ -77,7 +76,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     n_iter : int or None, default=None
         Steps; None is 400.
     burn_in : float or int, default=0.5
-        Fraction of the steps, or number, that is thrown away.
+        Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
     batch_size : int or "auto", default="auto"
@@ -383,7 +382,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
             raise ValueError(
-                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K}, one a topic."
+                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} of them, one per topic."
             )
         given = [getattr(self, name) for name in CONCENTRATIONS]
         numbers = np.array(
@@ -437,7 +436,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         n_temperatures : int, default=400
-            At least 1; larger is more exact and slower.
+            At least 1; more are more exact, and slower.
 
         Returns
         -------
@@ -539,7 +538,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
+        table : DataFrame, or Bunch of columns if pandas is not installed
             One row per word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior
             mean of the topic's entry in the reference chain, by which words are ranked); with ``interval`` also ``low``
             and ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is

@@ -9,7 +9,7 @@ from .chain import AdmixtureChain
 
 
 class VariationalAdmixtureChain(AdmixtureChain):
-    """Topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``; parameters as for its base."""
+    """As `AdmixtureChain`, with topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``."""
 
     def _take_documents(self):
         super()._take_documents()
