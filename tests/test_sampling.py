@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.metrics import rosenblatt_ks
@@ -310,3 +311,9 @@ def test_a_start_that_is_one_number_fits_one_number_only():
     with pytest.raises(ValueError, match=r"init has shape \(1,\); this target needs \(2, 1\)"):
         sample(GaussianMean(np.ones((4, 2))), n_iter=10, init=0.5)
     assert sample(GaussianMean(np.ones((4, 1))), n_iter=10, init=0.5, random_state=0).n_iter_ == 10
+
+
+def test_a_density_whose_curvature_has_no_square_gets_a_step_and_a_warning_that_it_did_not_converge():
+    target = GaussianMean(np.random.default_rng(0).normal(size=(6, 2)), prior_precision=1e300)
+    with pytest.warns(ConvergenceWarning, match="theta"):
+        sample(target, n_iter=20, random_state=1)

@@ -42,6 +42,16 @@ class DenseGradient:
         return lambda theta: self(theta, chosen)
 
 
+def _length(vector):
+    """Euclidean length, also where squares are larger than a float64 holds."""
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(vector))
+    if np.isfinite(length):
+        return length
+    largest = np.abs(vector).max()
+    return float(largest * np.linalg.norm(vector / largest)) if np.isfinite(largest) else np.inf
+
+
 def stiffness(gradient, theta, inverse_mass, rng):
     """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients.
 
@@ -55,11 +65,11 @@ def stiffness(gradient, theta, inverse_mass, rng):
     while not np.all(np.isfinite(gradient(theta + step * direction)[1])) and step > 1e-12:
         step *= 0.1  # the density overflows within a step that is usually small
     for _ in range(_STIFFNESS_STEPS):
-        direction /= np.linalg.norm(direction)
+        direction /= _length(direction)
         image = (base - gradient(theta + step * direction)[1]) / step
         if inverse_mass is not None:
             image = inverse_mass @ image
-        previous, value = value, float(np.linalg.norm(image))
+        previous, value = value, _length(image)
         if not np.isfinite(value) or value == 0.0:
             return 1.0
         direction = image

@@ -133,16 +133,16 @@ class ConditionalDraws(TopicDraws):
     ----------
     records : list of TopicRecord
         Of each chain; the first ``n_kept`` draws of each count.
-    word_prior : float or ndarray
-        The topics' prior, as `TopicChain` takes it.
+    word_priors : list of float or ndarray
+        The topics' prior in each chain, as `TopicChain` takes it.
     n_kept : int
     components : ndarray or None
         The draws, where chains kept them; None: they are made from the records.
     """
 
-    def __init__(self, records, word_prior, n_kept, components=None):
+    def __init__(self, records, word_priors, n_kept, components=None):
         super().__init__(components)
-        self.records, self.word_prior = records, word_prior
+        self.records, self.word_priors = records, word_priors
         self.orders = np.array([record.orders[:n_kept] for record in records])  # (n_chains, n_kept, n_topics)
 
     @property
@@ -160,13 +160,13 @@ class ConditionalDraws(TopicDraws):
     def draw(self, c, s):
         if self._components is not None:
             return self._components[c, s]
-        return self.records[c].draw(s, self.word_prior)[self.orders[c, s]]
+        return self.records[c].draw(s, self.word_priors[c])[self.orders[c, s]]
 
     def mean(self, c, s):
-        return self.records[c].mean(s, self.word_prior)[self.orders[c, s]]
+        return self.records[c].mean(s, self.word_priors[c])[self.orders[c, s]]
 
     def mean_of_chain(self, c):
-        return self.records[c].mean_over(self.orders[c], self.word_prior)
+        return self.records[c].mean_over(self.orders[c], self.word_priors[c])
 
     def align(self, c, metric, groups, n_rounds):
         """As the record says: topics change places where one of them lost most of its tokens between two draws."""

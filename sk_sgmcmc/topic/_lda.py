@@ -8,6 +8,7 @@ from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._counts.doc_prior import DocumentPrior, FittedPrior
 from ._counts.model import CountTopicModel
+from ._counts.word_prior import DEFAULT
 
 
 class BayesianLDA(CountTopicModel):
@@ -30,9 +31,10 @@ class BayesianLDA(CountTopicModel):
         turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
-    topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
-        :math:`\beta`. A matrix distinguishes topics: the words with a larger prior in one topic than in others are its
-        seeds, from which chains start.
+    topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
+        :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in; with a sampler on flat
+        space, with fresh assignments or without burn-in it is 0.01. A matrix distinguishes topics: the words with a
+        larger prior in one topic than in others are its seeds, from which chains start.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
         that are independent normals with mean ``topic_word_prior``.
@@ -88,6 +90,8 @@ class BayesianLDA(CountTopicModel):
         order over draws and chains. With ``doc_topic_prior="auto"`` also ``"doc_topic_prior"``.
     doc_topic_prior_ : ndarray of shape (n_components,)
         :math:`\alpha` in use, averaged over the reference chain's draws if it is fitted.
+    topic_word_prior_ : float or ndarray
+        :math:`\beta` in use: as given, or the number that the reference chain fitted.
     reference_chain_ : int
         The chain of all results: the one whose mean topics predict hidden words best, by document completion on up to
         1000 of the fitted documents.
@@ -142,6 +146,7 @@ class BayesianLDA(CountTopicModel):
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        "topic_word_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
         "topic_prior": [StrOptions({"dirichlet", "normal"})],
         "topic_prior_scale": [Interval(Real, 0, None, closed="neither")],
         "whiten": ["boolean"],
@@ -153,7 +158,7 @@ class BayesianLDA(CountTopicModel):
         *,
         sampler=None,
         doc_topic_prior="auto",
-        topic_word_prior=0.01,
+        topic_word_prior="auto",
         topic_prior="dirichlet",
         topic_prior_scale=1.0,
         whiten=True,
@@ -201,7 +206,8 @@ class BayesianLDA(CountTopicModel):
         K = self.n_components
         alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
         alpha = real_array("doc_topic_prior", alpha)
-        beta = real_array("topic_word_prior", self.topic_word_prior)
+        beta = DEFAULT if isinstance(self.topic_word_prior, str) else self.topic_word_prior
+        beta = real_array("topic_word_prior", beta)
         shapes = {"doc_topic_prior": (alpha, [(), (K,)]), "topic_word_prior": (beta, [(), (n_words,), (K, n_words)])}
         for name, (value, allowed) in shapes.items():
             if value.shape not in allowed:
@@ -226,3 +232,11 @@ class BayesianLDA(CountTopicModel):
         else:
             self._doc_priors = np.stack([chain.doc_topic_prior for chain in chains])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
+        self._set_word_prior(chains)
+
+    def _set_word_prior(self, chains):
+        if isinstance(self.topic_word_prior, str):
+            self.topic_word_prior_ = chains[self.reference_chain_].word_prior
+        else:
+            given = real_array("topic_word_prior", self.topic_word_prior)
+            self.topic_word_prior_ = given if given.ndim else float(given)

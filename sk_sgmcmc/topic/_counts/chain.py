@@ -15,6 +15,8 @@ from .lazy_topics import LazyTopics, in_blocks
 from .record import TopicRecord
 from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
+from .vocabulary import with_new_words
+from .word_prior import FIRST, PASSES_PER_FIT, equal_topics, fitted_word_prior
 
 _GROWN = 1.5
 _START_SWEEPS = 10  # collapsed sweeps over the documents from which a young stream restarts
@@ -44,6 +46,8 @@ class TopicChain(Chain):
         Start from assignments by a streaming pass, see `soft_start`, or at random.
     flat : dict or None
         Arguments of `SoftmaxTopics`, for samplers on flat space; None for those on the simplex.
+    fits_word_prior : bool
+        Whether collapsed sweeps of burn-in fit ``word_prior``, one number; only with stored assignments.
     """
 
     _unpickled = ("data", "_pool")
@@ -65,6 +69,7 @@ class TopicChain(Chain):
         n_warm=0,
         init="soft",
         flat=None,
+        fits_word_prior=False,
     ):
         super().__init__(seed, plan)
         self.sampler = sampler
@@ -74,6 +79,7 @@ class TopicChain(Chain):
         self.n_warm = n_warm if stored else 0
         self.init = init
         self.flat = flat
+        self.fits_word_prior = fits_word_prior
         self.assignments = Assignments(stored, n_sweeps, int(self.rng.integers(2**62)))
         self.topics = None
         self.collapsed = None
@@ -84,11 +90,6 @@ class TopicChain(Chain):
         self.restart(plan)
 
     @property
-    def stored(self):
-        """Whether the chain keeps the assignments of all tokens."""
-        return self.assignments.stored
-
-    @property
     def n_topics(self):
         """Number of topics."""
         return self.doc_prior.alpha.size
@@ -97,11 +98,6 @@ class TopicChain(Chain):
     def doc_topic_prior(self):
         """Parameter of the documents' prior, (n_topics,); a typical one if documents have different priors."""
         return self.doc_prior.alpha
-
-    @property
-    def given_sampler(self):
-        """The sampler chosen by the user."""
-        return self.sampler
 
     @property
     def topic_word_prior(self):
@@ -142,6 +138,7 @@ class TopicChain(Chain):
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.assignments.stored:
             self.assignments.z = z
+            self.word_prior = FIRST if self.fits_word_prior else self.word_prior
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self._start_topics()
@@ -180,10 +177,7 @@ class TopicChain(Chain):
     @property
     def topic_groups(self):
         """A number for each topic; topics with equal ones can change places without changing the posterior."""
-        priors = self.doc_prior.labels
-        if self.topic_word_prior.strides[1] != 0:
-            priors = np.vstack([priors, self.topic_word_prior])
-        return np.unique(np.atleast_2d(priors), axis=1, return_inverse=True)[1].ravel()
+        return equal_topics(self.doc_prior.labels, self.topic_word_prior)
 
     def _begin_anew(self):
         """Restart, with the topics numbered as before as far as they match, and drop the draws of the old start."""
@@ -204,15 +198,9 @@ class TopicChain(Chain):
             )
             self.scaled_for = self.data.total_samples
             return
-        cells = self.topic_word_prior + counts
-        shape = cells if self.assignments.stored else self.topic_word_prior
-        if self.sampler._coordinates == "log":  # the mean: the sampler does not reach draws of rare cells
-            cells = np.log(cells) - np.log(cells[-1])
-        elif not self.assignments.stored:
-            cells = np.maximum(self.rng.standard_gamma(cells), TINY)  # as dispersed as the posterior from the start
-        if getattr(self.sampler, "parameterization", None) == "reduced-mean":
-            cells = cells / cells.sum(axis=0)
-        self.topics = LazyTopics(self.sampler, cells, shape.sum(axis=0), counts.sum(axis=0), self.step)
+        self.topics = LazyTopics.started(
+            self.sampler, counts, self.topic_word_prior, self.assignments.stored, self.rng, self.step
+        )
 
     def forget_batches(self):
         """Drop the minibatches planned for the rest of an epoch, as other documents follow."""
@@ -252,9 +240,17 @@ class TopicChain(Chain):
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:
                 self.n_passes += 1
-                self.doc_prior.after_pass(self.assignments.z, self._now(), self.collapsed)
+                self._after_pass()
         self.step += 1
         self.doc_prior.after_sweep(docs, self.assignments.z, self._now())
+
+    def _after_pass(self):
+        """Collapsed sweeps have passed over all documents: fit what is fitted, in burn-in only."""
+        now = self._now()
+        self.doc_prior.after_pass(self.assignments.z, now, self.collapsed)
+        if self.fits_word_prior and now.burns_in and now.n_passes % PASSES_PER_FIT == 0:
+            self.word_prior = fitted_word_prior(self.collapsed.counts, self.word_prior)
+            self.collapsed.set_topic_word_prior(self.topic_word_prior)
 
     def _now(self):
         """The `Moment` of the chain, for its document prior."""
@@ -264,10 +260,9 @@ class TopicChain(Chain):
     def one_step(self, docs):
         """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics."""
         hyper = self._hyper()
-        topics = self.topics
-        topics.state.n_steps = self.step
+        self.topics.state.n_steps = self.step
         rows = self.assignments.words_of(docs)
-        cells, total = topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
+        cells, total = self.topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
         prior, group = self.doc_prior.table(docs)
         self.doc_prior.before_minibatch(docs, self.assignments.z)
         counts, doc_counts = self._assign(docs, rows, cells, total, prior, group)
@@ -343,12 +338,12 @@ class TopicChain(Chain):
         """The present draw; where assignments are stored, their counts go into the record."""
         if self.record is not None:
             counts = self.counts if self.collapsed is None else self.collapsed.counts
-            self.record.add(self.step, counts, self.assignments.z, self.topic_groups)
+            self.record.add(self.step, counts, self.assignments.z, lambda: self.topic_groups)
         return self._public(self.topics)
 
     def restart(self, plan):
         super().restart(plan)
-        self.record = TopicRecord(self.assignments.seed) if self.stored and self.flat is None else None
+        self.record = TopicRecord(self.assignments.seed) if self.assignments.stored and self.flat is None else None
 
     def _public(self, topics):
         """Return the state as a draw; brings all words of ``topics`` up to date."""
@@ -406,14 +401,11 @@ class TopicChain(Chain):
         """Extend the vocabulary to ``n_words`` words; new ones start with prior draws, also in the kept draws."""
         if self.topics is None:
             self._start_topics()
-        n_old, self.n_words, self.word_prior = self.n_words, n_words, word_prior
+        n_old, self.n_words = self.n_words, n_words
+        self.word_prior = self.word_prior if self.fits_word_prior else word_prior
         new = np.ascontiguousarray(self.topic_word_prior[n_old:])
         if self.counts is not None:
             self.counts = np.vstack([self.counts, np.zeros(new.shape)])
         share = self.topics.extend(new, self.rng).T.astype(np.float32)
         if "components" in self.kept:
-            old = self.kept["components"]
-            grown = np.empty((*old.shape[:2], n_words), dtype=old.dtype)
-            grown[: self.n_kept, :, :n_old] = old[: self.n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
-            grown[..., n_old:] = share
-            self.kept["components"] = grown
+            self.kept["components"] = with_new_words(self.kept["components"], share)

@@ -53,6 +53,14 @@ class CollapsedSweeps:
         """Share the chain's arrays again, after both were unpickled."""
         self.z, self.topic_word_prior = z, topic_word_prior
 
+    def set_topic_word_prior(self, topic_word_prior):
+        """Go on with another prior, (n_words, n_topics), one number if the old one was."""
+        self.topic_word_prior = topic_word_prior
+        if self.is_fast:
+            self.beta = float(topic_word_prior[0, 0])
+        else:
+            self.prior_mass = topic_word_prior.sum(axis=0)
+
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:

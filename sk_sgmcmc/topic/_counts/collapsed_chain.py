@@ -35,7 +35,7 @@ class CollapsedTopicChain(TopicChain):
         if self.next_doc:
             return
         self.n_passes += 1
-        self.doc_prior.after_pass(self.assignments.z, self._now(), self.collapsed)
+        self._after_pass()
         self.doc_prior.after_sweep(None, self.assignments.z, self._now())
         self.step += 1
         if self.plan.wants(self.step):
@@ -43,7 +43,7 @@ class CollapsedTopicChain(TopicChain):
 
     def _kept_draw(self):
         """What the documents' prior learns; topics are drawn from the record on demand."""
-        self.record.add(self.step, self.collapsed.counts, self.assignments.z, self.topic_groups)
+        self.record.add(self.step, self.collapsed.counts, self.assignments.z, lambda: self.topic_groups)
         return self.doc_prior.draw()
 
     def draws(self):

@@ -69,6 +69,24 @@ class LazyTopics:
         self.counted = counted
         self.mass = self.linear().sum(axis=0)
 
+    @classmethod
+    def started(cls, sampler, counts, prior, stored, rng, n_steps):
+        """Topics that start from counts of assignments and the topics' prior, both (n_words, n_topics).
+
+        From the conditional law given the counts if these are fresh, so that topics are as dispersed as the posterior
+        from the start; from its mean if assignments are ``stored``, or if the sampler does not reach draws of rare
+        cells.
+        """
+        cells = prior + counts
+        shape = cells if stored else prior
+        if sampler._coordinates == "log":
+            cells = np.log(cells) - np.log(cells[-1])
+        elif not stored:
+            cells = np.maximum(rng.standard_gamma(cells), TINY)
+        if getattr(sampler, "parameterization", None) == "reduced-mean":
+            cells = cells / cells.sum(axis=0)
+        return cls(sampler, cells, shape.sum(axis=0), counts.sum(axis=0), n_steps)
+
     @property
     def sampler(self):
         """The sampler in use."""

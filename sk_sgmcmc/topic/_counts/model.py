@@ -132,6 +132,7 @@ class CountTopicModel(BaseTopicModel):
                 n_warm=int(_WARM_SHARE * plan.n_burn),
                 init=self.init,
                 flat=self._flat_arguments(pair),
+                fits_word_prior=self._fits_word_prior(pair, stored, plan),
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
@@ -186,6 +187,11 @@ class CountTopicModel(BaseTopicModel):
             return None
         normal = self.topic_prior == "normal"
         return {"prior_scale": float(self.topic_prior_scale) if normal else 0.0, "whiten": self.whiten}
+
+    def _fits_word_prior(self, pair, stored, plan):
+        """Whether the collapsed sweeps of burn-in fit the topics' prior."""
+        has_sweeps = stored and plan.n_burn > 0 and pair[0] != "euclidean"
+        return has_sweeps and isinstance(self.topic_word_prior, str)
 
     def _name_samplers(self, resolved):
         """Set the fitted attributes that hold samplers, given the sampler of the topics."""
@@ -269,7 +275,7 @@ class CountTopicModel(BaseTopicModel):
         if first:
             self.n_samples_seen_ = self._n_stored = 0
         elif turns:
-            self._n_stored = self.n_samples_seen_ if self._chains[0].stored else 0
+            self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
         self.n_samples_seen_ += corpus.n_docs
         total = self._checked_total(self.n_samples_seen_ - self._n_stored)
         # At each call, since the user may have set another step size, and N/n limits it on flat space.
@@ -291,7 +297,7 @@ class CountTopicModel(BaseTopicModel):
             ]  # fmt: skip
         else:
             chains = self._chains
-            if self._collapses(chains[0].given_sampler):
+            if self._collapses(chains[0].sampler):
                 chains = [chain.with_topics(resolved) for chain in chains]
             for chain in chains:
                 if chain.n_words < corpus.n_words:
@@ -327,7 +333,7 @@ class CountTopicModel(BaseTopicModel):
 
     def _refuse_other_way(self, sampler, pair):
         """Raise if the existing chains cannot continue as a stream under this sampler of the topics."""
-        present = self._chains[0].given_sampler
+        present = self._chains[0].sampler
         if self._collapses(present):  # any sampler on the simplex can start from their assignments
             present = sampler if pair[0] == "simplex" else present
         if fitting_pair(present, self._offers) != pair:

@@ -29,9 +29,9 @@ class ParticleTopicChain(Chain):
     the way.
     """
 
-    sampler, given_sampler, n_topics, n_words, stored, n_warm, is_started, topic_groups = map(
+    sampler, n_topics, n_words, assignments, n_warm, is_started, topic_groups, word_prior = map(
         _of_first,
-        ("sampler", "given_sampler", "n_topics", "n_words", "stored", "n_warm", "is_started", "topic_groups"),
+        ("sampler", "n_topics", "n_words", "assignments", "n_warm", "is_started", "topic_groups", "word_prior"),
     )
     begins_anew = False
 

@@ -89,13 +89,14 @@ class TopicRecord:
         return copy
 
     def add(self, step, counts, z, groups):
-        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups`` change places."""
-        order = np.arange(groups.size)
+        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` change places."""
+        n_topics = counts.shape[1]
+        order = np.arange(n_topics)
         if self._last is not None:
-            had, stayed = np.zeros((2, groups.size), dtype=np.int64)
+            had, stayed = np.zeros((2, n_topics), dtype=np.int64)
             staying.count_staying(self._last, z, had, stayed)
             if np.any(stayed < _STAYS * had):
-                order = _moved(self._last, z, groups)
+                order = _moved(self._last, z, groups())
             order = order[self.orders[-1]]
         self._last = z.copy()
         self.counts.append(Counts(counts))
@@ -139,7 +140,9 @@ def kept_draws(chains):
         samples = stacked_draws(chains)
         return samples, TopicDraws(samples.pop("components"))
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
-    return samples, ConditionalDraws(records, chains[0].word_prior, n_kept, samples.pop("components", None))
+    return samples, ConditionalDraws(
+        records, [chain.word_prior for chain in chains], n_kept, samples.pop("components", None)
+    )
 
 
 def _moved(before, now, groups):

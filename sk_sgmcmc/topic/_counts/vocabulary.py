@@ -41,3 +41,9 @@ def aligned_counts(X, estimator):
     known = target >= 0
     shape = (counts.shape[0], len(place))
     return sparse.csr_array((counts.data[known], (counts.coords[0][known], target[known])), shape=shape)
+
+
+def with_new_words(draws, share):
+    """Kept draws of topics (n_draws, n_topics, n_words) that give new words their ``share``, (n_topics, n_new)."""
+    old = draws * (1.0 - share.sum(axis=1, keepdims=True))
+    return np.concatenate([old, np.broadcast_to(share, (len(draws), *share.shape))], axis=2, dtype=draws.dtype)

@@ -52,8 +52,8 @@ class DMRTopicModel(BayesianLDA):
         number counts as the mean), with or without a warning, or are refused.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1.
-    topic_word_prior : float or array-like of shape (n_features,) or (n_components, n_features), default=0.01
-        :math:`\beta`.
+    topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default=0.01
+        :math:`\beta`; "auto" is fitted as in `BayesianLDA`.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics, as in `BayesianLDA`.
     topic_prior_scale : float, default=1
@@ -103,6 +103,8 @@ class DMRTopicModel(BayesianLDA):
         n_metadata + 1).
     doc_topic_prior_ : ndarray of shape (n_components,)
         Mean of the documents' Dirichlet parameters, which is the prior of documents without metadata.
+    topic_word_prior_ : float or ndarray
+        :math:`\beta` in use, as in `BayesianLDA`.
     reference_chain_, chain_distances_, chains_agree_, topic_stability_
         As for `BayesianLDA`.
     sampler_ : sampler object
@@ -576,6 +578,7 @@ class DMRTopicModel(BayesianLDA):
             [np.bincount(data.group) @ mean_doc_priors(data.given, each) / data.n_docs for each in coef]
         )
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
+        self._set_word_prior(chains)
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]

@@ -1,0 +1,55 @@
+"""Dirichlet draws whose numbers depend on a seed alone."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sk_sgmcmc.kernels.math import dirichlet_rows
+
+N = 20_000
+
+
+def draw(shape, seed, n=N):
+    shapes = np.tile(np.asarray(shape, dtype=float), (n, 1))
+    out = np.empty(shapes.shape, dtype=np.float32)
+    dirichlet_rows.dirichlet_rows(shapes, np.uint64(seed), out)
+    return out.astype(float)
+
+
+@pytest.mark.parametrize("shape", [(0.3, 1.0, 2.5, 40.0), (0.05, 0.05, 0.9), (1e-3, 1.0, 1000.0)])
+def test_cells_have_beta_laws_and_rows_sum_to_one(shape, global_random_seed):
+    draws, total = draw(shape, global_random_seed), sum(shape)
+    np.testing.assert_allclose(draws.sum(axis=1), 1.0, atol=1e-6)
+    for cell, a in zip(draws.T, shape, strict=True):
+        # float32 rounds the smallest draws to 0: compare above what it holds.
+        law = stats.beta(a, total - a)
+        at = law.ppf(np.linspace(0.05, 0.95, 19))
+        at = at[at > 1e-30]
+        seen = (cell[:, None] <= at).mean(axis=0)
+        z = (seen - law.cdf(at)) / np.sqrt(law.cdf(at) * law.sf(at) / N)
+        assert np.abs(z).max() < 5
+
+
+def test_cells_are_correlated_as_those_of_a_dirichlet_law(global_random_seed):
+    shape = np.array([0.4, 1.5, 3.0])
+    draws, total = draw(shape, global_random_seed), shape.sum()
+    mean = shape / total
+    expected = (np.diag(mean) - np.outer(mean, mean)) / (total + 1.0)
+    np.testing.assert_allclose(np.cov(draws.T), expected, rtol=0.06)
+
+
+def test_tiny_parameters_leave_one_cell_by_their_shares(global_random_seed):
+    draws = draw((1e-5, 2e-5, 1e-5), global_random_seed)
+    assert np.mean(draws.max(axis=1) > 0.999) > 0.99
+    often = (draws.argmax(axis=1)[:, None] == np.arange(3)).mean(axis=0)
+    np.testing.assert_allclose(often, [0.25, 0.5, 0.25], atol=5 * np.sqrt(0.25 / N))
+
+
+def test_the_numbers_are_those_of_the_seed():
+    """Written down once: they are part of what a saved model is, whatever the versions of NumPy and numba."""
+    expected = [
+        [2.253105e-31, 0.06901501, 0.07703091, 0.8539541],
+        [6.140254e-17, 0.1651193, 0.0628574, 0.7720233],
+    ]
+    np.testing.assert_allclose(draw((0.01, 0.5, 1.0, 7.0), 12345, 2), expected, rtol=1e-5)
+    assert not np.array_equal(draw((0.5, 1.0), 1, 3), draw((0.5, 1.0), 2, 3))

@@ -1,0 +1,125 @@
+"""Kept draws of topics: conditional means, draws on demand, and the dict that holds them."""
+
+import copy
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic._counts.record import Counts, TopicRecord
+
+K, V = 4, 60
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_lda(200, V, K, document_length=60, doc_topic_prior=0.2, random_state=3).counts
+
+
+def fitted(X, **params):
+    return BayesianLDA(K, **{"n_iter": 40, "n_chains": 2, "random_state": 0, **params}).fit(X)
+
+
+# ------------------------------------------------------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.float64])
+def test_counts_come_back_as_they_were(share, dtype):
+    rng = np.random.default_rng(0)
+    counts = (rng.integers(1, 5000, size=(50, 7)) * (rng.random((50, 7)) < share)).astype(dtype)
+    if dtype is np.float64:
+        counts *= 0.37
+    np.testing.assert_array_equal(Counts(counts).dense(), counts)
+
+
+def record_of(z_of_steps, words, n_words, n_topics, groups=None):
+    record = TopicRecord(7)
+    for step, z in enumerate(z_of_steps):
+        counts = np.zeros((n_words, n_topics))
+        np.add.at(counts, (words, z), 1)
+        record.add(step, counts, z.astype(np.uint16), lambda: np.zeros(n_topics) if groups is None else groups)
+    return record
+
+
+@pytest.mark.parametrize("prior", [0.1, np.linspace(0.1, 0.9, 30)[:, None]])
+def test_the_mean_over_draws_is_that_of_their_conditional_means(prior):
+    rng = np.random.default_rng(0)
+    words = rng.integers(30, size=400)
+    record = record_of([rng.integers(5, size=400) for _ in range(6)], words, 30, 5)
+    orders = np.array([rng.permutation(5) for _ in range(6)])
+    expected = np.mean([record.mean(s, prior)[orders[s]] for s in range(6)], axis=0)
+    np.testing.assert_allclose(record.mean_over(orders, prior), expected, rtol=1e-12)
+    np.testing.assert_allclose(expected.sum(axis=1), 1.0)
+
+
+def test_topics_that_change_places_keep_their_numbers():
+    rng = np.random.default_rng(0)
+    words, z = rng.integers(30, size=400), rng.integers(4, size=400)
+    swap = np.array([1, 0, 2, 3])
+    record = record_of([z, z, swap[z], swap[z], z], words, 30, 4)
+    np.testing.assert_array_equal(record.orders, [range(4), range(4), swap, swap, range(4)])
+    # Topics with priors of their own do not change places.
+    record = record_of([z, swap[z]], words, 30, 4, groups=np.arange(4))
+    np.testing.assert_array_equal(record.orders, [range(4), range(4)])
+
+
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("sampler", [None, "scir", "sgrld"])
+def test_components_are_the_mean_of_conditional_means(X, sampler):
+    model = fitted(X, sampler=sampler)
+    draws, c = model._topic_draws, model.reference_chain_
+    n_kept = draws.shape[1]
+    np.testing.assert_allclose(model.components_, np.mean([draws.mean(c, s) for s in range(n_kept)], axis=0), rtol=1e-6)
+    # Draws scatter about them.
+    values = model.samples_["components"][c].astype(float)
+    error = values.std(axis=0) / np.sqrt(n_kept)
+    assert np.all(np.abs(values.mean(axis=0) - model.components_) < 6 * error + 0.005)
+
+
+@pytest.mark.parametrize("model", [BayesianLDA(K), DMRTopicModel(K), GammaProcessTopicModel(6)])
+def test_draws_on_demand_are_the_same_each_time_and_after_a_pickle(X, model, tmp_path):
+    given = {"metadata": np.arange(200.0)} if isinstance(model, DMRTopicModel) else {}
+    model = model.set_params(n_iter=30, n_chains=2, random_state=0).fit(X, **given)
+    small = len(pickle.dumps(model.samples_))
+    first = model.samples_["components"]
+    assert model.samples_["components"] is first  # made once
+    assert len(pickle.dumps(model.samples_)) == small  # and not saved
+    joblib.dump(model, tmp_path / "model.joblib")
+    for other in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.samples_["components"], first)
+        np.testing.assert_array_equal(other.components_, model.components_)
+    np.testing.assert_allclose(first.sum(axis=-1), 1.0, atol=1e-5)
+
+
+def test_samples_behave_as_a_dict(X):
+    samples = fitted(X).samples_
+    components = samples["components"]
+    for other in (dict(samples), {**samples}, samples.copy(), dict(samples.items()), {} | samples):
+        assert list(other) == ["components", "doc_topic_prior"]
+        assert other["components"] is components
+    assert isinstance(samples, dict) and len(samples) == 2 and "components" in samples
+    assert samples.get("components") is components and samples.get("coef", 3) == 3
+    assert [value.shape[:2] for value in samples.values()] == [(2, 20)] * 2
+    with pytest.raises(KeyError, match="coef"):
+        samples["coef"]
+
+
+@pytest.mark.parametrize("read", [dict, lambda s: {**s}, lambda s: {} | s, lambda s: s.pop("components")])
+def test_draws_are_made_whichever_way_the_dict_is_read(X, read):
+    found = read(fitted(X).samples_)
+    found = found["components"] if isinstance(found, dict) else found
+    assert found.shape == (2, 20, K, V)
+
+
+def test_draws_that_a_user_puts_there_are_the_ones_in_use(X):
+    model = fitted(X)
+    usual = model.score(X)
+    uniform = np.full_like(model.samples_["components"], 1.0 / V)
+    model.samples_["components"] = uniform
+    assert model.score(X) == pytest.approx(-np.log(V), rel=1e-5) and usual > -np.log(V)

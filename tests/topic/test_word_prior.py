@@ -1,0 +1,156 @@
+"""The topics' prior, fitted by the collapsed sweeps of burn-in."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
+from sk_sgmcmc.callbacks import Callback
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.metrics import document_completion, split_tokens
+from sk_sgmcmc.topic._counts import word_prior
+from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
+from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.utils import Corpus
+
+
+def planted(prior, n_samples=600, seed=3):
+    return make_lda(
+        n_samples, 200, 5, document_length=100, doc_topic_prior=0.2, topic_word_prior=prior, random_state=seed
+    ).counts
+
+
+class Recorder(Callback):
+    """The prior of the first chain after every step."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.priors = []
+
+    def __call__(self, estimator, step):
+        self.priors.append(estimator._chains[0].word_prior)
+
+
+# ------------------------------------------------------------------------------------------------- fitting of the prior
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+@pytest.mark.parametrize("prior", [0.02, 0.5])
+def test_the_fixed_point_is_the_most_likely_prior(prior, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    counts = np.stack([rng.multinomial(800, p) for p in rng.dirichlet(np.full(300, prior), size=6)], axis=1)
+
+    def loss(log_beta):
+        beta, n_words = np.exp(log_beta), len(counts)
+        columns = gammaln(n_words * beta) - gammaln(counts.sum(axis=0) + n_words * beta)
+        return -(columns.sum() + (gammaln(counts + beta) - gammaln(beta)).sum())
+
+    best = np.exp(minimize_scalar(loss, bounds=(np.log(1e-3), 0.0), method="bounded", options={"xatol": 1e-8}).x)
+    counts = counts.astype(dtype)
+    assert word_prior.fitted_word_prior(counts, 0.05, n_updates=2000) == pytest.approx(best, rel=1e-5)
+    whole = word_prior.fitted_word_prior(counts, 0.05)
+    monkeypatch.setattr(word_prior, "_CELLS_PER_PIECE", 100)
+    assert word_prior.fitted_word_prior(counts, 0.05) == pytest.approx(whole, rel=1e-12)
+
+
+def test_the_prior_keeps_within_its_bounds():
+    assert word_prior.fitted_word_prior(np.zeros((7, 3)), 0.05) == 0.05
+    alike, apart = np.full((50, 3), 100), np.kron(np.eye(3, dtype=np.int64), np.array([[1], [0]]).repeat(3, 1))
+    assert word_prior.fitted_word_prior(alike, 0.05, n_updates=500) == 1.0
+    assert word_prior.fitted_word_prior(1000 * apart[:, :3], 0.05, n_updates=500) >= 1e-3
+
+
+@pytest.mark.parametrize("sampler", [None, "scir"])
+@pytest.mark.parametrize("prior", [0.02, 0.1, 0.3])
+def test_a_planted_prior_is_recovered(prior, sampler):
+    model = BayesianLDA(5, sampler=sampler, n_iter=150, random_state=0).fit(planted(prior))
+    assert model.topic_word_prior_ == pytest.approx(prior, rel=0.2)
+
+
+def test_a_fitted_prior_predicts_better_than_a_small_one():
+    counts = planted(0.4, n_samples=300)
+    halves = split_tokens(counts[200:], random_state=0)
+    scores = [
+        document_completion(
+            *halves, BayesianLDA(5, topic_word_prior=prior, random_state=0).fit(counts[:200]).components_
+        )
+        for prior in ("auto", 0.01)
+    ]
+    assert scores[0].perplexity < scores[1].perplexity
+
+
+@pytest.mark.parametrize("share", [1.0, 0.75])
+def test_tokens_with_weights_fit_it_too(share):
+    model = BayesianLDA(5, n_iter=100, random_state=0).fit(planted(0.1) * share)
+    assert model.topic_word_prior_ == pytest.approx(0.1, rel=0.3)
+
+
+def test_a_dmr_fits_it_where_it_is_asked_to():
+    counts = planted(0.1)
+    model = DMRTopicModel(5, topic_word_prior="auto", n_iter=100, random_state=0).fit(
+        counts, metadata=np.ones((600, 1))
+    )
+    assert model.topic_word_prior_ == pytest.approx(0.1, rel=0.2)
+
+
+# ------------------------------------------------------------------------------------------------------- when it moves
+
+
+@pytest.mark.parametrize("sampler", [None, "scir"])
+def test_it_moves_in_burn_in_only(sampler):
+    recorder = Recorder()
+    BayesianLDA(5, sampler=sampler, n_iter=60, burn_in=30, random_state=0, callbacks=recorder).fit(planted(0.1))
+    seen = np.array(recorder.priors)
+    assert seen[0] == 0.05
+    assert np.unique(seen[:29]).size > 3
+    assert np.unique(seen[30:]).size == 1
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.75])
+def test_sweeps_with_another_prior_are_those_of_a_new_start_from_it(weight):
+    data = TokenData(Corpus.from_counts(planted(0.1, n_samples=50) * weight), 50, 50.0)
+    z = np.random.default_rng(0).integers(5, size=data.words.size, dtype=np.uint16)
+    alpha, first, then = np.full((1, 5), 0.1), *(np.broadcast_to(b, (data.n_words, 5)) for b in (0.05, 0.2))
+    old = CollapsedSweeps(data, z, first)
+    assert old.is_fast == (weight == 1.0)
+    old.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(1))
+    copy = z.copy()
+    new = CollapsedSweeps(data, copy, then)
+    old.set_topic_word_prior(then)
+    for sweeps in (old, new):
+        sweeps.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(2))
+    np.testing.assert_array_equal(z, copy)
+    np.testing.assert_array_equal(old.counts, new.counts)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"burn_in": 0, "n_iter": 10},
+        {"sampler": "sghmc", "n_iter": 10},
+        {"sampler": "blob", "n_iter": 4},
+        {"assignments": "fresh", "n_iter": 10},
+        {"topic_prior": "normal", "n_iter": 10},
+    ],
+    ids=lambda params: next(iter(params)),
+)
+def test_where_nothing_is_fitted_it_is_small(params):
+    assert BayesianLDA(5, random_state=0, **params).fit(planted(0.1)).topic_word_prior_ == 0.01
+
+
+def test_streams_take_over_what_a_fit_has_found():
+    counts = planted(0.1)
+    assert BayesianLDA(5, random_state=0).partial_fit(counts[:300]).topic_word_prior_ == 0.01
+    model = BayesianLDA(5, n_iter=50, random_state=0).fit(counts[:300])
+    found = model.topic_word_prior_
+    assert found != 0.01
+    assert model.partial_fit(counts[300:]).topic_word_prior_ == found
+
+
+def test_a_given_prior_stays():
+    counts, words = planted(0.1), np.full(200, 0.3)
+    assert BayesianLDA(5, topic_word_prior=0.2, n_iter=10).fit(counts).topic_word_prior_ == 0.2
+    np.testing.assert_array_equal(
+        BayesianLDA(5, topic_word_prior=words, n_iter=10).fit(counts).topic_word_prior_, words
+    )
