@@ -84,10 +84,12 @@ class BayesianLDA(CountTopicModel):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics, over the draws of the reference chain; rows sum to 1.
+        Posterior mean of the topics by the reference chain; rows sum to 1. Where assignments are stored, the mean of
+        :math:`(\beta + n_{kw}) / (V\beta + n_k)` over kept draws, which has less noise than that of the draws.
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in one
-        order over draws and chains. With ``doc_topic_prior="auto"`` also ``"doc_topic_prior"``.
+        order over draws and chains; by `Gibbs` they are made when they are first read. With ``doc_topic_prior="auto"``
+        also ``"doc_topic_prior"``.
     doc_topic_prior_ : ndarray of shape (n_components,)
         :math:`\alpha` in use, averaged over the reference chain's draws if it is fitted.
     topic_word_prior_ : float or ndarray
@@ -116,7 +118,7 @@ class BayesianLDA(CountTopicModel):
     Notes
     -----
     A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
-    others, and topics are drawn from their Dirichlet law given the assignments when a draw is kept.
+    others, and topics are drawn from their Dirichlet law given the assignments of a kept draw.
 
     `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
     words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,
