@@ -91,7 +91,7 @@ SENSIBLE = {
     "n_components": (1, 2, 3, 5, 12, _np("int8", 3), _np("uint8", 3), _np("int64", 3)),
     "doc_topic_prior": ("auto", *PRIORS, _full(0.5, "K"), _full(0.5, "K", dtype="float32"), _full(1, "V")),
     "topic_word_prior": (
-        *PRIORS, _full(0.1, "V"), _full(0.1, "K", "V"), _full(1, "K", "V", dtype="int64"), _full(0.1, "V", "K"),
+        "auto", *PRIORS, _full(0.1, "V"), _full(0.1, "K", "V"), _full(1, "K", "V", dtype="int64"), _full(0.1, "V", "K"),
     ),
     "assignments": ("auto", "stored", "fresh"),
     "n_sweeps": (_pair(1, 1), _pair(1, 2), [0, 1], _pair(_np("int8", 1), 2)),

@@ -241,7 +241,14 @@ def test_a_stream_after_fit_remembers_the_fitted_documents():
 @pytest.mark.parametrize("params", [{}, {"sampler": "gibbs"}, {"batch_size": 20}, {"assignments": "fresh"}], ids=str)
 def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda(params):
     data = make_dmr(60, 30, 3, document_length=20, random_state=0)
-    shared = {"n_components": 3, "doc_topic_prior": 0.2, "n_iter": 12, "random_state": 0, **params}
+    shared = {
+        "n_components": 3,
+        "doc_topic_prior": 0.2,
+        "topic_word_prior": 0.01,
+        "n_iter": 12,
+        "random_state": 0,
+        **params,
+    }
     lda = BayesianLDA(**shared).fit(data.counts)
     dmr = DMRTopicModel(**shared, intercept_prior_scale=1e-8, metadata_prior_scale=1e-8)
     dmr.fit(data.counts, metadata=np.full(60, 7.0))

@@ -265,7 +265,7 @@ def test_huge_counts(case):
         ({"topic_word_prior": np.ones(39)}, "topic_word_prior has shape \\(39,\\).*\\(40,\\) or \\(3, 40\\)"),
         ({"topic_word_prior": np.ones((40, 3))}, "topic_word_prior has shape"),
         ({"topic_word_prior": -np.ones(40)}, "topic_word_prior must be positive"),
-        ({"topic_word_prior": "auto"}, "topic_word_prior"),
+        ({"topic_word_prior": "symmetric"}, "topic_word_prior"),
         ({"topic_prior": "cauchy"}, "topic_prior"),
         ({"n_components": 0}, "n_components"),
         ({"n_components": 70000}, "n_components"),

@@ -63,7 +63,7 @@ def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     draws = model.samples_["components"]
     assert draws.shape == (1, 6, 3, 60)
     particles = model._chains[0].particles
-    assert not any(np.array_equal(particles[0].z, p.z) for p in particles[1:])
+    assert not any(np.array_equal(particles[0].assignments.z, p.assignments.z) for p in particles[1:])
     spread = draws[0].std(axis=0).max()
     assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
 

@@ -490,5 +490,8 @@ class CountTopicModel(BaseTopicModel):
         check_is_fitted(self)
         if feature_names is None:
             feature_names = self._word_names(self.components_.shape[1])
-        draws, agreement = self.samples_["components"], self._agreement
-        return word_table(self.components_, n, interval, feature_names, lambda k: agreement.draws_of_topic(draws, k))
+
+        def draws_of_topic(k):
+            return self._agreement.draws_of_topic(self.samples_["components"], k)
+
+        return word_table(self.components_, n, interval, feature_names, draws_of_topic)
