@@ -335,7 +335,7 @@ def test_pickles_hold_nothing_compiled(tmp_path):
     for case in ESTIMATORS:
         model = case.fitted()
         joblib.dump(model, tmp_path / f"{case.id}.joblib")
-        expected += f"{case.id} {case.draws(model).shape}\n"
+        expected += f"{case.id} {list(model.samples_)}\n"
         again = pickle.loads(pickle.dumps(model))
         assert again.score(*case.data_of()) == model.score(*case.data_of())
         np.testing.assert_array_equal(case.answer(again), case.answer(model))
@@ -344,8 +344,8 @@ def test_pickles_hold_nothing_compiled(tmp_path):
         "import joblib\n"
         "for name in sys.argv[2:]:\n"
         "    model = joblib.load(f'{sys.argv[1]}/{name}.joblib')\n"
-        "    repr(model), hasattr(model, 'top_words') and model.top_words(3, interval=0.9)\n"
-        "    print(name, next(iter(model.samples_.values())).shape)\n"
+        "    repr(model), hasattr(model, 'top_words') and model.top_words(3)\n"
+        "    print(name, list(model.samples_))\n"
         "assert not any(name.startswith(('numba.', 'llvmlite')) for name in sys.modules)",
         tmp_path,
         *[case.id for case in ESTIMATORS],
