@@ -316,4 +316,4 @@ def test_a_start_that_is_one_number_fits_one_number_only():
 def test_a_density_whose_curvature_has_no_square_gets_a_step_and_a_warning_that_it_did_not_converge():
     target = GaussianMean(np.random.default_rng(0).normal(size=(6, 2)), prior_precision=1e300)
     with pytest.warns(ConvergenceWarning, match="theta"):
-        sample(target, n_iter=20, random_state=1)
+        sample(target, n_iter=200, random_state=1)

@@ -6,6 +6,7 @@ from collections import deque
 import numpy as np
 
 from sk_sgmcmc import datasets
+from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.metrics import doc_topic_proportions, document_completion, split_tokens
 
 DOC_PRIOR, WORD_PRIOR = 0.1, 0.01
@@ -100,6 +101,33 @@ def load(corpus):
         train, test = counts[:500], counts[500:]
     keep = np.asarray(train.sum(axis=1)).ravel() > 0
     return train.tocsr()[keep], test.tocsr()
+
+
+class Recorder(Callback):
+    """Score the topics after some steps of a fit, with the clock stopped."""
+
+    def __init__(self, curve, steps):
+        super().__init__(1)
+        self.curve, self.steps = curve, steps
+
+    def start(self, estimator):
+        """Start the clock."""
+        self.curve.start()
+
+    def next_step(self, step):
+        """The next step of the list."""
+        return next((s for s in self.steps if s > step), 10**9)
+
+    def __call__(self, estimator, step):
+        """Stop the clock and score."""
+        self.curve.pause()
+        if step in self.steps:
+            self.record(estimator._chains[0], step)
+        self.curve.start()
+
+    def record(self, chain, step):
+        """Add a point to the curve."""
+        self.curve.record(chain.present_topics().T, f"step {step} of {chain.plan.n_iter}")
 
 
 def moments(last, first=1, per_decade=12):

@@ -15,8 +15,7 @@ import time
 from collections import Counter
 
 import numpy as np
-from _peers import WORD_PRIOR, Curve, moments
-from lda import Recorder
+from _peers import WORD_PRIOR, Curve, Recorder, moments
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, datasets
@@ -72,15 +71,16 @@ class PriorRecorder(Recorder):
         super().__init__(curve, steps)
         self.metadata = metadata
 
-    def __call__(self, estimator, step):
-        """Stop the clock and score."""
-        self.curve.pause()
-        if step in self.steps:
-            chain = estimator._chains[0]
-            encoded = estimator._encoder.encode(self.metadata, None, "ignore")
-            priors = chain.doc_prior.coefficients.doc_priors(estimator._encoder.rows(encoded))
-            self.curve.record((chain.present_topics().T, priors), f"step {step} of {chain.plan.n_iter}")
-        self.curve.start()
+    def start(self, estimator):
+        """Start the clock."""
+        self.encoder = estimator._encoder
+        super().start(estimator)
+
+    def record(self, chain, step):
+        """Add a point to the curve."""
+        encoded = self.encoder.encode(self.metadata, None, "ignore")
+        priors = chain.doc_prior.coefficients.doc_priors(self.encoder.rows(encoded))
+        self.curve.record((chain.present_topics().T, priors), f"step {step} of {chain.plan.n_iter}")
 
 
 def run_tomotopy(train, levels, held_out_levels, n_topics, curve, n_sweeps, seed):

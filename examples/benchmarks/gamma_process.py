@@ -18,8 +18,7 @@ import argparse
 import time
 
 import numpy as np
-from _peers import DOC_PRIOR, Curve, Judge, load, moments
-from lda import Recorder
+from _peers import DOC_PRIOR, Curve, Judge, Recorder, load, moments
 
 from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
@@ -73,15 +72,11 @@ class ProcessorCurve(Curve):
 class Used(Recorder):
     """Record the topics in use, with the document prior."""
 
-    def __call__(self, estimator, step):
-        """Stop the clock and score."""
-        self.curve.pause()
-        if step in self.steps:
-            chain = estimator._chains[0]
-            prior = chain.doc_topic_prior
-            used = prior > USED * prior.sum()
-            self.curve.record((chain.present_topics().T[used], prior[used]), f"step {step}, {used.sum()} topics")
-        self.curve.start()
+    def record(self, chain, step):
+        """Add a point to the curve."""
+        prior = chain.doc_topic_prior
+        used = prior > USED * prior.sum()
+        self.curve.record((chain.present_topics().T[used], prior[used]), f"step {step}, {used.sum()} topics")
 
 
 class OwnPrior(Judge):

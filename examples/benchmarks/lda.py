@@ -29,11 +29,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _peers import Curve, SmoothedJudge, moments, run_sklearn, run_tomotopy
+from _peers import Curve, Recorder, SmoothedJudge, moments, run_sklearn, run_tomotopy
 from threadpoolctl import threadpool_limits
 
 from sk_sgmcmc import BayesianLDA, datasets
-from sk_sgmcmc.callbacks import Callback
 
 CORPORA = "docstrings,ap,poliblog5k,acl_abstracts,reuters21578,sotu_paragraphs,20newsgroups,wikipedia"
 SHARES = {"whole": 1, "fifth": 5}
@@ -47,25 +46,24 @@ SKLEARN_SECONDS = 10.0
 TARGETS = 0.5, 0.25  # of the largest and of the median ratio
 
 
-class Recorder(Callback):
-    """Score the topics after some steps, with the clock stopped, and end the fit when ``is_enough(step)``."""
+class EndingRecorder(Recorder):
+    """Ends the fit when ``is_enough(step)``; the clock is running when it begins."""
 
     def __init__(self, curve, steps, is_enough):
-        super().__init__(1)
-        self.curve, self.steps, self.is_enough = curve, steps, is_enough
+        super().__init__(curve, steps)
+        self.is_enough = is_enough
 
-    def next_step(self, step):
-        """The next step of the list."""
-        return next((s for s in self.steps if s > step), 10**9)
+    def start(self, estimator):
+        """Leave the clock alone: what comes before the first step counts, too."""
+
+    def record(self, chain, step):
+        """Add a point to the curve."""
+        self.curve.record(chain.present_topics().T, step)
 
     def __call__(self, estimator, step):
-        """Stop the clock and score."""
-        self.curve.pause()
-        if step in self.steps:
-            self.curve.record(estimator._chains[0].present_topics().T, step)
-        ends = self.is_enough(step)
-        self.curve.start()
-        return ends
+        """Stop the clock, score, and decide."""
+        super().__call__(estimator, step)
+        return self.is_enough(step)
 
 
 @functools.cache
@@ -92,7 +90,7 @@ def split(counts, part, seed):
 
 def run_stand_in(train, n_topics, curve, sweeps, seed):
     """In the short setting, which needs no peer: ours from a random start takes tomotopy's place."""
-    recorder = Recorder(curve, sweeps, is_enough=lambda step: False)
+    recorder = EndingRecorder(curve, sweeps, is_enough=lambda step: False)
     curve.start()
     BayesianLDA(n_topics, init="random", n_iter=sweeps[-1], random_state=seed + 1, callbacks=recorder).fit(train)
 
@@ -106,7 +104,7 @@ def run_ours(train, n_topics, curve, sweeps, seed, peer):
         is_through = min(curve.perplexity) <= TOLERANCE * peer.perplexity[-1] or curve.spent > peer.spent
         return step >= default_end and is_through
 
-    recorder = Recorder(curve, sorted({*sweeps, default_end}), is_enough)
+    recorder = EndingRecorder(curve, sorted({*sweeps, default_end}), is_enough)
     curve.start()
     BayesianLDA(n_topics, n_iter=sweeps[-1], random_state=seed, callbacks=recorder).fit(train)
     return default_end

@@ -44,6 +44,9 @@ class Samples(dict):
         # Without a method of its own, `dict(samples)` would copy what lies in the table, made or not.
         return super().__iter__()
 
+    def __repr__(self):
+        return repr(self.copy())
+
     def __reduce__(self):
         return Samples, ({name: value for name, value in super().items() if name != "components"}, self.topic_draws)
 
@@ -116,7 +119,7 @@ class TopicDraws:
         self._components[c] = self._components[c][:, order]
 
     def spread(self, c, mean, metric):
-        """Typical distance of a draw from the mean of chain ``c``, (n_topics,); 0 if there is only one draw."""
+        """Typical distance of a draw from the mean of chain ``c``, (n_topics,)."""
         n = self.shape[1]
         some = np.unique(np.linspace(0, n - 1, _SPREAD_DRAWS).round().astype(int))
         center, total = unit_rows(mean, metric), 0.0

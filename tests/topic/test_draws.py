@@ -106,6 +106,7 @@ def test_samples_behave_as_a_dict(X):
     assert isinstance(samples, dict) and len(samples) == 2 and "components" in samples
     assert samples.get("components") is components and samples.get("coef", 3) == 3
     assert [value.shape[:2] for value in samples.values()] == [(2, 20)] * 2
+    assert repr(fitted(X).samples_) == repr(dict(samples))
     with pytest.raises(KeyError, match="coef"):
         samples["coef"]
 
