@@ -33,8 +33,8 @@ class BayesianLDA(CountTopicModel):
         :math:`\alpha`. "auto" fits one value for each topic during burn-in.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in; with a sampler on flat
-        space, with fresh assignments or without burn-in it is 0.01. A matrix distinguishes topics: the words with a
-        larger prior in one topic than in others are its seeds, from which chains start.
+        space, with fresh assignments, or with fewer than ten sweeps in burn-in, it is 0.01. A matrix distinguishes
+        topics: the words with a larger prior in one topic than in others are its seeds, from which chains start.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
         that are independent normals with mean ``topic_word_prior``.

@@ -128,6 +128,8 @@ def test_sweeps_with_another_prior_are_those_of_a_new_start_from_it(weight):
     "params",
     [
         {"burn_in": 0, "n_iter": 10},
+        {"n_iter": 18},
+        {"sampler": "scir", "n_iter": 20, "batch_size": 600},
         {"sampler": "sghmc", "n_iter": 10},
         {"sampler": "blob", "n_iter": 4},
         {"assignments": "fresh", "n_iter": 10},

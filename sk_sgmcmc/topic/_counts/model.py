@@ -23,6 +23,7 @@ from .samplers import chain_class, resolved_sampler
 from .stream import YoungStream
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, new_names
+from .word_prior import LEAST_PASSES
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7
@@ -117,6 +118,8 @@ class CountTopicModel(BaseTopicModel):
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
         self._name_samplers(resolved)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
+        n_warm = plan.n_burn if self._collapses(sampler) else int(_WARM_SHARE * plan.n_burn)
+        fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
         self._young = None
         data = self._token_data(corpus, n_batch, total)
         chains = [
@@ -129,10 +132,10 @@ class CountTopicModel(BaseTopicModel):
                 self._document_prior(doc_prior, stored, plan),
                 stored=stored,
                 n_sweeps=(0, 1) if stored else n_sweeps,
-                n_warm=int(_WARM_SHARE * plan.n_burn),
+                n_warm=n_warm,
                 init=self.init,
                 flat=self._flat_arguments(pair),
-                fits_word_prior=self._fits_word_prior(pair, stored, plan),
+                fits_word_prior=fits_word_prior,
             ).bind(data)
             for seed in self._chain_seeds()[1:]
         ]
@@ -188,10 +191,9 @@ class CountTopicModel(BaseTopicModel):
         normal = self.topic_prior == "normal"
         return {"prior_scale": float(self.topic_prior_scale) if normal else 0.0, "whiten": self.whiten}
 
-    def _fits_word_prior(self, pair, stored, plan):
-        """Whether the collapsed sweeps of burn-in fit the topics' prior."""
-        has_sweeps = stored and plan.n_burn > 0 and pair[0] != "euclidean"
-        return has_sweeps and isinstance(self.topic_word_prior, str)
+    def _fits_word_prior(self, n_passes):
+        """Whether ``n_passes`` of collapsed sweeps, in burn-in, fit the topics' prior."""
+        return isinstance(self.topic_word_prior, str) and n_passes >= LEAST_PASSES
 
     def _name_samplers(self, resolved):
         """Set the fitted attributes that hold samplers, given the sampler of the topics."""

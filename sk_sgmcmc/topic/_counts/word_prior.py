@@ -9,6 +9,7 @@ DEFAULT = 0.01
 # takes it down within some tens of sweeps.
 FIRST = 0.05
 PASSES_PER_FIT = 5
+LEAST_PASSES = 2 * PASSES_PER_FIT  # of burn-in; fewer would leave the prior near its first value
 # Below, words would stay in the topics where they are; above, topics would become alike.
 _SMALLEST, _LARGEST = 1e-3, 1.0
 _CELLS_PER_PIECE = 2**22  # of the counts, sorted at a time
