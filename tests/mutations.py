@@ -143,7 +143,7 @@ SAMPLERS = [
 BASE = [
     *_in(
         "chains/chain.py", "tests/test_chains.py",
-        ("copy.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
+        ("shot.rng = np.random.Generator(np.random.PCG64([self.step", "str([self.step"),
         ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
     ),
     *_in(
