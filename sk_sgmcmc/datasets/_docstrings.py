@@ -65,7 +65,7 @@ def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, d
     data : sklearn.utils.Bunch
         ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_documents, n_words).
         ``feature_names`` : ndarray of str, the words.
-        ``metadata`` : table (DataFrame where pandas is installed, else Bunch) with the columns ``package``, ``module``
+        ``metadata`` : table (DataFrame if pandas is installed, else Bunch) with the columns ``package``, ``module``
         (package and subpackage, such as ``scipy.stats``), ``name`` (full name) and ``kind`` (module, class, function
         or method).
         ``target`` : ndarray of int64, index of the package in ``target_names``.

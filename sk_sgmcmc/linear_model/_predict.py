@@ -120,7 +120,7 @@ class DrawsPredictMixin:
 
         Returns
         -------
-        pandas.DataFrame, or Bunch of columns where pandas is not installed
+        pandas.DataFrame, or Bunch of columns if pandas is not installed
             One row for each class and feature, the intercept first: mean, sd, low, high, the probability of being
             positive, and the effective number of draws.
         """

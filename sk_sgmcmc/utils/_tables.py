@@ -13,7 +13,7 @@ def as_table(columns):
 
     Returns
     -------
-    pandas.DataFrame, or sklearn.utils.Bunch of the columns where pandas is not installed
+    pandas.DataFrame, or sklearn.utils.Bunch of the columns if pandas is not installed
     """
     try:
         import pandas

@@ -252,7 +252,7 @@ class FittedDPMixture:
 
         Returns
         -------
-        table : DataFrame, or Bunch of columns where pandas is not installed
+        table : DataFrame, or Bunch of columns if pandas is not installed
             One row per entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (only for
             categories), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
             the ratio of the two. Ranks are by probability times the logarithm of the lift.
