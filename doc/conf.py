@@ -76,7 +76,6 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"[/\\](benchmarks|reproduce)[/\\]|[/\\]_",
     "abort_on_example_error": True,
-    "parallel": 2,  # their warnings are errors in the tests, which run every page
     "min_reported_time": 1,
     "remove_config_comments": True,
     "download_all_examples": False,
