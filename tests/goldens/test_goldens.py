@@ -34,10 +34,10 @@ def test_a_model_saved_by_an_earlier_version_answers_as_it_did(name):
 def test_a_model_saved_before_a_parameter_was_added_takes_its_default():
     model = joblib.load(FOLDER / "lda_0_1.joblib")
     state = model.__getstate__()
-    del state["whiten"]
+    del state["new_features"]
     earlier = object.__new__(type(model))
     earlier.__setstate__(state)
-    assert earlier.whiten is True and clone(earlier).get_params() == model.get_params()
+    assert earlier.new_features == "error" and clone(earlier).get_params() == model.get_params()
 
 
 def test_there_is_a_saved_model():
