@@ -170,7 +170,10 @@ BASE = [
         "base.py", "tests/test_callbacks.py -k lda-1",
         ('return {**state, "callbacks": None} if "_chains" in state else state', "return state"),
     ),
-    *_in("base.py", "tests/goldens/test_goldens.py -k saved", ("self.__dict__.setdefault(name, parameter.default)", "pass")),
+    *_in(
+        "base.py", "tests/goldens/test_goldens.py -k saved",
+        ("self.__dict__.setdefault(name, parameter.default)", "pass"),
+    ),
     *_in("base.py", "tests/test_estimators.py -k one_row_more", ("self.batch_size > n:", "self.batch_size > 2 * n:")),
     *_in(
         "callbacks.py",
