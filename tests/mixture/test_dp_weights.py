@@ -290,3 +290,10 @@ def test_a_trace_of_the_held_out_score_weighs_the_held_out_rows():
     for held_out in (HeldOutScore(X, every=2, sample_weight=first.astype(float)), HeldOutScore(X[first], every=2)):
         traces.append(DPCategoricalMixture(n_iter=6, random_state=0, callbacks=held_out).fit(X).trace_["score"])
     np.testing.assert_allclose(*traces, rtol=1e-12)
+
+
+def test_weights_that_repeat_few_rows_for_hours_are_refused():
+    X = np.zeros((14, 6), dtype=int)
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r'sums to 1.4e\+07 for only 14 rows.*weights="survey".*sample_weight / 7'):
+            getattr(DPCategoricalMixture(), method)(X, sample_weight=np.full(14, 1e6))

@@ -12,6 +12,8 @@ from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_ca
 
 MAX_ROWS = 10**9
 _MOST_BYTES = 2**32  # for rows repeated by their weights
+# Weights that make more rows than this are refused if they repeat each so often: that takes hours.
+_MANY_ROWS, _MOST_REPEATS = 2 * 10**6, 1000
 
 
 class CheckedInput:
@@ -37,6 +39,7 @@ class CheckedInput:
             raise ValueError("sample_weight must have at least one non-zero number.")
         if self.weights == "survey":
             weight = scaled_to_effective_size(weight)
+        total = weight.sum()
         needed = np.sum(np.maximum(np.round(weight), 1.0) * (40.0 + 20.0 * np.diff(X.indptr)), where=weight > 0)
         if needed > _MOST_BYTES:
             raise ValueError(
@@ -44,6 +47,12 @@ class CheckedInput:
                 f"about {needed / 2**30:.3g} GiB; the limit is {_MOST_BYTES / 2**30:g} GiB. For survey weights "
                 'that sum to a population, use weights="survey". Otherwise scale the weights down, say '
                 f"sample_weight / {needed / _MOST_BYTES:.2g}, which widens the posterior."
+            )
+        if total > max(_MANY_ROWS, _MOST_REPEATS * weight.size):
+            raise ValueError(
+                f"sample_weight sums to {total:g} for only {weight.size} rows; a weight w stands for w equal rows, and "
+                'so many take hours. For survey weights that sum to a population, use weights="survey". Otherwise '
+                f"scale the weights down, say sample_weight / {total / _MANY_ROWS:.2g}, which widens the posterior."
             )
         return X, weight
 
