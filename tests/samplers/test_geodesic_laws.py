@@ -349,3 +349,9 @@ def test_kernels_read_the_inverse_of_the_mass_of_a_thermostat():
     without = SGGMC(step_size=0.1)._resolved(None)._hyper(0, 3)
     np.testing.assert_array_equal(heavy[:, -1], 0.25)
     np.testing.assert_array_equal(without[:, -1], 0.0)  # of infinite mass: it stays
+
+
+def test_a_thermostat_starts_at_the_friction_or_where_it_is_set():
+    friction = np.array([1.0, 3.0])
+    np.testing.assert_array_equal(GSGNHT()._thermostat(friction)[0], friction)
+    np.testing.assert_array_equal(GSGNHT(thermostat=2.5)._thermostat(friction)[0], [2.5, 2.5])
