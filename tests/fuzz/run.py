@@ -89,7 +89,7 @@ class Worker:
             if self.pipe.poll(seconds):
                 verdict = self.pipe.recv()
             else:
-                verdict = ("hang", [f"still running after {seconds:g} s", describe(case)], seconds)
+                verdict = ("hang", [f"{describe(case)} still running after {seconds:g} s", ""], seconds)
         except (EOFError, OSError):
             self.process.join()
             code = self.process.exitcode
