@@ -355,3 +355,10 @@ def test_a_thermostat_starts_at_the_friction_or_where_it_is_set():
     friction = np.array([1.0, 3.0])
     np.testing.assert_array_equal(GSGNHT()._thermostat(friction)[0], friction)
     np.testing.assert_array_equal(GSGNHT(thermostat=2.5)._thermostat(friction)[0], [2.5, 2.5])
+
+
+def test_a_thermostat_keeps_its_distance_from_a_friction_that_changes():
+    before, after = (GSGNHT(step_size=0.1, friction=friction)._resolved(None) for friction in (2.0, 5.0))
+    scalars = np.array([0.0, 7.0])
+    after._keep_distance(before._hyper(0, 1)[0], 0, scalars)
+    assert scalars[1] == 10.0
