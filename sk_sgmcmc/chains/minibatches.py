@@ -1,12 +1,28 @@
-"""Which rows a minibatch holds."""
+"""Which rows the next minibatches hold.
+
+An *order* cuts the rows of one epoch into minibatches: a function of (n_rows, n_batch, rng) that returns them in turn.
+"""
 
 import numpy as np
 
+_AHEAD = 1024  # minibatches whose order `blocks` draws together
+
 
 class Minibatches:
-    """Rows in random order, cut into minibatches that are read in ascending order; its length is how many are left."""
+    """Reads rows by minibatches, in an order that is drawn anew for each epoch.
 
-    def __init__(self):
+    Each epoch has a stream of random numbers of its own, so how far ahead one reads changes no draw of the chain. The
+    length is how many minibatches of the epoch are left.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        The chain's.
+    """
+
+    def __init__(self, seed):
+        self.entropy = seed.generate_state(2, np.uint64).tolist()
+        self.epoch = 0
         self.left = []
 
     def __len__(self):
@@ -16,26 +32,61 @@ class Minibatches:
         """Drop those planned for the rest of an epoch, as other rows follow."""
         self.left = []
 
-    def next(self, n_rows, n_batch, rng, *, leaves_none):
-        """Rows of the next minibatch, (n_batch,).
+    def _next_epoch(self, n_rows, n_batch, order):
+        rng = np.random.default_rng([*self.entropy, self.epoch])
+        self.epoch += 1
+        return order(n_rows, n_batch, rng)
 
-        Parameters
-        ----------
-        n_rows, n_batch : int
-        rng : Generator
-            Used once per epoch.
-        leaves_none : bool
-            Whether an epoch reads every row, in minibatches of nearly equal size, as a stream must; otherwise it omits
-            the rows that do not fill a minibatch, different ones in each epoch.
-        """
-        if n_batch >= n_rows:
-            return np.arange(n_rows)
-        if not self.left:
-            n_blocks, order = n_rows // n_batch, rng.permutation(n_rows)
-            if leaves_none:
-                n_blocks = -(-n_rows // n_batch)
-            else:
-                order = order[: n_blocks * n_batch]
-            self.left = [np.sort(block) for block in np.array_split(order, n_blocks)]
+    def next(self, n_rows, n_batch, order):
+        """Rows of the next minibatch, ascending unless the order says otherwise."""
+        if not len(self.left):
+            self.left = self._next_epoch(n_rows, n_batch, order)
         batch, self.left = self.left[0], self.left[1:]
         return batch
+
+    def ahead(self, n, n_rows, n_batch, order):
+        """The next ``n`` minibatches, those of later epochs included, (n, ...); for an order that returns an array."""
+        parts = [self.left] if len(self.left) else []
+        while sum(map(len, parts)) < n:
+            parts.append(self._next_epoch(n_rows, n_batch, order))
+        batches = np.concatenate(parts)
+        self.left = batches[n:]
+        return batches[:n]
+
+
+def whole(n_rows, n_batch, rng):
+    """Rows drawn at random, in minibatches of equal size; different ones are left out of each epoch."""
+    if n_batch >= n_rows:
+        return np.arange(n_rows)[None]
+    n_blocks = n_rows // n_batch
+    return np.sort(rng.permutation(n_rows)[: n_blocks * n_batch].reshape(n_blocks, n_batch), axis=1)
+
+
+def every_row(n_rows, n_batch, rng):
+    """Rows drawn at random, each once in an epoch, in minibatches of nearly equal size."""
+    if n_batch >= n_rows:
+        return [np.arange(n_rows)]
+    return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), -(-n_rows // n_batch))]
+
+
+def adjacent(n_rows, n_batch, rng):
+    """Every row once, in blocks of neighbours on the circle of rows, which are read faster, the blocks in any order."""
+    circle = (rng.integers(n_rows) + np.arange(n_rows)) % n_rows
+    rows = np.array_split(circle, -(-n_rows // n_batch))
+    return [rows[b] for b in rng.permutation(len(rows))]
+
+
+def blocks(n_rows, n_batch, rng):
+    """First rows of blocks of a copy in random order, which continues with its beginning after its end.
+
+    Blocks and their offset are drawn anew for each of as many epochs as make some thousand minibatches, since a
+    generator costs as much as several small steps.
+    """
+    if n_batch >= n_rows:
+        return np.zeros(_AHEAD, dtype=np.int64)
+    n_blocks = n_rows // n_batch
+    n_epochs = -(-_AHEAD // n_blocks)
+    block = rng.permuted(np.tile(np.arange(n_blocks), (n_epochs, 1)), axis=1)
+    # The offset runs over the whole circle of rows, so that all rows are equally likely.
+    offset = rng.integers(n_rows, size=(n_epochs, 1))
+    return ((offset + block * n_batch) % n_rows).ravel()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chains.chain import Chain
+from ..chains.minibatches import Minibatches, blocks
 from ..kernels import runners
 from ..kernels.samplers import riemannian
 from ..samplers.state import SamplerState
@@ -13,8 +14,6 @@ from ..samplers.state import SamplerState
 # Steps of the first piece of a run; the time of each piece sets the size of the next.
 _FIRST_PIECE = 64
 _PIECE_SECONDS = 0.2
-# Number of minibatches whose order is drawn together.
-_STEPS_AHEAD = 1024
 # Number of entries of a state above which its draws are kept as float32.
 _WIDE = 10_000
 
@@ -116,10 +115,7 @@ class DenseChain(Chain):
         self.state = SamplerState(sampler, self._begin(theta, sampler), geometry, plan.n_burn)
         self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.state.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
-        # Each epoch's order comes from a stream of its own, so that reading ahead over epochs changes no draw.
-        self.order_seed = int(self.rng.integers(2**63))
-        self.epoch = 0
-        self.starts = np.empty(0, dtype=np.int64)
+        self.batches = Minibatches(seed)
         self._piece = _FIRST_PIECE
 
     @property
@@ -148,30 +144,11 @@ class DenseChain(Chain):
         return self
 
     def _next_starts(self, n):
-        """The first rows of the next ``n`` minibatches; blocks and their offset are permuted anew each epoch."""
+        """The first rows of the next ``n`` minibatches; -1 for rows that are drawn one by one."""
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
             return np.full(n, -1)
-        ahead = [self.starts]
-        n_ahead = self.starts.size
-        while n_ahead < n:
-            if dense.n_batch == dense.n_rows:
-                epochs = np.zeros(n, dtype=np.int64)
-            else:
-                # Creating a generator costs as much as several small steps, so short epochs share one.
-                rng = np.random.default_rng([self.order_seed, self.epoch])
-                n_blocks = dense.n_rows // dense.n_batch
-                together = -(-_STEPS_AHEAD // n_blocks)
-                self.epoch += together
-                blocks = rng.permuted(np.tile(np.arange(n_blocks), (together, 1)), axis=1)
-                # The offset runs over the whole circle of rows, so that all rows are equally likely.
-                offsets = rng.integers(dense.n_rows, size=(together, 1))
-                epochs = ((offsets + blocks * dense.n_batch) % dense.n_rows).ravel()
-            ahead.append(epochs)
-            n_ahead += epochs.size
-        self.starts = np.concatenate(ahead)
-        starts, self.starts = self.starts[:n], self.starts[n:]
-        return starts
+        return self.batches.ahead(n, dense.n_rows, dense.n_batch, blocks)
 
     def _advance(self, until):
         n = min(self._piece, until - self.step)

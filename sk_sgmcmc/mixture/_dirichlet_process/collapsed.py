@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...chains.chain import TINY, Chain
+from ...chains.minibatches import Minibatches, adjacent, every_row
 from ...chains.plans import DrawPlan
 from ...kernels.models.dirichlet_process import moves
 from ...kernels.models.dirichlet_process import rows as rows_kernels
@@ -62,32 +63,26 @@ class ClusterChain(Chain):
         Shape and rate of the concentration's Gamma prior, or its value.
     """
 
+    _order = staticmethod(every_row)
+
     def __init__(self, seed, plan, layout, concentration_prior):
         super().__init__(seed, plan)
         self.layout = layout
         self.concentration_prior = concentration_prior
         self.concentration = concentration_prior if np.isscalar(concentration_prior) else 1.0
-        self.order_seed = int(self.rng.integers(2**63))
-        self.epoch = 0
+        self.batches = Minibatches(seed)
         self.begin_block(plan)
 
     def begin_block(self, plan):
         """Prepare for other rows: discard the labels of earlier ones, and the draws."""
-        self.z, self.batches = None, []
+        self.z = None
+        self.batches.forget()
         self.restart(plan)
         return self
 
     def _next_batch(self):
-        """Rows of the next minibatch; an epoch reads every row once, the last minibatch holding the remainder."""
-        if not len(self.batches):
-            self.batches = self._epoch(np.random.default_rng([self.order_seed, self.epoch]))
-            self.epoch += 1
-        return self.batches.pop()
-
-    def _epoch(self, rng):
-        """The minibatches of an epoch: rows drawn at random."""
-        data = self.data
-        return np.split(rng.permutation(data.n_rows), np.arange(data.n_batch, data.n_rows, data.n_batch))
+        """Rows of the next minibatch."""
+        return self.batches.next(self.data.n_rows, self.data.n_batch, self._order)
 
     def keep(self, draw):
         """Store a draw; arrays over components grow to the largest number so far."""
@@ -149,6 +144,8 @@ class CollapsedChain(ClusterChain):
         Pairs of rows for which a split or a merge is proposed in each pass.
     """
 
+    _order = staticmethod(adjacent)  # any order in which rows are scanned leaves the posterior unchanged
+
     def __init__(self, seed, plan, layout, concentration_prior, *, n_start=None, n_pairs=_PAIRS_PER_PASS):
         super().__init__(seed, plan, layout, concentration_prior)
         self.n_start = n_start
@@ -171,13 +168,6 @@ class CollapsedChain(ClusterChain):
             self.layout.prior,
             self.layout.block,
         )
-
-    def _epoch(self, rng):
-        """Blocks of adjacent rows, which are read faster; any scan order leaves the posterior unchanged."""
-        n, size = self.data.n_rows, self.data.n_batch
-        first = rng.integers(n)
-        cuts = np.append(np.arange(0, n, size), n)
-        return [(first + np.arange(cuts[b], cuts[b + 1])) % n for b in rng.permutation(len(cuts) - 1)]
 
     def _rearrange(self, slots):
         """Move clusters into new slots: ``slots`` lists the old ones to keep; `_SPARE` free ones follow."""
@@ -244,7 +234,7 @@ class CollapsedChain(ClusterChain):
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
         if len(self.batches):
             return
-        if self.epoch > _FORMING:
+        if self.batches.epoch > _FORMING:
             self._move_groups()
         self.step += 1
         if self.plan.wants(self.step):

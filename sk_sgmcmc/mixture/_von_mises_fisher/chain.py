@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ...chains.chain import Chain
+from ...chains.minibatches import Minibatches, whole
 from ...directions import has_content
 from ...kernels import runners
 from ...kernels.math import bessel
@@ -75,9 +76,7 @@ class MixtureChain(Chain):
         self.n_inner = n_inner
         self.auto = auto
         self.state = None
-        # Each epoch's order comes from a stream of its own, so that reading ahead over epochs changes no draw.
-        self.order_seed = int(self.rng.integers(2**63))
-        self.epoch = 0
+        self.batches = Minibatches(seed)
         self.forget_rows()
 
     @property
@@ -88,7 +87,7 @@ class MixtureChain(Chain):
     def forget_rows(self):
         """Prepare for other rows: the earlier ones stay in the sums only."""
         self.labels = None
-        self.batches = np.empty((0, 0), dtype=np.int64)
+        self.batches.forget()
         return self
 
     def take_sampler(self, sampler):
@@ -121,20 +120,6 @@ class MixtureChain(Chain):
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def _next_batches(self, n):
-        """The rows of the next ``n`` steps, (n, n_batch); the first step of a block of rows takes all of them."""
-        data = self.data
-        if data.n_batch >= data.n_docs:
-            return np.tile(np.arange(data.n_docs), (n, 1))
-        while len(self.batches) < n:
-            n_blocks = data.n_docs // data.n_batch
-            rng = np.random.default_rng([self.order_seed, self.epoch])
-            self.epoch += 1
-            order = rng.permutation(data.n_docs)[: n_blocks * data.n_batch]
-            self.batches = np.concatenate([self.batches.reshape(-1, data.n_batch), order.reshape(n_blocks, -1)])
-        batches, self.batches = np.sort(self.batches[:n], axis=1), self.batches[n:]
-        return batches
-
     def _n_ahead(self, until):
         """Steps up to the next one after which a draw is kept or a step size found anew."""
         if self.labels is None or self.sampler._runner == "metropolis" or self._adapts():
@@ -152,7 +137,7 @@ class MixtureChain(Chain):
             self.labels = np.full(self.data.n_docs, -1, dtype=np.int64)
             batches = np.arange(self.data.n_docs)[None]
         else:
-            batches = self._next_batches(n)
+            batches = self.batches.ahead(n, self.data.n_docs, self.data.n_batch, whole)
         if self._adapts() and self.step % _ADAPT_EVERY == 0:
             self._adapt()
         self.state.n_steps = self.step * self.n_inner

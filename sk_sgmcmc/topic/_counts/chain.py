@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ...chains.chain import TINY, Chain
-from ...chains.minibatches import Minibatches
+from ...chains.minibatches import Minibatches, every_row, whole
 from ...kernels.models.lda import assignments as assignment_kernels
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
@@ -86,7 +86,7 @@ class TopicChain(Chain):
         self.counts = None
         self.next_doc = 0
         self.n_passes = 0
-        self.batches = Minibatches()
+        self.batches = Minibatches(seed)
         self.restart(plan)
 
     @property
@@ -208,7 +208,7 @@ class TopicChain(Chain):
 
     def _next_batch(self):
         data, streams = self.data, not np.isfinite(self.plan.n_burn)
-        return self.batches.next(data.n_docs, data.n_batch, self.rng, leaves_none=streams)
+        return self.batches.next(data.n_docs, data.n_batch, every_row if streams else whole)
 
     def _advance(self, until):
         if self.begins_anew:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...chains.chain import Chain
-from ...chains.minibatches import Minibatches
+from ...chains.minibatches import Minibatches, every_row, whole
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
@@ -86,6 +86,7 @@ class AdmixtureChain(Chain):
         self.hyper = None
         self.is_due = False
         self.acceptance = 0.0
+        self.batches = Minibatches(seed)
 
     @property
     def beta(self):
@@ -119,7 +120,7 @@ class AdmixtureChain(Chain):
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
         self.terms = np.zeros((data.n_docs, 2))
-        self.batches = Minibatches()
+        self.batches.forget()
         if self.stored:
             self.others = np.zeros_like(self.beta), np.zeros((K, K))
             if data.n_batch < data.n_docs:
@@ -175,7 +176,7 @@ class AdmixtureChain(Chain):
 
     def _next_batch(self):
         data, streams = self.data, self.total is not None
-        return self.batches.next(data.n_docs, data.n_batch, self.rng, leaves_none=streams)
+        return self.batches.next(data.n_docs, data.n_batch, every_row if streams else whole)
 
     def _exchange(self, docs, sign):
         admixture.exchange_documents(self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others)
