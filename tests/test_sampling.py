@@ -294,6 +294,8 @@ def test_scales_of_any_type_of_number_mean_the_same():
         (DirichletCategorical([0, 1], concentration=object()), "concentration"),
         (GammaPoisson([[1, 2]], shape=[1, 2]), "shape"),
         (LogNormalMedian([[1.0, 2.0]], prior_scale=(1, 2)), "prior_scale"),
+        (LogNormalMedian([[1.0, 2.0]], prior_location=object()), "prior_location"),
+        (LogNormalMedian([[1.0, 2.0]], prior_location=None), "prior_location"),
         (GaussianMean(np.ones((4, 2)), precision=object()), "precision"),
         (GaussianMean(np.ones((4, 2)), prior_precision="a"), "prior_precision"),
         (RestrictedGaussian(np.ones((1, 3)), quadratic=object()), "quadratic"),

@@ -15,7 +15,7 @@ from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
-from ._normal_wishart import checked_prior, updated
+from ._normal_wishart import checked_prior, inverse_scale_root, updated
 
 _CELLS = 5_000_000
 
@@ -209,7 +209,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         """Run chains on rows; in a stream they continue the random streams of the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
         # In these units the law of the precision has mean I, and that of the mean is centred at 0.
-        self._root, self._centre = linalg.cholesky(law.inverse_scale / law.nu, lower=True), law.mean
+        self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
         n_entries = d + d * (d + 1) // 2
@@ -283,7 +283,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         check_is_fitted(self, "samples_")
         X = self._checked_rows(X, reset=False)
         law = updated(self._prior, X)
-        root = linalg.cholesky(law.inverse_scale, lower=True)
+        root = inverse_scale_root(law)
         half = linalg.solve_triangular(root, np.eye(len(root)), lower=True)
         scale = half.T @ half
         return Bunch(

@@ -24,6 +24,19 @@ def updated(prior, X):
     )
 
 
+def inverse_scale_root(law):
+    """Lower Cholesky root of the inverse scale of a law; raises an error if rounding left it without one."""
+    try:
+        return linalg.cholesky(law.inverse_scale, lower=True)
+    except linalg.LinAlgError:
+        sizes = np.sqrt(np.diag(law.inverse_scale))
+        raise ValueError(
+            "The scatter of X, with that of the prior and of earlier rows, is not positive definite in float64, where "
+            f"the columns spread from {sizes.min():.3g} to {sizes.max():.3g}: bring rows and columns to like sizes, "
+            "for example by sklearn.preprocessing.RobustScaler, or give a larger covariance_prior."
+        ) from None
+
+
 def column_means(X):
     """Means of columns; that of a constant column is exactly its value, however large."""
     return X[0] + (X - X[0]).mean(axis=0)

@@ -161,6 +161,8 @@ class LogNormalMedian(_CellTarget):
         if X.min() <= 0:
             raise ValueError(f"values must be positive; the smallest is {X.min():g}.")
         _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
+        if not (isinstance(self.prior_location, Real) and np.isfinite(self.prior_location)):
+            raise ValueError(f"prior_location={self.prior_location!r} must be a finite number.")
         prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
         posterior = prior + X.shape[0] * each
         params = np.array([self.prior_location, prior, each, posterior, posterior**-0.5], dtype=np.float64)

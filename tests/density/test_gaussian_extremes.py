@@ -119,3 +119,14 @@ def test_a_step_so_long_that_precisions_overflow_is_an_error_with_a_remedy():
     with warnings.catch_warnings(), pytest.raises(ChainDivergedError, match="step size is too large; try a tenth"):
         warnings.simplefilter("error")
         BayesianGaussian(sampler=sampler, n_iter=2, random_state=0).fit(np.random.default_rng(0).normal(size=(14, 6)))
+
+
+def test_rows_whose_scatter_float64_cannot_hold_are_refused_and_change_nothing():
+    model = BayesianGaussian(random_state=0).fit(np.zeros((2, 3)))
+    before = model.mean_.copy()
+    row = 2.0**63 * np.ones((2, 3))
+    for call in (model.partial_fit, model.exact_posterior):
+        with pytest.raises(ValueError, match="not positive definite in float64.*RobustScaler"):
+            call(row)
+    np.testing.assert_array_equal(model.mean_, before)
+    assert np.all(np.isfinite(model.partial_fit(np.ones((2, 3))).mean_))
