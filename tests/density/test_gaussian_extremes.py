@@ -126,7 +126,7 @@ def test_rows_whose_scatter_float64_cannot_hold_are_refused_and_change_nothing()
     before = model.mean_.copy()
     row = 2.0**63 * np.ones((2, 3))
     for call in (model.partial_fit, model.exact_posterior):
-        with pytest.raises(ValueError, match="not positive definite in float64.*RobustScaler"):
+        with pytest.raises(ValueError, match=r"not positive definite in float64.*RobustScaler"):
             call(row)
     np.testing.assert_array_equal(model.mean_, before)
     assert np.all(np.isfinite(model.partial_fit(np.ones((2, 3))).mean_))
