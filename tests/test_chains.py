@@ -14,6 +14,7 @@ import pytest
 from sk_sgmcmc.chains import interrupts, plans, run
 from sk_sgmcmc.chains.chain import Chain
 from sk_sgmcmc.chains.interrupts import ignoring_interrupts
+from sk_sgmcmc.chains.minibatches import Minibatches, adjacent, every_row, whole
 from sk_sgmcmc.chains.plans import DrawPlan, StreamPlan
 from sk_sgmcmc.chains.run import run_chains
 from sk_sgmcmc.dense import chain as dense_chain
@@ -289,6 +290,36 @@ def test_every_row_is_as_likely_to_be_in_a_minibatch_as_any_other(n_rows, n_batc
         assert np.abs((seen - n_epochs * share) / np.sqrt(n_epochs * share * (1 - share))).max() < 5.0
     else:
         assert np.all(seen == n_epochs)
+
+
+@pytest.mark.parametrize("n_rows, n_batch", [(40, 7), (12, 4), (10, 9), (5, 5), (3, 8)])
+@pytest.mark.parametrize("order", [whole, every_row, adjacent])
+def test_an_epoch_reads_no_row_twice_and_in_a_stream_none_is_left_out(order, n_rows, n_batch):
+    reader = Minibatches(np.random.SeedSequence(3))
+    seen = np.zeros(n_rows)
+    for _ in range(200):
+        epoch = [reader.next(n_rows, n_batch, order)]
+        while len(reader):
+            epoch.append(reader.next(n_rows, n_batch, order))
+        rows = np.concatenate(epoch)
+        sizes = [batch.size for batch in epoch]
+        assert np.unique(rows).size == rows.size and max(sizes) <= n_batch
+        if order is whole:
+            assert sizes == max(1, n_rows // n_batch) * [min(n_batch, n_rows)]
+        else:
+            assert rows.size == n_rows and max(sizes) - min(sizes) <= 1
+        seen += np.bincount(rows, minlength=n_rows)
+    assert seen.min() > 0
+
+
+def test_minibatches_do_not_depend_on_how_far_ahead_they_are_read():
+    one_by_one, ahead = (Minibatches(np.random.SeedSequence(4)) for _ in range(2))
+    expected = [one_by_one.next(13, 4, whole) for _ in range(20)]
+    found = [batch for n in (1, 0, 7, 2, 10) for batch in ahead.ahead(n, 13, 4, whole)]
+    np.testing.assert_array_equal(found, expected)
+    assert len(ahead) == len(one_by_one)
+    ahead.forget()
+    assert len(ahead) == 0 and ahead.next(5, 5, whole).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_rows_in_reading_order_are_all_rows_once_and_the_first_block_again():
