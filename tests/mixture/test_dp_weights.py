@@ -154,10 +154,10 @@ def assert_same_draws(a, b):
 def test_survey_weights_find_the_segments(likelihood, kind):
     X, weights, z = survey()
     model = fitted(X, weights, likelihood, weights=kind, n_iter=200)
-    large = model.weights_ > 0.03
-    assert large.sum() == 4 and model.n_clusters_ <= 6 and model.samples_["n_clusters"].mean() < 15
+    found = np.sort(model.weights_)[::-1]
+    assert found[4:].sum() < 0.06 and model.n_clusters_ <= 6 and model.samples_["n_clusters"].mean() < 15
     shares = np.sort(np.bincount(z, weights) / weights.sum())[::-1]
-    np.testing.assert_allclose(np.sort(model.weights_[large])[::-1], shares, atol=0.05)
+    np.testing.assert_allclose(found[:4], shares, atol=0.05)
     assert np.all(np.bincount(model.labels_, minlength=model.n_clusters_) > 0)
 
 
