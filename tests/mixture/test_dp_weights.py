@@ -153,12 +153,17 @@ def assert_same_draws(a, b):
 @pytest.mark.parametrize("kind", ["replication", "survey"])
 def test_survey_weights_find_the_segments(likelihood, kind):
     X, weights, z = survey()
-    model = fitted(X, weights, likelihood, weights=kind, n_iter=200)
-    found = np.sort(model.weights_)[::-1]
-    assert found[4:].sum() < 0.06 and model.n_clusters_ <= 6 and model.samples_["n_clusters"].mean() < 15
     shares = np.sort(np.bincount(z, weights) / weights.sum())[::-1]
-    np.testing.assert_allclose(found[:4], shares, atol=0.05)
-    assert np.all(np.bincount(model.labels_, minlength=model.n_clusters_) > 0)
+    n_large = []
+    for seed in range(3):
+        model = fitted(X, weights, likelihood, weights=kind, n_iter=200, random_state=seed)
+        found = np.sort(model.weights_)[::-1]
+        n_large.append(int((found > 0.03).sum()))
+        assert model.n_clusters_ <= 6 and model.samples_["n_clusters"].mean() < 15
+        np.testing.assert_allclose(found[:4], shares, atol=0.05)
+        assert np.all(np.bincount(model.labels_, minlength=model.n_clusters_) > 0)
+    # A heavy row counts as several people who agree, so that now and then a few of them make a segment.
+    assert np.median(n_large) == 4
 
 
 def test_rows_with_weights_cost_what_whole_rows_do():
