@@ -291,6 +291,7 @@ def test_scales_of_any_type_of_number_mean_the_same():
     [
         (DirichletCategorical([0, 1], n_categories=(1.0, -1.0)), "n_categories"),
         (DirichletCategorical([0, 1], n_categories=2.5), "n_categories"),
+        (DirichletCategorical([0, 0], n_categories=True), "n_categories"),
         (DirichletCategorical([0, 1], concentration=object()), "concentration"),
         (GammaPoisson([[1, 2]], shape=[1, 2]), "shape"),
         (LogNormalMedian([[1.0, 2.0]], prior_scale=(1, 2)), "prior_scale"),
@@ -302,6 +303,7 @@ def test_scales_of_any_type_of_number_mean_the_same():
         (ExponentialMixture(np.eye(3), weights={}), "weights"),
         (ExponentialMixture(np.eye(3), n_rows=1.5), "n_rows"),
         (Density(test_bad_values_and_targets_are_refused, dim="x"), "dim"),
+        (Density(test_bad_values_and_targets_are_refused, dim=True), "dim"),
     ],
 )
 def test_parameters_of_targets_of_the_wrong_kind_are_refused_by_name(target, name):

@@ -1,13 +1,13 @@
 """Targets whose posterior is known exactly."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_array
 
 from ..kernels.models import conjugate, gaussian
 from ..samplers.schedules import ConstantStep
-from ..utils._numbers import real_array
+from ..utils._numbers import is_count, real_array
 from ._base import Target, _check_positive
 
 
@@ -51,7 +51,7 @@ class DirichletCategorical(_CellTarget):
                 "numpy.unique(labels, return_inverse=True)[1] makes one."
             )
         alpha = real_array("concentration", self.concentration)
-        if self.n_categories is not None and not (isinstance(self.n_categories, Integral) and self.n_categories > 0):
+        if self.n_categories is not None and not is_count(self.n_categories):
             raise ValueError(f"n_categories={self.n_categories!r} must be a whole number of at least 1, or None.")
         n = alpha.size if alpha.ndim else (self.n_categories or int(codes.max()) + 1)
         alpha = np.broadcast_to(alpha, n).copy() if alpha.ndim == 0 else alpha

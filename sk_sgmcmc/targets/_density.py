@@ -1,6 +1,5 @@
 """Your own density on flat space."""
 
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_array
@@ -8,7 +7,7 @@ from sklearn.utils import check_array
 from ..dense.chain import Metric
 from ..dense.tuning import DenseGradient, check_density
 from ..kernels.models import user
-from ..utils._numbers import real_array
+from ..utils._numbers import is_count, real_array
 from ._base import Target
 from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 
@@ -93,7 +92,7 @@ class Density(Target):
         return Metric(kernel, np.zeros(0), bool(self.metric_is_diagonal))
 
     def _rows(self):
-        if not (isinstance(self.dim, Integral) and self.dim > 0):
+        if not is_count(self.dim):
             raise ValueError(f"dim={self.dim!r} must be the number of parameters, a whole number of at least 1.")
         if not isinstance(self.control_variates, (bool, np.bool_)) and self.control_variates != "auto":
             raise ValueError(f'control_variates={self.control_variates!r} must be True, False or "auto".')

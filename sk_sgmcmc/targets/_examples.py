@@ -1,13 +1,12 @@
 """Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
 
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_array
 
 from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
-from ..utils._numbers import real_array
+from ..utils._numbers import is_count, real_array
 from ._base import _check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
 
@@ -107,7 +106,7 @@ class ExponentialMixture(ManifoldTarget):
         w = np.ones(len(c)) if self.weights is None else real_array("weights", self.weights)
         if w.shape != (len(c),) or not np.all(w > 0) or not np.all(np.isfinite(w)):
             raise ValueError(f"weights={self.weights!r} must be {len(c)} positive numbers, one for each direction.")
-        if not (isinstance(self.n_rows, Integral) and self.n_rows > 0):
+        if not is_count(self.n_rows):
             raise ValueError(f"n_rows={self.n_rows!r} must be a whole number of at least 1.")
         shape = (self.n_rows, c.shape[1])
         return _linear_terms(self.linear_terms, shape[0] * shape[1]), np.column_stack([np.log(w), c]).ravel(), shape

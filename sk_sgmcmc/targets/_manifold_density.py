@@ -1,6 +1,5 @@
 """Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
 
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_array
@@ -9,6 +8,7 @@ from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_sc
 from ..kernels.models import user
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
+from ..utils._numbers import is_count
 from ._base import Target
 
 # Step as a share of the shortest time scale of the target.
@@ -24,7 +24,7 @@ def _product_of_rows(pairs, shape, known, owner):
     example = f'a list of manifolds and their rows, such as [("{known[0]}", {shape[0]})]'
     try:
         blocks = [Block(name, rows, shape[1]) for name, rows in pairs]
-        fits = all(block.geometry in known and _is_count(block.n_rows) for block in blocks)
+        fits = all(block.geometry in known and is_count(block.n_rows) for block in blocks)
     except (TypeError, ValueError):
         fits = False
     if not fits or not blocks:
@@ -41,7 +41,7 @@ def _blocks_of_space(name, space):
     try:
         geometry, shape = space
         shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-        fits = geometry in MANIFOLDS and all(_is_count(n) for n in shape)
+        fits = geometry in MANIFOLDS and all(is_count(n) for n in shape)
         fits = fits and len(shape) >= (2 if geometry == "stiefel" else 1)
     except (TypeError, ValueError):
         fits = False
@@ -61,10 +61,6 @@ def _blocks_of_space(name, space):
         turned = (*shape[:-2], width, n_rows)
         raise ValueError(f"{given}: a frame has at most as many rows as columns; ({geometry!r}, {turned}) has.")
     return shape, [Block(geometry, n_rows, width)] * (n_points // n_rows)
-
-
-def _is_count(n):
-    return isinstance(n, Integral) and n > 0
 
 
 class ManifoldTarget(Target):

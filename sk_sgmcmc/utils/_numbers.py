@@ -35,6 +35,11 @@ def _is_narrow(estimator, name, value):
     return isinstance(value, (bool, np.bool_)) and any(getattr(each, "type", None) is Integral for each in asked)
 
 
+def is_count(value):
+    """Whether a value is a whole number of at least 1; True, which Python takes for 1, is not."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
+
+
 def real_array(name, value):
     """A number or numbers as an array of float64; raises an error with the name for anything else."""
     try:
