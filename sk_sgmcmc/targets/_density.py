@@ -1,6 +1,5 @@
 """Your own density on flat space."""
 
-
 import numpy as np
 from sklearn.utils import check_array
 

@@ -1,6 +1,5 @@
 """Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
 
-
 import numpy as np
 from sklearn.utils import check_array
 

@@ -1,6 +1,5 @@
 """Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
 
-
 import numpy as np
 from sklearn.utils import check_array
 
