@@ -295,7 +295,8 @@ KERNELS = [
         *_in(
             "kernels/completion.py", f"{_COMPLETION} -k (twin or prior)",
             ("weight[k] = length / n_topics + prior[k]", "weight[k] = 1.0"),
-            ("sd = counts[j + 3] / td if td > 0.0 else 0.0", "sd = sc"),
+            ("sd = counts[j + 3] / td if td > zero else zero", "sd = sc"),
+            ("factor = 1.0 / largest if largest > 0.0 else 0.0", "factor = largest"),
         ),
         *_in(
             "kernels/math/dirichlet.py", "tests/kernels/test_dirichlet.py",
