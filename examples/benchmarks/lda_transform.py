@@ -8,7 +8,8 @@ tokens of each document, and the perplexity of the other half under these propor
 `BayesianLDA.score` averages over ten draws of its own topics, for each of which proportions are inferred anew;
 scikit-learn's `score` is a variational bound by one set of topics.
 
-The rates are medians over a few repetitions; compilation and the preparation of tomotopy's documents do not count.
+The rates are medians over a few repetitions, by processor time; compilation and the preparation of tomotopy's
+documents do not count.
 """
 
 import argparse
@@ -125,12 +126,12 @@ def perplexity(proportions, topics, hidden):
 
 
 def seconds(call, *args):
-    """Median seconds of a call."""
+    """Median seconds of processor time of a call."""
     spent = []
     for _ in range(REPETITIONS):
-        began = time.perf_counter()
+        began = time.process_time()
         call(*args)
-        spent.append(time.perf_counter() - began)
+        spent.append(time.process_time() - began)
     return np.median(spent)
 
 

@@ -39,7 +39,7 @@ def test_counts_come_back_as_they_were(share, dtype):
     kept, words = Counts(counts), rng.permutation(50)[:30]
     np.testing.assert_array_equal(kept.by_topic(), counts.T)
     np.testing.assert_array_equal(kept.of_words(words), counts[words])
-    np.testing.assert_allclose(kept.mass(), counts.sum(axis=0))
+    np.testing.assert_allclose(kept.mass, counts.sum(axis=0))
 
 
 def record_of(z_of_steps, words, n_words, n_topics, groups=None):

@@ -1,5 +1,7 @@
 """Kept draws of topics as the counts of their assignments, from which topics are drawn on demand."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -57,6 +59,7 @@ class Counts:
         counts[row, self.cells[found] - first[row]] = self.values[found]
         return counts
 
+    @cached_property
     def mass(self):
         """Sums over words, (n_topics,)."""
         if self.cells is None:
@@ -128,7 +131,7 @@ class TopicRecord:
         Rounded to float32, as draws are.
         """
         counts, out = self.counts[s], np.empty((words.size, order.size))
-        mass = counts.mass() + self._prior_mass(word_prior)
+        mass = counts.mass + self._prior_mass(word_prior)
         for start in range(0, words.size, _WORDS_AT_ONCE):
             part = slice(start, start + _WORDS_AT_ONCE)
             cells = counts.of_words(words[part])
@@ -149,7 +152,7 @@ class TopicRecord:
         means, inverse = np.zeros((n_topics, n_words)), np.zeros(n_topics)
         prior_mass = self._prior_mass(word_prior)
         for counts, order in zip(self.counts, orders, strict=False):
-            mass = counts.mass() + prior_mass
+            mass = counts.mass + prior_mass
             counts.add_shares(mass, order, means)
             inverse += 1.0 / mass[order]
         for k, mean in enumerate(means):
