@@ -268,9 +268,15 @@ KERNELS = [
     for mutation in [
         *_in(
             "kernels/samplers/simplex.py", "tests/kernels/test_simplex.py -k (twin or lazy_mass)",
-            ("return max(spread * gamma_draw(shape, rng), TINY)", "return max(gamma_draw(shape, rng), TINY)"),
+            ("cells[k] = max(spread * draw[k], TINY)", "cells[k] = max(draw[k], TINY)"),
             ("noise = np.sqrt(1.0 - decay * decay)", "noise = np.sqrt(1.0 - decay)"),
             ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),
+        ),
+        *_in(
+            "kernels/math/gamma_rows.py", "tests/kernels/test_simplex.py -k twin",
+            ("return x if v <= np.exp(-x) else _OPEN", "return x"),
+            ("draw[k] if w > mean[k] * rate else _OPEN", "draw[k]"),
+            ("above -= term", "above = 0.0"),
         ),
         *_in(
             "kernels/samplers/langevin.py", "tests/kernels/test_euclidean.py -k twin",
@@ -289,7 +295,8 @@ KERNELS = [
         *_in(
             "kernels/completion.py", f"{_COMPLETION} -k (twin or prior)",
             ("weight[k] = length / n_topics + prior[k]", "weight[k] = 1.0"),
-            ("sd = counts[j + 3] / td if td > 0.0 else 0.0", "sd = sc"),
+            ("sd = counts[j + 3] / td if td > zero else zero", "sd = sc"),
+            ("factor = 1.0 / largest if largest > 0.0 else 0.0", "factor = largest"),
         ),
         *_in(
             "kernels/math/dirichlet.py", "tests/kernels/test_dirichlet.py",

@@ -8,9 +8,10 @@ Nanoseconds per token of one sweep (assignments and the topic update), after the
   planted topics);
 * K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus if it is not available), tomotopy beside it;
 * two threads over the documents of one chain against two processes of one thread each, run together;
-* peak memory of a fit: the highest resident memory of a process that maps the corpus from a file, beyond what it had
-  reached after a fit of two documents (interpreter, libraries, kernels). What is read from the file counts, the memory
-  used to load the corpus does not.
+* a million tokens with 100 topics, default arguments: seconds of a fit on one core;
+* peak memory of a default fit, and of transform and score after it: the highest resident memory of a process that maps
+  the corpus from a file, beyond what it had reached after a fit of two documents (interpreter, libraries, kernels).
+  What is read from the file counts, the memory used to load the corpus does not. ``--only memory`` prints this alone.
 """
 
 import argparse
@@ -104,14 +105,50 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
 
 
-def memory_of_fit(folder, n_topics):
-    """MiB by which a fit raises the peak of this process, which maps the corpus from ``folder``."""
+def memory_of_fit(folder, n_topics, n_iter=None):
+    """MiB by which a fit raises the peak of this process, and a fit with transform and score after it.
+
+    The corpus is mapped from ``folder``. Both are equal where transform and score need less than the fit.
+    """
     parts = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")]
     shape = tuple(np.load(folder / "shape.npy"))
-    time_sweeps(sparse.csr_array([[1.0, 1.0], [1.0, 2.0]]), 2, n_iter=8)  # libraries and kernels are loaded now
+    tiny = sparse.csr_array([[1.0, 1.0], [1.0, 2.0]] * 5)  # libraries and kernels are loaded now
+    BayesianLDA(2, n_iter=8, random_state=0).fit(tiny).score(tiny)
     before = peak_memory()
-    time_sweeps(sparse.csr_matrix(tuple(parts), shape=shape), n_topics, n_iter=8)
-    return peak_memory() - before
+    X = sparse.csr_matrix(tuple(parts), shape=shape)
+    model = BayesianLDA(n_topics, n_iter=n_iter, random_state=0).fit(X)
+    fitted = peak_memory() - before
+    model.transform(X[:1000])
+    model.score(X[:1000])
+    return fitted, peak_memory() - before
+
+
+def print_memory(X, n_topics, n_iter=None):
+    """Print the peak memory of a fit in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_parts(X, Path(folder))
+        steps = ["--steps", str(n_iter)] if n_iter else []
+        line = in_processes(["--memory", str(n_topics), "--folder", folder, *steps], 1)[0]
+    fitted, whole = map(float, line.split())
+    floor = n_topics * X.shape[1] * 8 / 2**20
+    print(
+        f"peak memory beyond process and libraries, V={X.shape[1]}, K={n_topics}: {fitted:.0f} MiB in a fit, "
+        f"{whole:.0f} with transform and score after it ({X.shape[0]} documents, {X.sum() / 1e6:.2f} M tokens; one "
+        f"K x V array of float64: {floor:.0f})",
+        flush=True,
+    )
+
+
+def print_seconds(X, n_topics):
+    """Print the seconds of a default fit on one core, and how many a million tokens would take."""
+    began = time.process_time()
+    BayesianLDA(n_topics, random_state=0).fit(X)
+    spent, millions = time.process_time() - began, X.sum() / 1e6
+    print(
+        f"default fit, K={n_topics}, {millions:.2f} M tokens, one core: {spent:.1f} s; a million tokens: "
+        f"{spent / millions:.1f} s (target 45)",
+        flush=True,
+    )
 
 
 def save_parts(X, folder):
@@ -135,6 +172,8 @@ def main():
     parser.add_argument("--throughput", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=["seconds", "memory"], help="this part alone")
     options = parser.parse_args()
     corpus = "synthetic" if options.smoke else options.corpus
     small, large = (5, 20) if options.smoke else (100, 1000)
@@ -143,11 +182,19 @@ def main():
         print(throughput(corpus, small, options.throughput, 24))
         return
     if options.memory:
-        print(memory_of_fit(options.folder, options.memory))
+        print(*memory_of_fit(options.folder, options.memory, options.steps))
         return
 
     X = load(corpus)[0]
     time_sweeps(X[:50], 5)  # kernels are loaded now
+    if options.only != "memory":
+        print_seconds(X, small)
+    if options.only != "seconds":
+        for n_topics in (small, large):
+            print_memory(X, n_topics, n_iter=8)
+        print_memory(*((planted(500, 4000, 80), 10) if options.smoke else (planted(20_000, 1_000_000, 80), 200)))
+    if options.only:
+        return
     print(f"{'':34s} {'collapsed':>10s} {'sampler':>10s} {'tomotopy':>10s}   ns a token")
     table = {}
     for n_topics in (small, large):
@@ -187,15 +234,6 @@ def main():
     threads = float(in_processes([*flags, "--throughput", "2"], 1)[0])
     print(f"M tokens/s: one process {one[0] / 1e6:.1f}, two processes together {sum(two) / 1e6:.1f}, ", end="")
     print(f"two threads {threads / 1e6:.1f}; threads / processes {threads / sum(two):.2f} (target 0.9)")
-    with tempfile.TemporaryDirectory() as folder:
-        save_parts(X, Path(folder))
-        for n_topics in (small, large):
-            megabytes = float(in_processes(["--memory", str(n_topics), "--folder", folder], 1)[0])
-            floor = n_topics * X.shape[1] * 8 / 2**20
-            print(
-                f"peak memory of a fit beyond process and libraries, K={n_topics}: {megabytes:.0f} MiB "
-                f"({X.shape[0]} documents, {X.sum() / 1e6:.2f} M tokens; one K x V array of float64: {floor:.0f})"
-            )
 
 
 if __name__ == "__main__":

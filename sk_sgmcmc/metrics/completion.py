@@ -15,6 +15,7 @@ from ..utils._numbers import check_n_jobs
 FLOOR = 1e-12
 # Pair-topic updates in one kernel call, about half a second, so that Ctrl-C takes effect between calls.
 _WORK_PER_CALL = 1_000_000_000
+_WORDS_AT_ONCE = 10_000  # transposed at once, so that no second copy of the topics is made
 
 
 def document_completion(
@@ -82,9 +83,10 @@ def document_completion(
     Notes
     -----
     The score of a document does not depend on the other documents passed, on their order or on ``n_jobs``; a document
-    without hidden tokens adds nothing. The standard error is that of a ratio of two means (delta method):
-    :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the D documents with
-    hidden tokens.
+    without hidden tokens adds nothing. All steps but the last are made in single precision, which changes proportions
+    by less than 1e-6 and a score of many documents by about 1e-9. The standard error is that of a ratio of two means
+    (delta method): :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the
+    D documents with hidden tokens.
 
     References
     ----------
@@ -229,8 +231,12 @@ def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_job
 
 
 def as_draws(topics):
-    """A sequence of matrices (n_components, n_features) from one matrix or a stack of them."""
-    if isinstance(topics, (list, tuple)) and len(topics) and np.ndim(topics[0]) == 2:
+    """A sequence of matrices (n_components, n_features) from one matrix or a stack of them.
+
+    Fitted models pass a list of functions instead, from indices of words to the words' probabilities (n_used,
+    n_components): few documents use few of many words, and then no matrix is made or checked.
+    """
+    if isinstance(topics, (list, tuple)) and len(topics) and (callable(topics[0]) or np.ndim(topics[0]) == 2):
         return topics
     topics = np.asarray(topics)
     if topics.ndim == 2:
@@ -256,6 +262,8 @@ def _used_words(*corpora):
 
 def _word_major(topics, n_words, used):
     """Check one draw; returns the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
+    if callable(topics):
+        return topics(used)
     topics = np.asarray(topics)
     if topics.ndim != 2 or topics.shape[1] != n_words:
         raise ValueError(
@@ -269,7 +277,16 @@ def _word_major(topics, n_words, used):
             f"{sums.min():g} to {sums.max():g} and the smallest entry is {topics.min():g}. "
             "Pass topics / topics.sum(axis=1, keepdims=True)."
         )
-    return np.ascontiguousarray(topics[:, used].T, dtype=np.float64)
+    return words_of(topics, used)
+
+
+def words_of(topics, used):
+    """Columns ``used`` of topics (n_components, n_features), transposed: float64 (n_used, n_components)."""
+    out = np.empty((used.size, topics.shape[0]))
+    for start in range(0, used.size, _WORDS_AT_ONCE):
+        part = slice(start, start + _WORDS_AT_ONCE)
+        out[part] = topics[:, used[part]].T
+    return out
 
 
 def _prior(prior, s, n_draws, n_docs, n_topics):

@@ -79,8 +79,8 @@ class Agreement:
         named = ", ".join(f"{k} ({furthest[k]:.2f})" for k in unlike)
         words = ""
         if names is not None:
-            top = np.argsort(-components, axis=1, kind="stable")[:, :_MOST_WORDS]
-            quoted = "; ".join(f"{k}: {' '.join(map(str, names[top[k]]))}" for k in unlike[:_MOST_NAMED])
+            top = {k: np.argsort(-components[k], kind="stable")[:_MOST_WORDS] for k in unlike[:_MOST_NAMED]}
+            quoted = "; ".join(f"{k}: {' '.join(map(str, names[words]))}" for k, words in top.items())
             words = f" ({quoted}{'; ...' if unlike.size > _MOST_NAMED else ''})"
         n_chains, n_topics = self.agree.shape
         kind = "Hellinger distance" if metric == "hellinger" else "distance sqrt(1 - cosine)"
@@ -123,9 +123,9 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     for c in range(n_chains):
         for s, order in enumerate(draws.align(c, metric, groups, n_rounds)):
             _reorder(samples, (c, s), order, axis=0)
+    if n_chains == 1:  # without a second copy of the means
+        return Agreement.of_distances(0, np.zeros((1, n_topics))), draws.mean_of_chain(0)[None]
     means = np.stack([draws.mean_of_chain(c) for c in range(n_chains)])
-    if n_chains == 1:
-        return Agreement.of_distances(0, np.zeros((1, n_topics))), means
     reference = best_chain(means)
     for c in (reference, *(c for c in range(n_chains) if c != reference)):
         target = means[0 if c == reference else reference]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..metrics import align_draws
+from ..metrics.completion import words_of
 
 _SPREAD_DRAWS = 20  # draws of a chain, evenly spaced, from which their typical distance is found
 
@@ -98,9 +99,12 @@ class TopicDraws:
         """Draw ``s`` of chain ``c``, (n_topics, n_features)."""
         return self._components[c, s]
 
-    def mean(self, c, s):
-        """The topics' mean given all else that the chain's state holds; the draw, where this is not known."""
-        return self._components[c, s]
+    def mean_of_words(self, c, s, words):
+        """The topics' mean given all else that the chain's state holds, of some words, (n_words, n_topics).
+
+        The draw itself, where that mean is not known. In either case with the precision of a draw.
+        """
+        return words_of(self._components[c, s], words)
 
     def mean_of_chain(self, c):
         """Mean over kept draws, (n_topics, n_features) of float64."""
@@ -165,8 +169,8 @@ class ConditionalDraws(TopicDraws):
             return self._components[c, s]
         return self.records[c].draw(s, self.word_priors[c])[self.orders[c, s]]
 
-    def mean(self, c, s):
-        return self.records[c].mean(s, self.word_priors[c])[self.orders[c, s]]
+    def mean_of_words(self, c, s, words):
+        return self.records[c].mean_of_words(s, self.word_priors[c], words, self.orders[c, s])
 
     def mean_of_chain(self, c):
         return self.records[c].mean_over(self.orders[c], self.word_priors[c])

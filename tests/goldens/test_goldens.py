@@ -21,10 +21,10 @@ def test_a_model_saved_by_an_earlier_version_answers_as_it_did(name):
     X = counts()
     np.testing.assert_allclose(model.components_, answers["components"], rtol=1e-12)
     assert list(model.samples_["components"].shape) == answers["samples_shape"]
-    # Fixed points of 50 steps: rounding differs between platforms.
-    np.testing.assert_allclose(model.transform(X), answers["transform"], rtol=1e-9)
-    assert model.score(X) == pytest.approx(answers["score"], rel=1e-10)
-    assert model.perplexity(X) == pytest.approx(answers["perplexity"], rel=1e-9)
+    # Fixed points of 50 steps, most of them in single precision: rounding differs between platforms.
+    np.testing.assert_allclose(model.transform(X), answers["transform"], rtol=1e-6)
+    assert model.score(X) == pytest.approx(answers["score"], rel=1e-7)
+    assert model.perplexity(X) == pytest.approx(answers["perplexity"], rel=1e-7)
     table = model.top_words(3, interval=0.9)
     for column, values in answers["top_words"].items():
         np.testing.assert_allclose(np.asarray(table[column], dtype=float), values, rtol=1e-9)

@@ -5,26 +5,62 @@ row, and in a row column by column, or column by column where a column moves as 
 """
 
 import numpy as np
+from scipy import stats
+
+from tests.naive.lda import GOLDEN, MASK, mix64
 
 SMALLEST = 1e-300
 
 
+def small_gamma(shape, u, v):
+    """log of the proposal of Ahrens and Dieter's algorithm GS for a shape below 1, None if it is rejected."""
+    b = 1.0 + shape / np.e
+    p = b * u
+    if p <= 1.0:
+        log_x = np.log(p) / shape
+        return log_x if v <= np.exp(-np.exp(log_x)) else None
+    log_x = np.log(-np.log((b - p) / shape))
+    return log_x if np.log(v) <= (shape - 1.0) * log_x else None
+
+
 def log_gamma(shape, rng):
-    """log of a Gamma(shape, 1) draw; for small shapes log G(a) = log G(a + 1) + log(U) / a."""
+    """log of a Gamma(shape, 1) draw."""
     if shape >= 0.05:
         return np.log(rng.standard_gamma(shape))
-    larger = np.log(rng.standard_gamma(shape + 1.0))
-    return larger + np.log(1.0 - rng.random()) / shape
+    b = 1.0 + shape / np.e
+    while True:
+        p = b * (1.0 - rng.random())
+        if p <= 1.0:
+            # One number less where exp(-x) is 1.
+            if np.log(p) / shape < -40.0 or rng.random() < np.exp(-(p ** (1.0 / shape))):
+                return np.log(p) / shape
+        else:
+            x = -np.log((b - p) / shape)
+            if np.log(1.0 - rng.random()) <= (shape - 1.0) * np.log(x):
+                return np.log(x)
 
 
 def gamma(shape, rng):
-    """Gamma(shape, 1) draw; for small shapes the power of a uniform comes first, and alone where it underflows."""
-    if shape >= 0.05:
-        return max(rng.standard_gamma(shape), SMALLEST)
-    log_power = np.log(1.0 - rng.random()) / shape
-    if log_power < np.log(SMALLEST) - 4.0:
-        return SMALLEST
-    return max(np.exp(log_power) * rng.standard_gamma(shape + 1.0), SMALLEST)
+    """Gamma(shape, 1) draw."""
+    return max(np.exp(log_gamma(shape, rng)), SMALLEST)
+
+
+def uniforms(rng):
+    """Numbers in (0, 1) of the cells of one call, three at a time."""
+    counter = mix64(int(rng.random() * 2.0**53))
+    while True:
+        yield [((mix64((counter + j * GOLDEN) & MASK) >> 12) + 0.5) * 2.0**-52 for j in range(3)]
+        counter = (counter + 3 * GOLDEN) & MASK
+
+
+def mixed_gamma(shape, mean, numbers, rng):
+    """Gamma(shape + N, 1) draw, N ~ Poisson(mean): by three uniforms, and by ``rng`` where these leave it open."""
+    u, v, w = numbers
+    count = poisson(mean, rng) if w <= mean and mean > 1.0 else int(stats.poisson(mean).ppf(1.0 - w))
+    if shape + count >= 1.0:
+        return rng.standard_gamma(shape + count)
+    log_x = small_gamma(shape, u, v)
+    return gamma(shape, rng) if log_x is None else np.exp(log_x)
 
 
 def poisson(mean, rng):
@@ -48,12 +84,12 @@ def cells(function, theta, a, rng, rows):
 def scir(theta, a, h, rng, rows):
     """theta' = (1 - e^{-h}) Gamma(a + P, 1), P ~ Poisson(theta e^{-h} / (1 - e^{-h})); papers.md 003.1."""
     h = np.broadcast_to(h, len(rows))
-    new = theta.copy()
+    new, numbers = theta.copy(), uniforms(rng)
     for i, r in enumerate(rows):
         forgotten = 1.0 - np.exp(-h[i])
         for k in range(theta.shape[1]):
-            count = poisson(theta[r, k] * np.exp(-h[i]) / forgotten, rng)
-            new[r, k] = max(forgotten * gamma(a[i, k] + count, rng), SMALLEST)
+            mean = theta[r, k] * (np.exp(-h[i]) / forgotten)
+            new[r, k] = max(forgotten * mixed_gamma(a[i, k], mean, next(numbers), rng), SMALLEST)
     return new
 
 

@@ -9,9 +9,12 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic._counts import record as kept_record
+from sk_sgmcmc.topic._counts.answers import largest
 from sk_sgmcmc.topic._counts.record import Counts, TopicRecord
 
 K, V = 4, 60
+OF_WORDS = np.linspace(0.1, 0.9, 30)[:, None]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,10 @@ def test_counts_come_back_as_they_were(share, dtype):
     counts = (rng.integers(1, 5000, size=(50, 7)) * (rng.random((50, 7)) < share)).astype(dtype)
     if dtype is np.float64:
         counts *= 0.37
-    np.testing.assert_array_equal(Counts(counts).dense(), counts)
+    kept, words = Counts(counts), rng.permutation(50)[:30]
+    np.testing.assert_array_equal(kept.by_topic(), counts.T)
+    np.testing.assert_array_equal(kept.of_words(words), counts[words])
+    np.testing.assert_allclose(kept.mass, counts.sum(axis=0))
 
 
 def record_of(z_of_steps, words, n_words, n_topics, groups=None):
@@ -45,15 +51,29 @@ def record_of(z_of_steps, words, n_words, n_topics, groups=None):
     return record
 
 
-@pytest.mark.parametrize("prior", [0.1, np.linspace(0.1, 0.9, 30)[:, None]])
+@pytest.mark.parametrize("prior", [0.1, OF_WORDS, np.repeat(OF_WORDS, 5, axis=1)])
 def test_the_mean_over_draws_is_that_of_their_conditional_means(prior):
     rng = np.random.default_rng(0)
     words = rng.integers(30, size=400)
     record = record_of([rng.integers(5, size=400) for _ in range(6)], words, 30, 5)
     orders = np.array([rng.permutation(5) for _ in range(6)])
-    expected = np.mean([record.mean(s, prior)[orders[s]] for s in range(6)], axis=0)
-    np.testing.assert_allclose(record.mean_over(orders, prior), expected, rtol=1e-12)
-    np.testing.assert_allclose(expected.sum(axis=1), 1.0)
+    words = np.arange(30)
+    expected = np.mean([record.mean_of_words(s, prior, words, orders[s]).T for s in range(6)], axis=0)
+    np.testing.assert_allclose(record.mean_over(orders, prior), expected, rtol=1e-6)
+    np.testing.assert_allclose(expected.sum(axis=1), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("at_once", [7, 10_000])
+def test_the_mean_of_some_words_is_that_of_the_counts(at_once, monkeypatch):
+    monkeypatch.setattr(kept_record, "_WORDS_AT_ONCE", at_once)
+    rng = np.random.default_rng(0)
+    words, z = rng.integers(30, size=400), rng.integers(5, size=400)
+    some, order = rng.permutation(30)[:17], rng.permutation(5)
+    cells = np.zeros((30, 5)) + 0.3
+    np.add.at(cells, (words, z), 1)
+    mean = record_of([z], words, 30, 5).mean_of_words(0, 0.3, some, order)
+    np.testing.assert_allclose(mean, (cells / cells.sum(axis=0))[some][:, order], rtol=1e-7)
+    assert mean.flags.c_contiguous and mean.dtype == np.float64
 
 
 def test_topics_that_change_places_keep_their_numbers():
@@ -67,6 +87,12 @@ def test_topics_that_change_places_keep_their_numbers():
     np.testing.assert_array_equal(record.orders, [range(4), range(4)])
 
 
+@pytest.mark.parametrize("n", [1, 5, 19, 20])
+def test_the_largest_are_those_of_a_stable_sort(n):
+    values = np.random.default_rng(0).integers(0, 6, 20) / 10.0
+    np.testing.assert_array_equal(largest(values, n), np.argsort(-values, kind="stable")[:n])
+
+
 # -------------------------------------------------------------------------------------------------------------- models
 
 
@@ -75,7 +101,8 @@ def test_components_are_the_mean_of_conditional_means(X, sampler):
     model = fitted(X, sampler=sampler)
     draws, c = model._topic_draws, model.reference_chain_
     n_kept = draws.shape[1]
-    np.testing.assert_allclose(model.components_, np.mean([draws.mean(c, s) for s in range(n_kept)], axis=0), rtol=1e-6)
+    means = [draws.mean_of_words(c, s, np.arange(V)).T for s in range(n_kept)]
+    np.testing.assert_allclose(model.components_, np.mean(means, axis=0), rtol=1e-6)
     # Draws scatter about them.
     values = model.samples_["components"][c].astype(float)
     error = values.std(axis=0) / np.sqrt(n_kept)

@@ -177,8 +177,9 @@ def test_score_does_not_depend_on_order_number_or_empty_documents(planted, fitte
 def test_score_is_the_one_definition_averaged_over_draws(planted, fitted):
     observed, hidden = split_tokens(planted[1])
     n_draws = fitted.samples_["components"].shape[1]
-    means = [fitted._topic_draws.mean(c, s).astype(np.float32) for c in range(3) for s in range(n_draws)]
-    draws = np.stack(means)
+    draws = fitted._topic_draws
+    words = np.arange(200)
+    draws = np.stack([draws.mean_of_words(c, s, words).T for c in range(3) for s in range(n_draws)])
     chosen = np.unique(np.linspace(0, len(draws) - 1, 10).round().astype(int))
     # Each draw goes with the documents' prior that its own chain has fitted.
     priors = np.repeat(fitted.samples_["doc_topic_prior"].mean(axis=1), len(draws) // 3, axis=0)[chosen]

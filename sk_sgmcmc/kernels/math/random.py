@@ -7,10 +7,27 @@ from .._jit import helper
 # The smallest value of a gamma state. Below it a float64 would become 0, and a row of zeros 0/0; the dynamics cannot
 # distinguish it from the exact draw, since a state this small never contributes to a Poisson mixture.
 TINY = 1e-300
-_LOG_TINY = np.log(TINY)
 
-# Below this shape a gamma draw is made in logs: log G(a) = log G(a + 1) + log(U) / a (Marsaglia & Tsang 2000, note).
+# Below this shape a gamma draw is made by Ahrens and Dieter's algorithm GS (1974), in logs.
 SMALL_SHAPE = 0.05
+_INVERSE_E = np.exp(-1.0)
+
+
+@helper
+def _log_of_small_gamma(shape, rng):
+    """Logarithm of a Gamma(shape, 1) draw for shape < 1; see `gamma_rows` for the algorithm."""
+    b = 1.0 + shape * _INVERSE_E
+    while True:
+        p = b * (1.0 - rng.random())
+        if p <= 1.0:
+            log_x = np.log(p) / shape
+            # exp(-x) is 1 to all digits below this, and accepts whatever is drawn.
+            if log_x < -40.0 or rng.random() < np.exp(-np.exp(log_x)):
+                return log_x
+        else:
+            log_x = np.log(-np.log(max(b - p, 1e-17) / shape))
+            if np.log(1.0 - rng.random()) <= (shape - 1.0) * log_x:
+                return log_x
 
 
 @helper
@@ -20,7 +37,8 @@ def log_gamma_draw(shape, rng):
         draw = rng.standard_gamma(shape)
         if draw > 0.0:
             return np.log(draw)
-    return np.log(rng.standard_gamma(shape + 1.0)) + np.log(1.0 - rng.random()) / shape
+        return np.log(rng.standard_gamma(shape + 1.0)) + np.log(1.0 - rng.random()) / shape
+    return _log_of_small_gamma(shape, rng)
 
 
 @helper
@@ -28,11 +46,7 @@ def gamma_draw(shape, rng):
     """Gamma(shape, 1) draw, never below `TINY`; right for any shape > 0."""
     if shape >= SMALL_SHAPE:
         return max(rng.standard_gamma(shape), TINY)
-    log_power = np.log(1.0 - rng.random()) / shape
-    # G(shape + 1) exceeds 50 about once in 1e20 draws, so most draws for tiny shapes are decided without it.
-    if log_power < _LOG_TINY - 4.0:
-        return TINY
-    return max(np.exp(log_power) * rng.standard_gamma(shape + 1.0), TINY)
+    return max(np.exp(_log_of_small_gamma(shape, rng)), TINY)
 
 
 @helper

@@ -13,7 +13,8 @@ one step of length h.
 import numpy as np
 
 from .._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel, read_only
-from ..math.random import SMALL_SHAPE, TINY, gamma_draw, log_gamma_draw, poisson_draw
+from ..math.gamma_rows import mixed_gamma_row, start_counter
+from ..math.random import TINY, gamma_draw, log_gamma_draw, poisson_draw
 
 
 @helper
@@ -29,43 +30,26 @@ def cox_ingersoll_ross(theta, shape, decay, rng):
     return max(spread * gamma_draw(shape, rng), TINY)
 
 
+@helper
+def _cir_row(cells, shape, decay, counter, draw, rng):
+    """`cox_ingersoll_ross` for a row of cells; returns the counter for the next row."""
+    spread = 1.0 - decay
+    counter = mixed_gamma_row(shape, cells, decay / spread, counter, draw, rng)
+    for k in range(cells.shape[0]):
+        cells[k] = max(spread * draw[k], TINY)
+    return counter
+
+
 @kernel(TRANSITION)
 def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Bring lazily updated rows up to date: one CIR transition over the elapsed time, at their constant shape.
 
     Transitions at a constant shape compose, so one over the sum of the step sizes has the law of all of them.
-
-    If ``hyper`` has a second number, cells whose draw is sure to fall below it are set to `TINY` without the draw
-    (most of them, at the shapes of words that a topic lacks): for states that are only summed, not for draws.
     """
-    floor = hyper[1] if hyper.shape[0] > 1 else 0.0
-    shape_of_bar = -1.0
-    bar = 0.0
+    counter, draw = start_counter(rng), np.empty(theta.shape[1])
     for i in range(rows.shape[0]):
-        if extra[i] <= 0.0:
-            continue
-        decay = np.exp(-extra[i])
-        spread = 1.0 - decay
-        r = rows[i]
-        for k in range(theta.shape[1]):
-            shape = signal[i, k]
-            if floor > 0.0 and shape < SMALL_SHAPE:
-                if decay > 0.0:
-                    shape = shape + poisson_draw(theta[r, k] * decay / spread, rng)
-                if shape < SMALL_SHAPE:
-                    if shape != shape_of_bar:
-                        # log(U) / shape < log(floor) - 4: the Gamma(shape + 1) factor exceeds e^4 once in 1e22 draws
-                        shape_of_bar = shape
-                        bar = np.exp(shape * (np.log(floor) - 4.0))
-                    u = 1.0 - rng.random()
-                    if u < bar:
-                        theta[r, k] = TINY
-                    else:
-                        theta[r, k] = max(spread * np.exp(np.log(u) / shape) * rng.standard_gamma(shape + 1.0), TINY)
-                    continue
-                theta[r, k] = max(spread * gamma_draw(shape, rng), TINY)
-            else:
-                theta[r, k] = cox_ingersoll_ross(theta[r, k], shape, decay, rng)
+        if extra[i] > 0.0:
+            counter = _cir_row(theta[rows[i]], signal[i], np.exp(-extra[i]), counter, draw, rng)
     return OK
 
 
@@ -75,20 +59,22 @@ def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     decay = np.exp(-hyper[0])
     spread = 1.0 - decay
     keep_log = aux.shape[0] > 0
+    counter, draw = np.uint64(0) if keep_log else start_counter(rng), np.empty(theta.shape[1])
     for i in range(rows.shape[0]):
         r = rows[i]
         for k in range(theta.shape[1]):
-            shape = signal[i, k]
-            if not shape > 0.0:
+            if not signal[i, k] > 0.0:
                 return NOT_FINITE
-            if keep_log:
-                if decay > 0.0:
-                    shape = shape + poisson_draw(theta[r, k] * decay / spread, rng)
-                log_theta = np.log(spread) + log_gamma_draw(shape, rng)
-                aux[0, r, k] = log_theta
-                theta[r, k] = max(np.exp(log_theta), TINY)
-            else:
-                theta[r, k] = cox_ingersoll_ross(theta[r, k], shape, decay, rng)
+        if not keep_log:
+            counter = _cir_row(theta[r], signal[i], decay, counter, draw, rng)
+            continue
+        for k in range(theta.shape[1]):
+            shape = signal[i, k]
+            if decay > 0.0:
+                shape = shape + poisson_draw(theta[r, k] * decay / spread, rng)
+            log_theta = np.log(spread) + log_gamma_draw(shape, rng)
+            aux[0, r, k] = log_theta
+            theta[r, k] = max(np.exp(log_theta), TINY)
     return OK
 
 
@@ -222,13 +208,14 @@ def sgrld_reduced_natural(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """The limit h -> inf of SCIR: an independent Gamma(a, 1) draw, so that a column is a Dirichlet draw (exact)."""
     keep_log = aux.shape[0] > 0
+    counter, draw = np.uint64(0) if keep_log else start_counter(rng), np.empty(theta.shape[1])
     for i in range(rows.shape[0]):
+        if not keep_log:
+            counter = _cir_row(theta[rows[i]], signal[i], 0.0, counter, draw, rng)
+            continue
         for k in range(theta.shape[1]):
-            if keep_log:
-                aux[0, rows[i], k] = log_gamma_draw(signal[i, k], rng)
-                theta[rows[i], k] = max(np.exp(aux[0, rows[i], k]), TINY)
-            else:
-                theta[rows[i], k] = gamma_draw(signal[i, k], rng)
+            aux[0, rows[i], k] = log_gamma_draw(signal[i, k], rng)
+            theta[rows[i], k] = max(np.exp(aux[0, rows[i], k]), TINY)
     return OK
 
 

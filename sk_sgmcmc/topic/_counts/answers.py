@@ -41,6 +41,12 @@ def best_chain(means, data, doc_prior_of):
     return int(np.argmax(scores))
 
 
+def largest(values, n):
+    """Indices of the ``n`` largest values, the largest first and equal ones in their order, without sorting all."""
+    candidates = np.flatnonzero(values >= np.partition(values, values.size - n)[values.size - n])
+    return candidates[np.argsort(-values[candidates], kind="stable")[:n]]
+
+
 def word_table(components, n, interval, feature_names, draws_of_topic):
     """The most probable words of each topic; intervals from ``draws_of_topic(k)``, (n_draws, n_words)."""
     n_topics, n_features = components.shape
@@ -51,7 +57,7 @@ def word_table(components, n, interval, feature_names, draws_of_topic):
     feature_names = np.asarray(feature_names, dtype=object)
     if feature_names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {feature_names.shape}; it must hold {n_features} names.")
-    top = np.argsort(-components, axis=1, kind="stable")[:, :n]
+    top = np.array([largest(topic, n) for topic in components])
     table = {
         "topic": np.repeat(np.arange(n_topics), n),
         "rank": np.tile(np.arange(1, n + 1), n_topics),

@@ -9,9 +9,6 @@ from ...samplers.state import SamplerState
 # After this time the state is wholly forgotten, as after an infinite one: exp(-LONGEST) is exactly 0.
 LONGEST = 750.0
 
-# A cell this small, in tokens, affects no assignment.
-FLOOR = 1e-12
-
 # Rows are drawn in blocks of about this many cells, each with a random stream of its own, so that threads share them.
 _CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
 
@@ -141,7 +138,7 @@ class LazyTopics:
             return theta / theta.sum(axis=0)
         return np.vstack([self.theta, cells])
 
-    def update(self, rows, shape, hyper, rng, floor=FLOOR, pool=None):
+    def update(self, rows, shape, hyper, rng, pool=None):
         """Bring ``rows`` up to date.
 
         Parameters
@@ -152,8 +149,6 @@ class LazyTopics:
         hyper : ndarray
             The sampler's step size and further numbers at this step.
         rng : Generator
-        floor : float or None
-            Cells that are certain to fall below it need not be drawn; None draws all cells.
         pool : ThreadPoolExecutor or None
             Threads for drawing; changes no draw.
 
@@ -175,7 +170,6 @@ class LazyTopics:
             rest = rng.standard_gamma(self._rest_shape)
         else:
             rest = np.maximum(self.mass - updated, 0.0)
-        numbers = hyper if floor is None else np.array([hyper[0], floor])
         n_blocks = n_blocks_of(*shape.shape)
         streams = (
             [rng]
@@ -185,7 +179,7 @@ class LazyTopics:
 
         def bring(i, start, stop):
             part = slice(start, stop)
-            self.state.advance(shape[part], elapsed[part], streams[i], rows[part], numbers)
+            self.state.advance(shape[part], elapsed[part], streams[i], rows[part], hyper)
 
         in_blocks(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
@@ -231,7 +225,7 @@ class LazyTopics:
     def all_up_to_date(self, shape, hyper, rng):
         """Bring every word up to date, and return the topics (n_words, n_topics), whose columns sum to 1."""
         rows = np.arange(self.theta.shape[0])
-        cells, _ = self.update(rows, shape, hyper, rng, floor=None)
+        cells, _ = self.update(rows, shape, hyper, rng)
         total = cells.sum(axis=0)
         # Take the exact sum, so that rounding errors do not accumulate.
         self.mass = total.copy() if self.sampler._is_lazy else self.mass

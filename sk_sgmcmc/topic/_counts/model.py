@@ -1,6 +1,7 @@
 """Base of the count topic models: fitting, streams, scores, and default choices."""
 
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
+from ...metrics.completion import words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._sklearn import Interval, StrOptions, validate_data
@@ -370,8 +372,8 @@ class CountTopicModel(BaseTopicModel):
         self._agreement, means = number_topics(draws, samples, self._metric, groups, best)
         self.samples_ = Samples(samples, draws)
         # Of the reference chain alone: a mean over chains may be a topic that none of them has.
-        mean = means[self.reference_chain_]
-        self.components_ = mean / mean.sum(axis=1, keepdims=True)
+        self.components_ = means[self.reference_chain_] if len(means) == 1 else means[self.reference_chain_].copy()
+        self.components_ /= self.components_.sum(axis=1, keepdims=True)
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
@@ -408,9 +410,8 @@ class CountTopicModel(BaseTopicModel):
     def _transform(self, X, **given):
         check_is_fitted(self)
         corpus = self._check_X(X, reset=False, **given)
-        proportions = doc_topic_proportions(
-            corpus.to_csr(), self.components_, self._doc_prior(corpus), n_jobs=self.n_jobs
-        )
+        topics = [partial(words_of, self.components_)]
+        proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
         return as_precise_as(X, proportions)
 
     def score(self, X, y=None):
@@ -453,7 +454,7 @@ class CountTopicModel(BaseTopicModel):
         draws = self._topic_draws
         n_chains, n_kept, *_ = draws.shape
         chosen = scored_draws(n_chains * n_kept)
-        topics = np.stack([draws.mean(*divmod(i, n_kept)).astype(np.float32) for i in chosen])
+        topics = [partial(draws.mean_of_words, *divmod(i, n_kept)) for i in chosen]
         return document_completion(
             observed, hidden, topics, doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
         )

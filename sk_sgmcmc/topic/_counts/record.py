@@ -1,5 +1,7 @@
 """Kept draws of topics as the counts of their assignments, from which topics are drawn on demand."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -10,6 +12,7 @@ from .._draws import ConditionalDraws, TopicDraws
 
 # Topics of two draws are matched only if one of them kept less than this share of its tokens in between.
 _STAYS = 0.5
+_WORDS_AT_ONCE = 10_000  # so that temporary arrays are small
 
 
 class Counts:
@@ -34,31 +37,50 @@ class Counts:
         else:
             self.values = counts.astype(np.min_scalar_type(-int(counts.max())) if values.dtype.kind == "u" else float)
 
-    def dense(self):
-        """As float64, (n_words, n_topics)."""
+    def by_topic(self):
+        """As float64, (n_topics, n_words)."""
+        n_words, n_topics = self.shape
         if self.cells is None:
-            return self.values.astype(np.float64)
-        counts = np.zeros(self.shape[0] * self.shape[1])
-        counts[self.cells] = self.values
-        return counts.reshape(self.shape)
+            return np.ascontiguousarray(self.values.T, dtype=np.float64)
+        counts = np.zeros((n_topics, n_words))
+        counts[self.cells % n_topics, self.cells // n_topics] = self.values
+        return counts
 
-    def add_shares(self, prior_mass, order, sums):
-        """Add counts over the mass of their topics, topics in ``order``, to ``sums``; returns the topics' masses.
+    def of_words(self, words):
+        """Rows of the counts, (words.size, n_topics) of float64."""
+        if self.cells is None:
+            return self.values[words].astype(np.float64)
+        n_topics = self.shape[1]
+        counts = np.zeros((words.size, n_topics))
+        first = words.astype(np.int64) * n_topics
+        start, stop = np.searchsorted(self.cells, first), np.searchsorted(self.cells, first + n_topics)
+        row = np.repeat(np.arange(words.size), stop - start)
+        found = np.arange(row.size) + (start - np.concatenate([[0], np.cumsum(stop - start)[:-1]]))[row]
+        counts[row, self.cells[found] - first[row]] = self.values[found]
+        return counts
+
+    @cached_property
+    def mass(self):
+        """Sums over words, (n_topics,)."""
+        if self.cells is None:
+            return self.values.sum(axis=0, dtype=np.float64)
+        return np.bincount(self.cells % self.shape[1], self.values, self.shape[1])
+
+    def add_shares(self, mass, order, sums):
+        """Add counts over the ``mass`` of their topics, topics in ``order``, to ``sums``.
 
         Parameters
         ----------
-        prior_mass, order : ndarray of shape (n_topics,)
-        sums : ndarray of shape (n_words * n_topics,)
+        mass, order : ndarray of shape (n_topics,)
+        sums : ndarray of shape (n_topics, n_words)
         """
         n_topics = order.size
         if self.cells is None:
-            mass = self.values.sum(axis=0) + prior_mass
-            sums += (self.values / mass)[:, order].ravel()
-            return mass
+            for place, k in enumerate(order):
+                sums[place] += self.values[:, k] / mass[k]
+            return
         topics = self.cells % n_topics
-        mass = np.bincount(topics, self.values, n_topics) + prior_mass
-        sums[self.cells - topics + np.argsort(order)[topics]] += self.values / mass[topics]
-        return mass
+        sums[np.argsort(order)[topics], self.cells // n_topics] += self.values / mass[topics]
 
 
 class TopicRecord:
@@ -103,30 +125,57 @@ class TopicRecord:
         self.orders.append(order)
         self.steps.append(step)
 
-    def mean(self, s, word_prior):
-        """Mean of the topics given the assignments of kept draw ``s``, (n_topics, n_words), as the chain has them."""
-        cells = self.counts[s].dense() + word_prior
-        cells /= cells.sum(axis=0)
-        return cells.T
+    def mean_of_words(self, s, word_prior, words, order):
+        """Mean of the topics given the assignments of kept draw ``s``, of some words, (words.size, n_topics).
+
+        Rounded to float32, as draws are.
+        """
+        counts, out = self.counts[s], np.empty((words.size, order.size))
+        mass = counts.mass + self._prior_mass(word_prior)
+        for start in range(0, words.size, _WORDS_AT_ONCE):
+            part = slice(start, start + _WORDS_AT_ONCE)
+            cells = counts.of_words(words[part])
+            cells += word_prior if np.ndim(word_prior) == 0 else word_prior[words[part]]
+            cells /= mass
+            out[part] = cells.astype(np.float32)[:, order]
+        return out
+
+    def _prior_mass(self, word_prior):
+        """Sums of the topics' prior over words, (n_topics,)."""
+        n_words, n_topics = self.counts[0].shape
+        sums = n_words * word_prior if np.ndim(word_prior) == 0 else word_prior.sum(axis=0)
+        return np.broadcast_to(sums, n_topics)
 
     def mean_over(self, orders, word_prior):
-        """The same averaged over the first draws, (n_topics, n_words), topics of each in its row of ``orders``."""
+        """The mean given the assignments, over the first draws, (n_topics, n_words), topics as in each's ``orders``."""
         n_words, n_topics = self.counts[0].shape
-        sums, inverse = np.zeros(n_words * n_topics), np.zeros(n_topics)
-        prior_mass = np.broadcast_to(word_prior, (n_words, n_topics)).sum(axis=0)
+        means, inverse = np.zeros((n_topics, n_words)), np.zeros(n_topics)
+        prior_mass = self._prior_mass(word_prior)
         for counts, order in zip(self.counts, orders, strict=False):
-            mass = counts.add_shares(prior_mass, order, sums)
+            mass = counts.mass + prior_mass
+            counts.add_shares(mass, order, means)
             inverse += 1.0 / mass[order]
-        cells = sums.reshape(n_words, n_topics) + word_prior * inverse
-        return np.ascontiguousarray(cells.T / len(orders))
+        for k, mean in enumerate(means):
+            mean += _prior_of(word_prior, k) * inverse[k]
+        means /= len(orders)
+        return means
 
     def draw(self, s, word_prior):
         """Topics drawn given the assignments of kept draw ``s``, float32 (n_topics, n_words), as the chain has them."""
-        shapes = np.ascontiguousarray((self.counts[s].dense() + word_prior).T)
+        shapes = self.counts[s].by_topic()
+        for k, shape in enumerate(shapes):
+            shape += _prior_of(word_prior, k)
         out = np.empty(shapes.shape, dtype=np.float32)
         seed = np.random.SeedSequence([self.seed, self.steps[s]]).generate_state(1, np.uint64)[0]
         dirichlet_rows.dirichlet_rows(shapes, seed, out)
         return out
+
+
+def _prior_of(word_prior, k):
+    """The prior of topic k: a number or (n_words,)."""
+    if np.ndim(word_prior) == 0:
+        return word_prior
+    return word_prior[:, k if word_prior.shape[1] > 1 else 0]
 
 
 def kept_draws(chains):

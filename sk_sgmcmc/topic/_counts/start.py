@@ -12,6 +12,7 @@ _TOKENS_PER_CALL = 2_000_000
 _SMALL = 5_000_000
 _FEW = 200  # topics
 _TOKENS_PER_PIECE = 200_000  # that seeds are looked for in at a time
+_WORDS_AT_ONCE = 10_000  # whose expected counts are drawn at a time
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
@@ -158,8 +159,11 @@ class SoftTopics:
 
     def __init__(self, data, n_topics, doc_prior, word_prior, total, rng):
         self.data, self.word_prior, self.total = data, word_prior, total
-        raw = rng.gamma(100.0, 0.01, (data.n_words, n_topics)).astype(np.float32)
-        self.raw = raw * np.float32(total / raw.sum(dtype=np.float64))
+        self.raw = np.empty((data.n_words, n_topics), dtype=np.float32)
+        for start in range(0, data.n_words, _WORDS_AT_ONCE):
+            rows = self.raw[start : start + _WORDS_AT_ONCE]
+            rows[:] = rng.gamma(100.0, 0.01, rows.shape)
+        self.raw *= np.float32(total / self.raw.sum(dtype=np.float64))
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
         self.scale, self.seen = np.ones(1), np.zeros(1)
         self.doc_prior = np.full(n_topics, doc_prior)
@@ -195,7 +199,9 @@ class SoftTopics:
 
     def merge(self, n_topics, n_fixed=0):
         """Join topics until ``n_topics`` are left, the first ``n_fixed`` not with each other."""
-        counts = np.ascontiguousarray(self.raw.T) * np.float32(self.scale[0])
+        counts = np.ascontiguousarray(self.raw.T)
+        self.raw = None  # may be large
+        counts *= np.float32(self.scale[0])
         alive = np.ones(self.mass.size, dtype=bool)
         start_kernels.merge_topics(counts, self.mass, n_topics, n_fixed, alive)
         self.raw = np.ascontiguousarray(counts[alive].T)
