@@ -1,5 +1,6 @@
 """Shared parts of the benchmarks: corpora split for scoring, the judge, peers whose topics are recorded over time."""
 
+import functools
 import time
 from collections import deque
 
@@ -101,6 +102,28 @@ def load(corpus):
         train, test = counts[:500], counts[500:]
     keep = np.asarray(train.sum(axis=1)).ravel() > 0
     return train.tocsr()[keep], test.tocsr()
+
+
+@functools.cache
+def counts_of(corpus):
+    """All counts of a corpus."""
+    if corpus == "synthetic":
+        return datasets.make_lda(n_samples=150, n_features=200, n_components=10, random_state=0).counts
+    if corpus == "docstrings":
+        return datasets.load_docstrings().counts
+    if corpus == "20newsgroups":
+        return datasets.fetch_20newsgroups_counts().counts
+    return datasets.fetch_corpus(corpus).counts
+
+
+def split(counts, seed, share=1, n_held_out=1000):
+    """Training and held-out documents of a random ``1 / share`` of a corpus, with the words that can be learnt."""
+    counts = counts.tocsr()[np.flatnonzero(counts.sum(axis=1))]
+    order = np.random.default_rng(seed).permutation(counts.shape[0])[: counts.shape[0] // share]
+    n_held_out = min(n_held_out, order.size // 10)
+    train, held_out = counts[order[n_held_out:]], counts[order[:n_held_out]]
+    words = np.flatnonzero(train.sum(axis=0))
+    return train[:, words], held_out[:, words]
 
 
 class Recorder(Callback):

@@ -22,17 +22,16 @@ next seed, starts no case after ``--hours``, and continues when called again.
 """
 
 import argparse
-import functools
 import itertools
 import json
 import time
 from pathlib import Path
 
 import numpy as np
-from _peers import Curve, Recorder, SmoothedJudge, moments, run_sklearn, run_tomotopy
+from _peers import Curve, Recorder, SmoothedJudge, counts_of, moments, run_sklearn, run_tomotopy, split
 from threadpoolctl import threadpool_limits
 
-from sk_sgmcmc import BayesianLDA, datasets
+from sk_sgmcmc import BayesianLDA
 
 CORPORA = "docstrings,ap,poliblog5k,acl_abstracts,reuters21578,sotu_paragraphs,20newsgroups,wikipedia"
 SHARES = {"whole": 1, "fifth": 5}
@@ -66,28 +65,6 @@ class EndingRecorder(Recorder):
         return self.is_enough(step)
 
 
-@functools.cache
-def load(corpus):
-    """Counts of a corpus."""
-    if corpus == "synthetic":
-        return datasets.make_lda(n_samples=150, n_features=200, n_components=10, random_state=0).counts
-    if corpus == "docstrings":
-        return datasets.load_docstrings().counts
-    if corpus == "20newsgroups":
-        return datasets.fetch_20newsgroups_counts().counts
-    return datasets.fetch_corpus(corpus).counts
-
-
-def split(counts, part, seed):
-    """Training and held-out documents of a corpus or of a random part of it, with the words that can be learnt."""
-    counts = counts.tocsr()[np.flatnonzero(counts.sum(axis=1))]
-    order = np.random.default_rng(seed).permutation(counts.shape[0])[: counts.shape[0] // SHARES[part]]
-    n_held_out = min(1000, order.size // 10)
-    train, held_out = counts[order[n_held_out:]], counts[order[:n_held_out]]
-    words = np.flatnonzero(train.sum(axis=0))
-    return train[:, words], held_out[:, words]
-
-
 def run_stand_in(train, n_topics, curve, sweeps, seed):
     """In the short setting, which needs no peer: ours from a random start takes tomotopy's place."""
     recorder = EndingRecorder(curve, sweeps, is_enough=lambda step: False)
@@ -113,7 +90,7 @@ def run_ours(train, n_topics, curve, sweeps, seed, peer):
 def run_case(case, sweeps, done, results):
     """Run the programs that have no curve of this case yet, and append their curves to the results."""
     corpus, part, n_topics, seed = case
-    train, held_out = split(load(corpus), part, seed)
+    train, held_out = split(counts_of(corpus), seed, SHARES[part])
     BayesianLDA(n_topics, n_iter=40, random_state=0).fit(train[:50])  # loads or compiles all that a fit uses
 
     def new_curve(program, window=10):
@@ -209,7 +186,7 @@ def plan(options):
     elif options.all:
         corpora, topics = CORPORA.split(","), {"fifth": [20, 100, 500], "whole": [20, 100]}
     for seed, part, corpus in itertools.product(range(n_seeds), topics, corpora):
-        if seed == 0 or load(corpus).sum() / SHARES[part] < SMALL:
+        if seed == 0 or counts_of(corpus).sum() / SHARES[part] < SMALL:
             yield from ((corpus, part, n_topics, seed) for n_topics in topics[part])
 
 

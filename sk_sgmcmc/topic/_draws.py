@@ -133,6 +133,33 @@ class TopicDraws:
         return total / some.size * np.sqrt(n / max(n - 1, 1))
 
 
+class AveragedDraws(TopicDraws):
+    """Draws of topics of chains that average the conditional means of their topics as they run.
+
+    Parameters
+    ----------
+    components : ndarray
+    means : list of ndarray of shape (n_topics, n_features)
+        Of each chain, its topics numbered as in its last draw.
+    """
+
+    def __init__(self, components, means):
+        super().__init__(components)
+        self.means = means
+
+    def mean_of_chain(self, c):
+        return self.means[c]
+
+    def align(self, c, metric, groups, n_rounds):
+        orders = super().align(c, metric, groups, n_rounds)
+        self.means[c] = self.means[c][orders[-1]]
+        return orders
+
+    def reorder(self, c, order):
+        super().reorder(c, order)
+        self.means[c] = self.means[c][order]
+
+
 class ConditionalDraws(TopicDraws):
     """Draws of topics of chains that keep records of their assignments.
 

@@ -12,6 +12,7 @@ from ...metrics import align_topics
 from .assignments import Assignments
 from .doc_prior import Moment
 from .lazy_topics import LazyTopics, in_blocks
+from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
@@ -19,7 +20,7 @@ from .vocabulary import with_new_words
 from .word_prior import FIRST, PASSES_PER_FIT, equal_topics, fitted_word_prior
 
 _GROWN = 1.5
-_START_SWEEPS = 10  # collapsed sweeps over the documents from which a young stream restarts
+_START_SWEEPS = 40  # collapsed sweeps over the documents from which a young stream restarts; the later half counts
 
 
 class TopicChain(Chain):
@@ -82,6 +83,7 @@ class TopicChain(Chain):
         self.fits_word_prior = fits_word_prior
         self.assignments = Assignments(stored, n_sweeps, int(self.rng.integers(2**62)))
         self.topics = None
+        self.mean = None
         self.collapsed = None
         self.counts = None
         self.next_doc = 0
@@ -148,21 +150,31 @@ class TopicChain(Chain):
         return z
 
     def _start_fresh(self, data, z, alpha):
+        scale, mean = self.data.total_samples / data.n_docs, None
         if self.data.start is not None:  # few tokens: sweeps cost little, and lead close to the start of `fit`
             collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
-            no_groups = np.zeros(data.n_docs, dtype=np.int64)
-            for _ in range(_START_SWEEPS):
+            no_groups, mean = np.zeros(data.n_docs, dtype=np.int64), np.zeros((self.n_words, self.n_topics))
+            for i in range(_START_SWEEPS):
                 collapsed.sweep(data, 0, data.n_docs, alpha[None], no_groups, self.rng)
+                if i >= _START_SWEEPS // 2:
+                    mean += collapsed.counts
+            mean *= scale / (_START_SWEEPS - _START_SWEEPS // 2)
         self.doc_prior.begin(data, z, alpha, self.rng, swept=self.data.start is not None)
         counts = np.zeros((self.n_words, self.n_topics))
         assignment_kernels.count_assignments(data.words, data.weights, z, counts)
-        counts *= self.data.total_samples / data.n_docs
+        counts *= scale
         if self.topics is not None and self._has_like_topics():
             shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
             order = align_topics(*shares, groups=self.like_groups)
-            counts = counts[:, order]
+            counts, mean = counts[:, order], None if mean is None else mean[:, order]
             self.doc_prior.renumber(order)
         self._make_topics(np.ascontiguousarray(counts))
+        self._begin_mean(counts if mean is None else mean, data.n_docs / self.data.n_batch)
+
+    def _begin_mean(self, beyond, worth=0.0):
+        """Follow the conditional mean of the topics, where it is known, from what shapes have beyond `_shape_of`."""
+        is_known = self.flat is None and self.sampler._is_lazy
+        self.mean = MeanTopics(beyond, worth, self.step) if is_known else None
 
     def _has_like_topics(self):
         """Whether topics can change places without changing the posterior."""
@@ -292,6 +304,8 @@ class TopicChain(Chain):
             signal, extra = self._shape_of(moved), self.counts.sum(axis=0)
         else:
             counts *= self.data.total_samples / docs.size / self.assignments.n_sweeps[1]
+            if self.mean is not None:
+                self.mean.add(rows, counts, self._now().forgotten)
             signal = self._shape_of(moved)
             extra = simplex.add_rows(signal, np.arange(rows.size) if is_lazy else rows, counts)
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
@@ -339,6 +353,8 @@ class TopicChain(Chain):
         if self.record is not None:
             counts = self.counts if self.collapsed is None else self.collapsed.counts
             self.record.add(self.step, counts, self.assignments.z, lambda: self.topic_groups)
+        if self.mean is not None:
+            self.mean.look(self.step)
         return self._public(self.topics)
 
     def restart(self, plan):
@@ -360,7 +376,9 @@ class TopicChain(Chain):
         return self.snapshot()._public(None if self.topics is None else self.topics.copy())
 
     def present_topics(self):
-        """The present topics, (n_words, n_topics); their conditional mean if assignments are stored."""
+        """The present topics, (n_words, n_topics); their conditional mean where it is known."""
+        if self.mean is not None:
+            return self.mean.topics(self._shape_of(np.arange(self.n_words)))
         if not self.assignments.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
         if not self.is_started:
@@ -381,6 +399,7 @@ class TopicChain(Chain):
         self.assignments.stored, self.assignments.z = False, None
         self.n_warm = 0
         self.take_sampler(sampler, n_sweeps, **of_prior)
+        self._begin_mean(np.zeros(self.topics.theta.shape))
         self.restart(plan)
         self.scaled_for = 0.0
 
@@ -407,5 +426,7 @@ class TopicChain(Chain):
         if self.counts is not None:
             self.counts = np.vstack([self.counts, np.zeros(new.shape)])
         share = self.topics.extend(new, self.rng).T.astype(np.float32)
+        if self.mean is not None:
+            self.mean.extend(n_words - n_old)
         if "components" in self.kept:
             self.kept["components"] = with_new_words(self.kept["components"], share)

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from ...chains.chain import stacked_draws
 from ...kernels.math import dirichlet_rows
 from ...kernels.models.lda import staying
-from .._draws import ConditionalDraws, TopicDraws
+from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
 # Topics of two draws are matched only if one of them kept less than this share of its tokens in between.
 _STAYS = 0.5
@@ -187,7 +187,10 @@ def kept_draws(chains):
     n_kept = min(chain.n_kept for chain in chains)
     if n_kept == 0 or None in records:
         samples = stacked_draws(chains)
-        return samples, TopicDraws(samples.pop("components"))
+        draws = samples.pop("components")
+        if any(getattr(chain, "mean", None) is None for chain in chains):
+            return samples, TopicDraws(draws)
+        return samples, AveragedDraws(draws, [chain.present_topics().T for chain in chains])
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
     return samples, ConditionalDraws(
         records, [chain.word_prior for chain in chains], n_kept, samples.pop("components", None)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ...utils import Corpus
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
-START_TOKENS = 2_000_000
+START_TOKENS = 5_000_000
 _GROWTH = 1.25
 
 
