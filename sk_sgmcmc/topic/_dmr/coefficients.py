@@ -105,7 +105,7 @@ class Coefficients:
         precision = self._held_precision(full)
         self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, precision)
         if jointly and self.value.size <= _MAX_JOINT:
-            self.whitener = JointWhitener(rows, curvature, common, prior, precision, self.whitener.matrices)
+            self.whitener = JointWhitener(rows, common, prior, self.whitener)
 
     def _held_precision(self, full):
         """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
@@ -199,24 +199,25 @@ class JointWhitener(Whitener):
 
     Parameters
     ----------
-    rows, curvature, precision
-        As for `Whitener`.
+    rows : DenseRows or SparseRows
     common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
         Minus the second derivatives between two topics are -common prior_k prior_l.
-    matrices : ndarray of shape (n_topics, width, width)
+    by_topic : Whitener
         Coordinates chosen topic by topic, on which the joint ones build.
     """
 
-    def __init__(self, rows, curvature, common, prior, precision, matrices):
-        n_topics, width = precision.shape[:2]
+    def __init__(self, rows, common, prior, by_topic):
+        matrices = by_topic.matrices
+        n_topics, width = matrices.shape[:2]
         H = -rows.coupling(prior, common)
         H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # these are in the matrices already
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
         values, vectors = np.linalg.eigh(H)
-        vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)
-        self.matrix = (matrices @ vectors).reshape(n_topics * width, -1)
-        self.inverse = np.linalg.inv(self.matrix)
+        roots = np.sqrt(np.maximum(values, _LEAST))
+        self.matrix = (matrices @ (vectors / roots).reshape(n_topics, width, -1)).reshape(n_topics * width, -1)
+        back = np.swapaxes(by_topic.inverses, 1, 2) @ (vectors * roots).reshape(n_topics, width, -1)
+        self.inverse = np.ascontiguousarray(back.reshape(n_topics * width, -1).T)
 
     def back(self, theta):
         """Coefficients from coordinates."""
