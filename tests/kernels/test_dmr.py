@@ -8,9 +8,8 @@ from scipy.special import digamma
 
 from sk_sgmcmc.kernels.models.dmr import count_cells, dirichlet_information, dirichlet_multinomial
 from sk_sgmcmc.kernels.models.lda import assignments as lda
-from sk_sgmcmc.kernels.models.lda.collapsed import sweep_collapsed
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, group_counts
-from tests.kernels.test_lda import N_TOPICS, N_WORDS, SEED, Setting
+from tests.kernels.test_lda import N_TOPICS, SEED, Setting
 from tests.naive import dmr as naive_dmr
 from tests.naive import lda as naive
 
@@ -154,22 +153,3 @@ def test_assignments_under_priors_of_groups_equal_their_twin(weighted, stored):
         np.testing.assert_array_equal(z, twin)
     np.testing.assert_array_equal(counts, summed)
     np.testing.assert_array_equal(doc_counts, draws)
-
-
-def test_collapsed_sweeps_under_priors_of_groups_equal_their_twin():
-    setting = Setting(weighted=True)
-    z, twin = setting.z.copy(), setting.z.astype(int)
-    beta = np.random.default_rng(0).random((N_WORDS, N_TOPICS)) + 0.01
-    counts, twin_counts = np.zeros((N_WORDS, N_TOPICS)), np.zeros((N_WORDS, N_TOPICS))
-    for c in (counts, twin_counts):
-        lda.count_assignments(setting.words, setting.weights, z, c)
-    rng, rng_twin = np.random.default_rng(1), np.random.default_rng(1)
-    for _ in range(3):
-        sweep_collapsed(
-            0, 9, setting.token_ptr, setting.words, setting.weights, z, counts, counts.sum(axis=0), beta,
-            beta.sum(axis=0), PRIORS, GROUPS, rng,
-        )  # fmt: skip
-        for d in range(9):
-            doc = [(d, setting.tokens(d, by_slot=False))]
-            naive.sweep_collapsed(doc, twin, twin_counts, beta, PRIORS[GROUPS[d]], rng_twin)
-        np.testing.assert_array_equal(z, twin)

@@ -16,7 +16,7 @@ from ..math.special import digamma, digamma_difference, log_rise, trigamma
 
 Z_IN = read_only(types.uint16, 1)
 _MOST = 32  # counts below are collected by group
-_FEW = 20.0  # counts up to which a product of factors replaces a ratio of gamma functions
+_FEW = 20.0  # counts below which a product of factors replaces a ratio of gamma functions
 
 
 @kernel(I8(I1_IN, F1_IN, Z_IN, I1_IN, I8, I1, F1, F1))
@@ -29,8 +29,9 @@ def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
     """
     in_doc = np.zeros(n_topics)
     seen = np.empty(n_topics + 1, np.int64)
-    often = np.zeros(n_topics * _MOST)  # of the group: documents with n tokens of topic k, at k _MOST + n
-    found = np.empty(n_topics * _MOST + 1, np.int64)
+    often = np.zeros((n_topics, _MOST))  # of the group: documents with n tokens of topic k
+    largest = np.zeros(n_topics, np.int64)
+    found = np.empty(n_topics + 1, np.int64)
     weighted = weights.shape[0] > 0
     room = at.shape[0]
     n_docs = token_ptr.shape[0] - 1
@@ -54,17 +55,20 @@ def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
                     at[m], count[m], times[m] = first + k, c, 1.0
                 m += 1
                 continue
-            code = k * _MOST + np.intp(c)
-            found[n_found] = code
-            n_found += often[code] == 0.0
-            often[code] += 1.0
+            found[n_found] = k
+            n_found += largest[k] == 0
+            largest[k] = max(largest[k], np.intp(c))
+            often[k, np.intp(c)] += 1.0
         if last_of_group:
             for j in range(n_found):
-                code = found[j]
-                if m < room:
-                    at[m], count[m], times[m] = first + code // _MOST, code % _MOST, often[code]
-                often[code] = 0.0
-                m += 1
+                k = found[j]
+                for c in range(1, largest[k] + 1):
+                    if often[k, c] > 0.0:
+                        if m < room:
+                            at[m], count[m], times[m] = first + k, c, often[k, c]
+                        often[k, c] = 0.0
+                        m += 1
+                largest[k] = 0
             n_found = 0
     return m
 
@@ -97,10 +101,25 @@ def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_val
     parameters, slopes = alpha.ravel(), residual.ravel()
     slopes[:] = 0.0
     value = 0.0
+    before, reached, rise = -1, 0.0, 0.0
     for i in range(at.shape[0]):
-        slopes[at[i]] += times[i] * digamma_difference(parameters[at[i]], count[i])
+        a, n = parameters[at[i]], count[i]
+        if at[i] == before and reached < n < _FEW and n - reached == math.floor(n - reached):
+            for m in range(int(n - reached)):  # go on from the smaller count
+                rise += 1.0 / (a + reached + m)
+        else:
+            rise = digamma_difference(a, n)
+        before, reached = at[i], n
+        slopes[at[i]] += times[i] * rise
+    g, at_whole = -1, 0.0
     for i in range(group.shape[0]):
-        below[group[i]] += docs[i] * _rise(whole[group[i]], length[i])
+        a = whole[group[i]]
+        if a <= 1e-3:  # digammas would cancel
+            below[group[i]] += docs[i] * digamma_difference(a, length[i])
+            continue
+        if group[i] != g:
+            g, at_whole = group[i], digamma(a)
+        below[group[i]] += docs[i] * (digamma(a + length[i]) - at_whole)
     if with_value:
         for i in range(at.shape[0]):
             value += times[i] * log_rise(parameters[at[i]], count[i])
@@ -121,12 +140,6 @@ def _sums_of_rows(alpha):
             total += alpha[g, k]
         sums[g] = total
     return sums
-
-
-@helper
-def _rise(a, n):
-    """digamma(a + n) - digamma(a)."""
-    return digamma(a + n) - digamma(a) if a > 1e-3 else digamma_difference(a, n)
 
 
 @helper

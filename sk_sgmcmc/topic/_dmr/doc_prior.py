@@ -11,9 +11,9 @@ from .group_counts import counts_of_rows, group_counts, group_lengths, informati
 # Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
 # are chosen again.
 _FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
-# A step is due for so many tokens swept per parameter of a document's prior, so that it costs a fifth of the sweeps;
-# and, however many parameters, after so many passes.
-_TOKENS_PER_CELL, _MOST_PASSES = 2.5, 10
+# Tokens swept for each parameter of a group's prior, and for each of its counts, that a step reads: steps then cost
+# about a fifth of the sweeps. And most passes for a step.
+_TOKENS_PER_PRIOR, _TOKENS_PER_COUNT, _MOST_PASSES = 2.5, 2.5, 10
 
 
 class MetadataPrior(DocumentPrior):
@@ -69,8 +69,7 @@ class MetadataPrior(DocumentPrior):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
         fits = now.burns_in and now.n_passes in _FIT_AT
         adapts = self.coefficients.whitener is None or (now.burns_in and now.n_passes in _PRECONDITION_AT)
-        n_steps, every = self._pace()
-        if now.n_passes % every and not fits and not adapts:
+        if now.n_passes % self._passes_per_step() and not fits and not adapts:
             return
         counts = self._counts(z)
         if fits:
@@ -79,16 +78,19 @@ class MetadataPrior(DocumentPrior):
             if adapts:
                 self._precondition(self.data.rows, counts)
             rng = self._stream_of(now)
-            for _ in range(n_steps):
+            for _ in range(self._steps_per_pass(counts)):
                 self.coefficients.move(self.data.rows, lambda prior: likelihood(counts, prior)[1], rng)
         self._table = None
 
-    def _pace(self):
-        """Steps at a time, and passes from one time to the next: where a step costs much beside a pass, fewer steps."""
-        cells = (self.data.group[-1] + 1) * self.alpha.size  # a step computes as many exponentials
-        affordable = self.data.words.size / (_TOKENS_PER_CELL * cells)
-        n_passes = int(np.ceil(min(1.0 / max(affordable, 1e-9), _MOST_PASSES)))
-        return int(np.clip(affordable, 1, STEPS_PER_PASS)), n_passes
+    def _passes_per_step(self):
+        """Passes after which the coefficients move, where priors of very many groups cost much beside a pass."""
+        priors = (self.data.group[-1] + 1) * self.alpha.size
+        return int(np.ceil(np.clip(_TOKENS_PER_PRIOR * priors / max(1, self.data.words.size), 1, _MOST_PASSES)))
+
+    def _steps_per_pass(self, counts):
+        """Steps each time that the coefficients move."""
+        due = _TOKENS_PER_PRIOR * (self.data.group[-1] + 1) * self.alpha.size + _TOKENS_PER_COUNT * counts.at.size
+        return int(np.clip(self.data.words.size / max(1.0, due), 1, STEPS_PER_PASS))
 
     def _counts(self, z):
         if self._lengths is None:
