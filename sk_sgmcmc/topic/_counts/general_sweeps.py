@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.math.lanes import padded
+from ...kernels.math import lanes
 from ...kernels.models.lda import any_tokens, assignments
 from .collapsed import CollapsedSweeps
 
@@ -39,7 +39,7 @@ class GeneralSweeps(CollapsedSweeps):
 
     def lay(self, counts, topics):
         """Give these topics, which are all that have tokens, columns; ``counts`` is (n_words, n_topics)."""
-        self.table = np.zeros((len(counts), padded(topics.size)), dtype=self.dtype)
+        self.table = np.zeros((len(counts), lanes.padded(topics.size)), dtype=self.dtype)
         self.table[:, : topics.size] = counts[:, topics]
         self.mass = self.table.sum(axis=0, dtype=np.float64)
         self.topic = np.full(self.mass.size, -1, dtype=np.int32)

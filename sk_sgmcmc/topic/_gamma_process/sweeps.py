@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln
 
-from ...kernels.math.lanes import padded
+from ...kernels.math import lanes
 from ...kernels.models.lda import any_tokens, joining
 from .._counts.general_sweeps import GeneralSweeps
 
@@ -30,8 +30,8 @@ class SweepsInUse(GeneralSweeps):
         """Set aside topics without tokens, but for at least ``n_ready`` of the likeliest; unless nothing is gained."""
         mass = self._mass_of_topics()
         n_used = np.count_nonzero(mass)
-        n_columns = min(mass.size, padded(n_used + n_ready))
-        if padded(n_columns) == self.mass.size:
+        n_columns = min(mass.size, lanes.padded(n_used + n_ready))
+        if lanes.padded(n_columns) == self.mass.size:
             return
         order = np.lexsort((-alpha, mass == 0.0))
         self.lay(self.counts, np.sort(order[:n_columns]))
