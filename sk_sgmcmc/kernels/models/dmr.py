@@ -3,7 +3,8 @@
 Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared within a group. Within a group
 only the distinct counts matter: ``at``, the index g n_topics + k of a group and topic, ``count``, and ``times``, the
 number of documents of the group with this count of the topic; and likewise ``group``, ``length`` and ``docs`` of the
-documents' lengths. Many documents of a group have equal counts, so that is much shorter than a list of all documents.
+documents' lengths, all of them in the order of their groups. Many documents of a group have equal counts, so that is
+much shorter than a list of all documents.
 """
 
 import math
@@ -96,38 +97,38 @@ def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_val
     value : the log likelihood; 0 without ``with_value``
     """
     n_groups, n_topics = alpha.shape
-    below = np.zeros(n_groups)
-    whole = _sums_of_rows(alpha)
-    parameters, slopes = alpha.ravel(), residual.ravel()
-    slopes[:] = 0.0
     value = 0.0
-    before, reached, rise = -1, 0.0, 0.0
-    for i in range(at.shape[0]):
-        a, n = parameters[at[i]], count[i]
-        if at[i] == before and reached < n < _FEW and n - reached == math.floor(n - reached):
-            for m in range(int(n - reached)):  # go on from the smaller count
-                rise += 1.0 / (a + reached + m)
-        else:
-            rise = digamma_difference(a, n)
-        before, reached = at[i], n
-        slopes[at[i]] += times[i] * rise
-    g, at_whole = -1, 0.0
-    for i in range(group.shape[0]):
-        a = whole[group[i]]
-        if a <= 1e-3:  # digammas would cancel
-            below[group[i]] += docs[i] * digamma_difference(a, length[i])
-            continue
-        if group[i] != g:
-            g, at_whole = group[i], digamma(a)
-        below[group[i]] += docs[i] * (digamma(a + length[i]) - at_whole)
-    if with_value:
-        for i in range(at.shape[0]):
-            value += times[i] * log_rise(parameters[at[i]], count[i])
-        for i in range(group.shape[0]):
-            value -= docs[i] * log_rise(whole[group[i]], length[i])
-    for g in range(n_groups):
+    i, j = 0, 0
+    for g in range(n_groups):  # one by one, so that a group's rows are read and written once
+        whole = 0.0
         for k in range(n_topics):
-            residual[g, k] = alpha[g, k] * (residual[g, k] - below[g])
+            whole += alpha[g, k]
+            residual[g, k] = 0.0
+        before, reached, rise = -1, 0.0, 0.0
+        while i < at.shape[0] and at[i] < (g + 1) * n_topics:
+            k = at[i] - g * n_topics
+            a, n = alpha[g, k], count[i]
+            if at[i] == before and reached < n < _FEW and n - reached == math.floor(n - reached):
+                for m in range(int(n - reached)):  # go on from the smaller count
+                    rise += 1.0 / (a + reached + m)
+            else:
+                rise = digamma_difference(a, n)
+            before, reached = at[i], n
+            residual[g, k] += times[i] * rise
+            if with_value:
+                value += times[i] * log_rise(a, n)
+            i += 1
+        # Of small parameters, digammas would cancel.
+        at_whole = digamma(whole) if whole > 1e-3 else 0.0
+        below = 0.0
+        while j < group.shape[0] and group[j] == g:
+            rise = digamma(whole + length[j]) - at_whole if whole > 1e-3 else digamma_difference(whole, length[j])
+            below += docs[j] * rise
+            if with_value:
+                value -= docs[j] * log_rise(whole, length[j])
+            j += 1
+        for k in range(n_topics):
+            residual[g, k] = alpha[g, k] * (residual[g, k] - below)
     return value
 
 

@@ -9,11 +9,12 @@ from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
 from .group_counts import counts_of_rows, group_counts, group_lengths, information, likelihood
 
 # Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
-# are chosen again.
-_FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
-# Tokens swept for each parameter of a group's prior, and for each of its counts, that a step reads: steps then cost
-# about a fifth of the sweeps. And most passes for a step.
-_TOKENS_PER_PRIOR, _TOKENS_PER_COUNT, _MOST_PASSES = 2.5, 2.5, 10
+# are chosen again; and the latter where coefficients do not move after every pass.
+_FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
+# Tokens swept for each parameter of a group's prior that a step computes, so that steps cost a fraction of the sweeps;
+# the factor by which steps are rarer up to a share of burn-in; and most passes for a step.
+_TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
+_LBFGS = 5, 20  # fewest and most iterations towards the mode, the more, the cheaper
 
 
 class MetadataPrior(DocumentPrior):
@@ -68,8 +69,10 @@ class MetadataPrior(DocumentPrior):
     def after_pass(self, z, now, collapsed):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
         fits = now.burns_in and now.n_passes in _FIT_AT
-        adapts = self.coefficients.whitener is None or (now.burns_in and now.n_passes in _PRECONDITION_AT)
-        if now.n_passes % self._passes_per_step() and not fits and not adapts:
+        every, n_steps = self._pace(now)
+        adapts = now.burns_in and now.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
+        adapts = adapts or self.coefficients.whitener is None
+        if now.n_passes % every and not fits and not adapts:
             return
         counts = self._counts(z)
         if fits:
@@ -78,19 +81,23 @@ class MetadataPrior(DocumentPrior):
             if adapts:
                 self._precondition(self.data.rows, counts)
             rng = self._stream_of(now)
-            for _ in range(self._steps_per_pass(counts)):
+            for _ in range(n_steps):
                 self.coefficients.move(self.data.rows, lambda prior: likelihood(counts, prior)[1], rng)
         self._table = None
 
-    def _passes_per_step(self):
-        """Passes after which the coefficients move, where priors of very many groups cost much beside a pass."""
-        priors = (self.data.group[-1] + 1) * self.alpha.size
-        return int(np.ceil(np.clip(_TOKENS_PER_PRIOR * priors / max(1, self.data.words.size), 1, _MOST_PASSES)))
+    def _affordable(self, data):
+        """Steps per pass whose cost is a small share of the pass; a step computes the priors of all groups."""
+        return data.words.size / (_TOKENS_PER_PRIOR * max(1, (data.group[-1] + 1) * self.alpha.size))
 
-    def _steps_per_pass(self, counts):
-        """Steps each time that the coefficients move."""
-        due = _TOKENS_PER_PRIOR * (self.data.group[-1] + 1) * self.alpha.size + _TOKENS_PER_COUNT * counts.at.size
-        return int(np.clip(self.data.words.size / max(1.0, due), 1, STEPS_PER_PASS))
+    def _pace(self, now):
+        """Passes from one move of the coefficients to the next, and steps of each move.
+
+        Where the chain comes from the mode and has long to go, single steps do: kept draws need more.
+        """
+        affordable = self._affordable(self.data)
+        if now.step < _SETTLES * now.n_burn:
+            return round(np.clip(_RARER / affordable, 1, _MOST_PASSES)), 1
+        return round(np.clip(1.0 / affordable, 1, _MOST_PASSES)), int(np.clip(affordable, 1, STEPS_PER_PASS))
 
     def _counts(self, z):
         if self._lengths is None:
@@ -110,8 +117,10 @@ class MetadataPrior(DocumentPrior):
         self.coefficients.precondition(rows, prior, information(counts, prior), scale, jointly)
 
     def _maximise(self, data, counts):
-        self._precondition(data.rows, counts, jointly=False)
-        self.coefficients.maximise(data.rows, lambda prior: likelihood(counts, prior, with_value=True))
+        if self.coefficients.whitener is None:
+            self._precondition(data.rows, counts, jointly=False)
+        n_iter = int(np.clip(5.0 * self._affordable(data), *_LBFGS))
+        self.coefficients.maximise(data.rows, lambda prior: likelihood(counts, prior, with_value=True), n_iter)
         self._precondition(data.rows, counts)
 
     # -- minibatches ----------------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ def group_lengths(data):
 
 def counts_of_rows(doc_counts, group):
     """The `GroupCounts` of documents given by rows of counts (n_docs, n_topics) and their groups."""
+    order = np.argsort(group, kind="stable")
+    doc_counts, group = doc_counts[order], group[order]
     doc, topic = np.nonzero(doc_counts)
     count = doc_counts[doc, topic]
     at = group[doc] * doc_counts.shape[1] + topic
