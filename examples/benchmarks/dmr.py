@@ -229,7 +229,7 @@ def main():
     corpora = options.corpus or ["sotu_paragraphs", "acl_abstracts"]
     if options.part in ("all", "cost"):
         for corpus in corpora:
-            cost_of_a_token(corpus, 1, 100)
+            cost_of_a_token(corpus, 1, 200)
     if options.part in ("all", "columns"):
         many_columns(500, 100)
     if options.part in ("all", "peer"):

@@ -1,13 +1,15 @@
 """Kernels of Dirichlet-multinomial regression, and those of LDA where documents have priors of their own."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import digamma
 
-from sk_sgmcmc.kernels.models.dmr import count_pairs, dirichlet_information, dirichlet_multinomial
+from sk_sgmcmc.kernels.models.dmr import count_cells, dirichlet_information, dirichlet_multinomial
 from sk_sgmcmc.kernels.models.lda import assignments as lda
-from sk_sgmcmc.kernels.models.lda.collapsed import sweep_collapsed
-from tests.kernels.test_lda import N_TOPICS, N_WORDS, SEED, Setting
+from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, group_counts
+from tests.kernels.test_lda import N_TOPICS, SEED, Setting
 from tests.naive import dmr as naive_dmr
 from tests.naive import lda as naive
 
@@ -17,27 +19,21 @@ COUNTS = np.array([[3.0, 0.0, 1.0], [0.0, 19.0, 25.0], [1.0, 2.0, 0.0], [0.0, 0.
 GROUP = np.array([0, 0, 1, 1, 1])
 
 
-def pairs(counts):
-    doc, topic = np.nonzero(counts)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=len(counts)))])
-    return ptr, topic.astype(np.uint16), counts[doc, topic]
-
-
 def of_groups(values):
     return np.stack([values[g == GROUP].sum(axis=0) for g in (0, 1)])
 
 
 def test_likelihood_and_its_derivative_equal_their_twin():
     residual = np.empty((2, 3))
-    value = dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, True, residual)
+    value = dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), ALPHA, True, residual)
     assert value == pytest.approx(naive_dmr.log_likelihood(COUNTS, ALPHA[GROUP]), rel=1e-12)
     np.testing.assert_allclose(residual, of_groups(naive_dmr.gradient(COUNTS, ALPHA[GROUP])), rtol=1e-9)
-    assert dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual) == 0.0
+    assert dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), ALPHA, False, residual) == 0.0
 
 
 def test_derivative_equals_finite_differences():
     residual, nowhere = np.empty((2, 3)), np.empty((2, 3))
-    dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual)
+    dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), ALPHA, False, residual)
     h = 1e-5
     for g in range(2):
         for k in range(3):
@@ -45,20 +41,20 @@ def test_derivative_equals_finite_differences():
             for sign in (1.0, -1.0):
                 alpha = ALPHA.copy()
                 alpha[g, k] *= np.exp(sign * h)
-                ends.append(dirichlet_multinomial(*pairs(COUNTS), GROUP, alpha, True, nowhere))
+                ends.append(dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), alpha, True, nowhere))
             assert residual[g, k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5, abs=1e-5)
 
 
 def test_small_parameters_keep_their_digits():
     # One token in a topic of parameter a: a [psi(a + 1) - psi(a)] is 1, whatever a; a difference of digammas loses it.
     alpha, residual = np.array([[1e-12, 1e-12]]), np.empty((1, 2))
-    dirichlet_multinomial(*pairs(np.array([[1.0, 0.0]])), np.array([0]), alpha, False, residual)
+    dirichlet_multinomial(*counts_of_rows(np.array([[1.0, 0.0]]), np.array([0])), alpha, False, residual)
     np.testing.assert_allclose(residual, [[0.5, -0.5]], rtol=1e-12)
 
 
 def parts(counts, group, alpha):
     own, common, tables = np.empty_like(alpha), np.empty(len(alpha)), np.empty_like(alpha)
-    dirichlet_information(*pairs(counts), group, alpha, own, common, tables)
+    dirichlet_information(*counts_of_rows(counts, group), alpha, own, common, tables)
     return own, common, tables
 
 
@@ -66,13 +62,13 @@ def test_information_gives_the_second_derivatives():
     # Own and common parts, less the first derivative, are minus the Hessian exactly.
     own, common, tables = parts(COUNTS, GROUP, ALPHA)
     residual, h = np.empty((2, 3)), 1e-4
-    dirichlet_multinomial(*pairs(COUNTS), GROUP, ALPHA, False, residual)
+    dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), ALPHA, False, residual)
     for k in range(3):
         ends = []
         for sign in (1.0, -1.0):
             alpha, end = ALPHA.copy(), np.empty((2, 3))
             alpha[:, k] *= np.exp(sign * h)
-            dirichlet_multinomial(*pairs(COUNTS), GROUP, alpha, False, end)
+            dirichlet_multinomial(*counts_of_rows(COUNTS, GROUP), alpha, False, end)
             ends.append(end)
         expected = -common[:, None] * ALPHA * ALPHA[:, [k]]
         expected[:, k] += own[:, k] - residual[:, k]
@@ -82,7 +78,7 @@ def test_information_gives_the_second_derivatives():
     np.testing.assert_allclose(tables, of_groups(ALPHA[GROUP] * rise[:, None]), rtol=1e-9)
     whole_counts = np.floor(COUNTS)
     own, _, tables = parts(whole_counts, GROUP, ALPHA)
-    dirichlet_multinomial(*pairs(whole_counts), GROUP, ALPHA, False, residual)
+    dirichlet_multinomial(*counts_of_rows(whole_counts, GROUP), ALPHA, False, residual)
     assert np.all(own - residual <= tables + 1e-9)
 
 
@@ -91,7 +87,7 @@ def test_the_expected_second_derivatives_are_those_of_the_information(global_ran
     alpha = np.array([[0.3, 2.0, 5.0]])
     counts = np.array([rng.multinomial(15, p) for p in rng.dirichlet(alpha[0], 20_000)]).astype(float)
     residual = np.empty((1, 3))
-    dirichlet_multinomial(*pairs(counts), np.zeros(len(counts), np.int64), alpha, False, residual)
+    dirichlet_multinomial(*counts_of_rows(counts, np.zeros(len(counts), np.int64)), alpha, False, residual)
     own, common, _ = parts(counts, np.zeros(len(counts), np.int64), alpha)
     information = np.diag(own[0]) - common[0] * np.outer(alpha, alpha)
     # The score has mean 0 and the information as its covariance.
@@ -99,19 +95,33 @@ def test_the_expected_second_derivatives_are_those_of_the_information(global_ran
     assert np.linalg.eigvalsh(information)[0] > 0
 
 
-def test_pairs_are_the_documents_topics():
-    setting = Setting(weighted=True)
-    ptr = np.empty(10, dtype=np.int64)
-    arguments = setting.token_ptr, setting.weights, setting.z, N_TOPICS, ptr
-    n = count_pairs(*arguments, np.empty(0, np.uint16), np.empty(0))
-    topic, count = np.empty(n, np.uint16), np.empty(n)
-    assert count_pairs(*arguments, topic, count) == n == ptr[-1]
+def sorted_rows(*columns):
+    rows = np.column_stack(columns)
+    return rows[np.lexsort(rows.T)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("group", [[0] * 9, [0, 0, 0, 1, 1, 2, 2, 2, 3], range(9)], ids=["one", "some", "all"])
+def test_cells_are_the_counts_of_the_groups_documents(group, weighted):
+    setting, group = Setting(weighted), np.array(group, dtype=np.int64)
+    setting.z[setting.token_ptr[4] :] %= 2  # counts on both sides of the longest that are collected
+    counts = np.zeros((9, N_TOPICS))
     for d in range(9):
-        expected, found = np.zeros(N_TOPICS), np.zeros(N_TOPICS)
         for i, _, weight in setting.tokens(d):
-            expected[setting.z[i]] += weight
-        found[topic[ptr[d] : ptr[d + 1]]] = count[ptr[d] : ptr[d + 1]]
-        np.testing.assert_array_equal(found, expected)
+            counts[d, setting.z[i]] += weight
+    data = SimpleNamespace(
+        token_ptr=setting.token_ptr, weights=setting.weights, words=setting.words, group=group, n_docs=9
+    )
+    ours, plain = group_counts(data, setting.z, N_TOPICS), counts_of_rows(counts, group)
+    for (*key, times), (*key_of_plain, times_of_plain) in ((ours[:3], plain[:3]), (ours[3:], plain[3:])):
+        keys, often = np.unique(sorted_rows(*key, times), axis=0, return_counts=True)
+        of_plain, often_of_plain = np.unique(sorted_rows(*key_of_plain), axis=0, return_counts=True)
+        total = [np.sum((keys[:, -1] * often)[(keys[:, :-1] == row).all(axis=1)]) for row in of_plain]
+        np.testing.assert_array_equal(np.unique(keys[:, :-1], axis=0), of_plain)
+        np.testing.assert_array_equal(total, often_of_plain * times_of_plain[0])
+    n = ours.at.size
+    arguments = setting.token_ptr, setting.weights, setting.z, group, N_TOPICS
+    assert count_cells(*arguments, np.empty(0, np.int64), np.empty(0), np.empty(0)) == n
 
 
 PRIORS = np.random.default_rng(1).gamma(0.5, 0.5, (3, N_TOPICS)) + 0.01
@@ -143,22 +153,3 @@ def test_assignments_under_priors_of_groups_equal_their_twin(weighted, stored):
         np.testing.assert_array_equal(z, twin)
     np.testing.assert_array_equal(counts, summed)
     np.testing.assert_array_equal(doc_counts, draws)
-
-
-def test_collapsed_sweeps_under_priors_of_groups_equal_their_twin():
-    setting = Setting(weighted=True)
-    z, twin = setting.z.copy(), setting.z.astype(int)
-    beta = np.random.default_rng(0).random((N_WORDS, N_TOPICS)) + 0.01
-    counts, twin_counts = np.zeros((N_WORDS, N_TOPICS)), np.zeros((N_WORDS, N_TOPICS))
-    for c in (counts, twin_counts):
-        lda.count_assignments(setting.words, setting.weights, z, c)
-    rng, rng_twin = np.random.default_rng(1), np.random.default_rng(1)
-    for _ in range(3):
-        sweep_collapsed(
-            0, 9, setting.token_ptr, setting.words, setting.weights, z, counts, counts.sum(axis=0), beta,
-            beta.sum(axis=0), PRIORS, GROUPS, rng,
-        )  # fmt: skip
-        for d in range(9):
-            doc = [(d, setting.tokens(d, by_slot=False))]
-            naive.sweep_collapsed(doc, twin, twin_counts, beta, PRIORS[GROUPS[d]], rng_twin)
-        np.testing.assert_array_equal(z, twin)

@@ -5,7 +5,7 @@ import pytest
 from numba import types
 from scipy import stats
 
-from sk_sgmcmc.kernels._jit import I8, OK, kernel, writable
+from sk_sgmcmc.kernels._jit import F2, I8, OK, kernel, writable
 from sk_sgmcmc.kernels.math import lanes
 
 F4 = types.float32
@@ -23,6 +23,19 @@ def weigh_short(counts, row, factor, beta, left_out, running, ends, total):
 def weigh_compiled(counts, row, factor, beta, left_out, running, ends, total):
     lanes.prefetch_row(counts, row)
     total[0] = lanes.weigh(counts, row, factor, beta, left_out, running, ends)
+    return OK
+
+
+@kernel(I8(F2, I8, F4_1, F4, I8, F4_1, F4_1, F4_1))
+def weigh_float(counts, row, factor, beta, left_out, running, ends, total):
+    lanes.prefetch_row(counts, row)
+    total[0] = lanes.weigh(counts, row, factor, beta, left_out, running, ends)
+    return OK
+
+
+@kernel(I8(U2_2, I8, F4_1, writable(F4, 2), I8, I8, F4_1, F4_1, F4_1))
+def weigh_under_compiled(counts, row, factor, prior, row_of_prior, left_out, running, ends, total):
+    total[0] = lanes.weigh_under(counts, row, factor, prior, row_of_prior, left_out, running, ends)
     return OK
 
 
@@ -58,7 +71,9 @@ class Row:
 SIZES = [1, 2, 15, 16, 17, 100, 128, 129, 144, 255, 256, 500, 1100]
 
 
-@pytest.mark.parametrize(("function", "dtype"), [(weigh_compiled, np.int32), (weigh_short, np.uint16)])
+@pytest.mark.parametrize(
+    ("function", "dtype"), [(weigh_compiled, np.int32), (weigh_short, np.uint16), (weigh_float, float)]
+)
 @pytest.mark.parametrize("n", SIZES)
 def test_sums_equal_those_of_python_bit_for_bit(n, function, dtype):
     row = Row(n, dtype=dtype)
@@ -68,6 +83,26 @@ def test_sums_equal_those_of_python_bit_for_bit(n, function, dtype):
     weights = row.factor * (row.counts[2] + 0.01)
     weights[row.left_out] = 0.0
     np.testing.assert_allclose(total, weights.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_sums_under_a_prior_of_each_column_equal_those_of_python(n):
+    row = Row(n, dtype=np.uint16)
+    prior = row.rng.random((4, row.width), dtype=np.float32)
+    found = []
+    for function in (weigh_under_compiled, lanes._weigh_under_of_python):
+        running, ends, total = np.zeros(row.width, np.float32), np.zeros(lanes.LANES, np.float32), np.zeros(1, F4.name)
+        args = row.counts, 2, row.factor, prior, 3, row.left_out, running, ends
+        if function is weigh_under_compiled:
+            function(*args, total)
+        else:
+            total[0] = function(*args)
+        found.append((running, ends, total))
+    for ours, slow in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, slow)
+    weights = row.factor * (row.counts[2] + prior[3])
+    weights[row.left_out] = 0.0
+    np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", SIZES[1:])

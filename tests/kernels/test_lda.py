@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc.kernels.models.lda import assignments as lda
-from sk_sgmcmc.kernels.models.lda.collapsed import sweep_collapsed
 from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.naive import lda as naive
@@ -168,24 +167,3 @@ def test_frequencies_of_a_token_are_the_gibbs_conditional(setting, global_random
         seen[z[tokens[-1][0]]] += 1
     z_score = (seen - expected) / np.sqrt(np.maximum(expected * (1 - expected / n), 1e-9))
     assert np.abs(z_score[expected > 20]).max() < 5
-
-
-def test_collapsed_sweep_equals_its_twin(setting):
-    z, twin = setting.z.copy(), setting.z.astype(int)
-    beta = np.random.default_rng(0).random((N_WORDS, N_TOPICS)) + 0.01
-    counts, twin_counts = np.zeros((N_WORDS, N_TOPICS)), np.zeros((N_WORDS, N_TOPICS))
-    lda.count_assignments(setting.words, setting.weights, z, counts)
-    lda.count_assignments(setting.words, setting.weights, z, twin_counts)
-    mass = counts.sum(axis=0)
-    rng, rng_twin = np.random.default_rng(1), np.random.default_rng(1)
-    every = [(d, setting.tokens(d, by_slot=False)) for d in range(setting.token_ptr.size - 1)]
-    for _ in range(5):
-        for start, stop in ((0, 4), (4, 9)):  # the cut of a sweep changes nothing
-            sweep_collapsed(
-                start, stop, setting.token_ptr, setting.words, setting.weights, z, counts, mass, beta,
-                beta.sum(axis=0), setting.alpha[None], np.zeros(len(every), np.int64), rng,
-            )  # fmt: skip
-        naive.sweep_collapsed(every, twin, twin_counts, beta, setting.alpha, rng_twin)
-        np.testing.assert_array_equal(z, twin)
-        np.testing.assert_array_equal(counts, twin_counts)
-        np.testing.assert_allclose(mass, counts.sum(axis=0))

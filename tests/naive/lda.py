@@ -112,20 +112,42 @@ def draw_assignments(docs, phi, blocks, alpha, seed, z, n_burn=0, n_keep=1, fres
     return counts, doc_counts
 
 
-def sweep_collapsed(docs, z, counts, word_prior, alpha, rng):
-    """One collapsed sweep: p(z = k) in proportion to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + beta_k)."""
-    n_topics = len(alpha)
-    for _, tokens in docs:
-        n_doc = np.zeros(n_topics)
-        for i, _, weight in tokens:
-            n_doc[z[i]] += weight
-        for i, w, weight in tokens:
-            n_doc[z[i]] -= weight
-            counts[w, z[i]] -= weight
-            p = (n_doc + alpha) * (counts[w] + word_prior[w]) / (counts.sum(axis=0) + word_prior.sum(axis=0))
-            z[i] = min(int(np.searchsorted(np.cumsum(p), rng.random() * p.sum(), side="right")), n_topics - 1)
-            n_doc[z[i]] += weight
-            counts[w, z[i]] += weight
+def sweep_collapsed(token_ptr, words, weights, z, alpha, group, word_prior, topic, rng):
+    """One collapsed sweep: p(z = k) in proportion to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + beta_k).
+
+    ``z`` and ``topic``, which holds each column's topic or -1, are changed in place; topics without a column are drawn
+    together, and then take that of the first topic without tokens.
+    """
+    n_topics, width = alpha.shape[1], topic.size
+    for d in np.flatnonzero(np.diff(token_ptr)):
+        counter = mix64(int(rng.random() * 2.0**53))
+        for i in range(token_ptr[d], token_ptr[d + 1]):
+            counter = (counter + GOLDEN) & MASK
+            bits = mix64(counter)
+            first, second = (bits >> 40) / 2.0**24, (bits >> 16 & 0xFFFFFF) / 2.0**24
+            others = np.arange(z.size) != i
+            same, inside = others & (words == words[i]), np.flatnonzero(others[: token_ptr[d + 1]])
+            inside = inside[inside >= token_ptr[d]]
+            n_wk, n_k, n_dk = (np.bincount(z[at], weights[at], n_topics) for at in (same, others, inside))
+            p = (n_dk + alpha[group[d]]) * (n_wk + word_prior[words[i]]) / (n_k + word_prior.sum(axis=0))
+            columns = np.where(topic >= 0, p[topic], 0.0)
+            aside = np.setdiff1d(np.arange(n_topics), topic)
+            rest = p[aside].sum()
+            if rest > 0 and (mix64(bits) >> 11) * 2.0**-53 * p.sum() < rest:
+                prior = alpha[group[d], aside]
+                new = aside[np.searchsorted(np.cumsum(prior), rng.random() * prior.sum(), side="right")]
+                n_k[z[i]] += weights[i]
+                topic[np.flatnonzero((topic >= 0) & (n_k[topic] == 0))[0]] = new
+                z[i] = new
+                continue
+            u, stay = first * columns.sum(), p[z[i]]
+            if u < stay:
+                continue
+            columns[topic == z[i]] = 0.0
+            columns = columns.reshape(width // BLOCK, BLOCK)
+            lane = int(np.searchsorted(np.cumsum(columns.sum(axis=0)), u - stay, side="right"))
+            sums = np.cumsum(columns[:, lane])
+            z[i] = topic[lane + BLOCK * int(np.searchsorted(sums, second * sums[-1], side="right"))]
 
 
 # ---------------------------------------------------------------------------------------------- tiny exact posteriors

@@ -15,10 +15,9 @@ from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary
-from sk_sgmcmc.topic._dmr.doc_prior import information, likelihood
+from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
-from tests.kernels.test_dmr import pairs
 from tests.naive import dmr as naive
 from tests.tiny_lda import INFINITE, batch_means, exact_law, make_chain, statistics
 
@@ -107,15 +106,15 @@ def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", se
     """Batch means of the coefficients and their squares under a sampler."""
     rows = DenseRows(DESIGN, np.zeros(1), np.ones(1), True)
     coefficients = Coefficients(sampler, True, np.full(2, CENTRE), 1, SCALES)
-    known, prior = pairs(TOPIC_COUNTS), coefficients.doc_priors(rows)
-    parts = information(known, OF_GROUP, prior)
+    known, prior = counts_of_rows(TOPIC_COUNTS, OF_GROUP), coefficients.doc_priors(rows)
+    parts = information(known, prior)
     coefficients.precondition(rows, prior, parts, jointly=coordinates == "joint")
     if coordinates == "diagonal":
         coefficients.whitener = DiagonalWhitener(rows, parts[0], coefficients.precision)
     rng = np.random.default_rng(seed)
 
     def usual(prior):
-        return likelihood(known, OF_GROUP, prior)[1]
+        return likelihood(known, prior)[1]
 
     values = np.empty((n_steps, 4))
     for t in range(-200, n_steps):
@@ -142,13 +141,13 @@ def test_other_coordinates_have_the_same_law(coordinates, law, global_random_see
 
 def a_quarter_of_the_likelihood(prior):
     """Mistake: a factor N/n forgotten, here 4."""
-    return 0.25 * likelihood(pairs(TOPIC_COUNTS), OF_GROUP, prior)[1]
+    return 0.25 * likelihood(counts_of_rows(TOPIC_COUNTS, OF_GROUP), prior)[1]
 
 
 def digamma_of_mean_counts(prior):
     """Mistake: digamma of the mean of counts instead of the mean of digammas."""
     mean = np.stack([TOPIC_COUNTS[g == OF_GROUP].mean(axis=0) for g in (0, 1)]).repeat(3, axis=0)
-    return likelihood(pairs(mean), OF_GROUP, prior)[1]
+    return likelihood(counts_of_rows(mean, OF_GROUP), prior)[1]
 
 
 @pytest.mark.parametrize("wrong", [a_quarter_of_the_likelihood, digamma_of_mean_counts])
@@ -172,8 +171,8 @@ def test_gradient_of_the_log_posterior_equals_finite_differences():
     rows = DenseRows(rng.normal(size=(2, 3)), np.zeros(3), np.ones(3), True)
     coefficients = Coefficients(SGLD(), True, np.full(2, CENTRE), 3, SCALES)
     value = rng.normal(size=(2, 4))
-    known, scale = pairs(TOPIC_COUNTS), np.array([*[SCALES[0]] * 3, SCALES[1]])
-    found = coefficients.gradient(rows, likelihood(known, OF_GROUP, np.exp(rows.predict(value)))[1], value)
+    known, scale = counts_of_rows(TOPIC_COUNTS, OF_GROUP), np.array([*[SCALES[0]] * 3, SCALES[1]])
+    found = coefficients.gradient(rows, likelihood(known, np.exp(rows.predict(value)))[1], value)
     design = rows.Z[OF_GROUP]
     for k in range(2):
         for t in range(4):
@@ -194,12 +193,13 @@ def test_documents_left_behind_have_the_slope_of_their_likelihood_nearby(limits,
     coefficients = Coefficients(SGLD(), True, np.full(3, CENTRE), 1, SCALES)
     coefficients.value = np.array([[1.0, 0.0], [-1.0, 0.2], [0.3, -0.5]])
     prior, group = coefficients.doc_priors(rows), np.arange(400)
-    known = pairs(np.array([rng.multinomial(30, rng.dirichlet(alpha)) for alpha in prior]).astype(float))
+    counts = np.array([rng.multinomial(30, rng.dirichlet(alpha)) for alpha in prior]).astype(float)
+    known = counts_of_rows(counts, group)
 
     def slope(value):
-        return rows.pull(likelihood(known, group, coefficients.doc_priors(rows, value))[1])
+        return rows.pull(likelihood(known, coefficients.doc_priors(rows, value))[1])
 
-    left = QuadraticSummary(coefficients, rows, prior, information(known, group, prior))
+    left = QuadraticSummary(coefficients, rows, prior, information(known, prior))
     at = coefficients.value
     np.testing.assert_allclose(left.gradient(at), slope(at))
     near = at.copy()

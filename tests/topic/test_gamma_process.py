@@ -14,8 +14,12 @@ from sk_sgmcmc.samplers import SCIR, SGHMC, SGNHT, SGNPHMC, SGRNPHMC, Blob, Mont
 from sk_sgmcmc.samplers.schedules import ConstantStep
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.general_sweeps import GeneralSweeps
+from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._gamma_process import sweeps as sweeps_module
 from sk_sgmcmc.topic._gamma_process.atoms import Atoms, MovingAtoms, ProcessPrior
 from sk_sgmcmc.topic._gamma_process.sweeps import SweepsInUse
+from sk_sgmcmc.utils import Corpus
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import gamma_process as naive
@@ -246,6 +250,39 @@ def test_sweeps_over_topics_in_use_have_the_exact_law(global_random_seed):
     chain = make_chain(global_random_seed, 1.0, 8000, make=CollapsedTopicChain, doc_prior=InUse(ALPHA)).run(8000)
     law = exact_law()
     assert np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max() < THRESHOLD
+
+
+def occupancy(make, seed, n_steps=1500):
+    """Batch means of the number of occupied topics and of the sum of squares of their sizes, 40 topics, 40 tokens."""
+    rng = np.random.default_rng(0)
+    data = TokenData(Corpus.from_counts(rng.multinomial(8, np.full(4, 0.25), size=5).astype(float)), 5, 5.0)
+    z = np.zeros(data.words.size, dtype=np.uint16)
+    prior = np.broadcast_to(np.array([0.2, 0.4, 0.3, 0.1])[:, None], (4, 40))
+    sweeps, rng = make(data, z, prior), np.random.default_rng(seed)
+    alpha = np.linspace(0.01, 0.1, 40)[None]
+    values = np.empty((n_steps, 3))
+    for t in range(-20, n_steps):
+        sweeps.sweep(data, 0, 5, alpha, data.group, rng)
+        n = np.bincount(z, minlength=40)
+        values[t] = np.count_nonzero(n), np.sum(n**2), n @ np.arange(40)
+        np.testing.assert_array_equal(sweeps.counts.sum(axis=0), n)
+    return batch_means(values)
+
+
+def test_topics_that_are_set_aside_come_back_as_often_as_they_should(monkeypatch, global_random_seed):
+    monkeypatch.setattr(sweeps_module, "_READY", 1)
+    stops = []
+    lay_again = SweepsInUse._lay_again
+
+    def counted(self, alpha, n_ready):
+        stops.append(n_ready > 1)
+        lay_again(self, alpha, n_ready)
+
+    monkeypatch.setattr(SweepsInUse, "_lay_again", counted)
+    own, plain = occupancy(SweepsInUse, global_random_seed), occupancy(GeneralSweeps, global_random_seed + 1)
+    assert sum(stops) > 100  # sweeps stopped for want of a column
+    error = np.sqrt(own.var(axis=0, ddof=1) / len(own) + plain.var(axis=0, ddof=1) / len(plain))
+    assert np.abs((own.mean(axis=0) - plain.mean(axis=0)) / error).max() < THRESHOLD
 
 
 CHAINS = {

@@ -10,7 +10,7 @@ from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import document_completion, split_tokens
 from sk_sgmcmc.topic._counts import word_prior
-from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
+from sk_sgmcmc.topic._counts.general_sweeps import collapsed_sweeps
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.utils import Corpus
 
@@ -112,11 +112,11 @@ def test_sweeps_with_another_prior_are_those_of_a_new_start_from_it(weight):
     data = TokenData(Corpus.from_counts(planted(0.1, n_samples=50) * weight), 50, 50.0)
     z = np.random.default_rng(0).integers(5, size=data.words.size, dtype=np.uint16)
     alpha, first, then = np.full((1, 5), 0.1), *(np.broadcast_to(b, (data.n_words, 5)) for b in (0.05, 0.2))
-    old = CollapsedSweeps(data, z, first)
+    old = collapsed_sweeps(data, z, first)
     assert old.is_fast == (weight == 1.0)
     old.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(1))
     copy = z.copy()
-    new = CollapsedSweeps(data, copy, then)
+    new = collapsed_sweeps(data, copy, then)
     old.set_topic_word_prior(then)
     for sweeps in (old, new):
         sweeps.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(2))

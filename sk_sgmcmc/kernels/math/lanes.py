@@ -103,13 +103,47 @@ def prefetch_row(context, table, row):
     return types.void(table, types.int64), generate
 
 
+def _numbers(builder, counts, place, dtype):
+    """The vector of a table that begins at ``place``, as float32."""
+    bits = dtype.bitwidth
+    kind = ir.VectorType(ir.DoubleType() if isinstance(dtype, types.Float) else ir.IntType(bits), LANES)
+    n = builder.load(_vector(builder, counts, place, kind), align=bits // 8)
+    if isinstance(dtype, types.Float):
+        return builder.fptrunc(n, _FLOATS)
+    return builder.sitofp(builder.zext(n, _INTS) if bits < 32 else n, _FLOATS)
+
+
+def _weighing(context, builder, signature, args, prior_at):
+    """Code of `weigh`; ``prior_at`` maps the place in a row to the vector that is added to the counts."""
+    counts, factor = (_array(context, builder, signature, args, i) for i in (0, 2))
+    running, ends = (_array(context, builder, signature, args, i) for i in (-2, -1))
+    width = _width(builder, counts)
+    start = builder.mul(args[1], width)
+    left_out = _repeated(builder, builder.trunc(args[-3], _INT), _INTS)
+    numbers = ir.Constant(_INTS, list(range(LANES)))
+    k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
+    n = _numbers(builder, counts, builder.add(start, k), signature.args[0].dtype)
+    c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
+    weights = builder.fmul(c, builder.fadd(n, prior_at(k)))
+    weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
+    total = builder.fadd(sums, weights)
+    builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
+    again(total, builder.add(number, ir.Constant(_INTS, [LANES] * LANES)))
+    for step in _SCAN:
+        moved = builder.shuffle_vector(total, _ZEROS, ir.Constant(_INTS, step))
+        total = builder.fadd(total, moved)
+    zero = ir.Constant(width.type, 0)
+    builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
+    return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
+
+
 @intrinsic
 def weigh(context, counts, row, factor, beta, left_out, running, ends):
     """Sum of the weights factor (counts[row] + beta), number ``left_out`` not among them.
 
     Parameters
     ----------
-    counts : (n_rows, width) int32 or uint16, ``width`` a multiple of 16
+    counts : (n_rows, width) int32, uint16 or float64, ``width`` a multiple of 16
     factor : (width,) float32, zero beyond the last weight
     beta : float32
     running : (width,) float32 or longer, set to the sums down each column
@@ -117,31 +151,26 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
     """
 
     def generate(target, builder, signature, args):
-        counts, factor, running, ends = (_array(target, builder, signature, args, i) for i in (0, 2, 5, 6))
-        width = _width(builder, counts)
-        start = builder.mul(args[1], width)
         beta = _repeated(builder, args[3], _FLOATS)
-        left_out = _repeated(builder, builder.trunc(args[4], _INT), _INTS)
-        numbers = ir.Constant(_INTS, list(range(LANES)))
-        k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
-        stored = signature.args[0].dtype.bitwidth
-        kind = ir.VectorType(ir.IntType(stored), LANES)
-        n = builder.load(_vector(builder, counts, builder.add(start, k), kind), align=stored // 8)
-        n = builder.zext(n, _INTS) if stored < 32 else n
-        c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
-        weights = builder.fmul(c, builder.fadd(builder.sitofp(n, _FLOATS), beta))
-        weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
-        total = builder.fadd(sums, weights)
-        builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
-        again(total, builder.add(number, ir.Constant(_INTS, [LANES] * LANES)))
-        for step in _SCAN:
-            moved = builder.shuffle_vector(total, _ZEROS, ir.Constant(_INTS, step))
-            total = builder.fadd(total, moved)
-        zero = ir.Constant(width.type, 0)
-        builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
-        return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
+        return _weighing(target, builder, signature, args, lambda k: beta)
 
     return types.float32(counts, types.int64, factor, types.float32, types.int64, running, ends), generate
+
+
+@intrinsic
+def weigh_under(context, counts, row, factor, prior, row_of_prior, left_out, running, ends):
+    """`weigh` with a row of ``prior``, (n_rows_of_prior, width) float32, in place of one number."""
+
+    def generate(target, builder, signature, args):
+        prior = _array(target, builder, signature, args, 3)
+        start = builder.mul(args[4], _width(builder, prior))
+
+        def prior_at(k):
+            return builder.load(_vector(builder, prior, builder.add(start, k), _FLOATS), align=4)
+
+        return _weighing(target, builder, signature, args, prior_at)
+
+    return types.float32(counts, types.int64, factor, prior, types.int64, types.int64, running, ends), generate
 
 
 @intrinsic
@@ -216,6 +245,11 @@ def _weigh_of_python(counts, row, factor, beta, left_out, running, ends):
     return total[-1]
 
 
+def _weigh_under_of_python(counts, row, factor, prior, row_of_prior, left_out, running, ends):
+    """The same as `weigh_under` in Python."""
+    return _weigh_of_python(counts, row, factor, prior[row_of_prior], left_out, running, ends)
+
+
 def _pick_of_python(running, ends, width, target, u):
     """The same as `pick` in Python."""
     lane = min(int(np.sum(ends <= target)), LANES - 1)
@@ -227,3 +261,4 @@ def _pick_of_python(running, ends, width, target, u):
 
 if config.DISABLE_JIT:
     prefetch_row, weigh, pick = _prefetch_of_python, _weigh_of_python, _pick_of_python
+    weigh_under = _weigh_under_of_python

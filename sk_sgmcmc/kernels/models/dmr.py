@@ -1,7 +1,10 @@
 """Signals of Dirichlet-multinomial regression: documents' topics as counts, under a prior for each document.
 
-Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared within a group. Counts
-are pairs, document after document: ``ptr`` (n_docs + 1,), and ``topic`` and ``count`` (n_pairs,).
+Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared within a group. Within a group
+only the distinct counts matter: ``at``, the index g n_topics + k of a group and topic, ``count``, and ``times``, the
+number of documents of the group with this count of the topic; and likewise ``group``, ``length`` and ``docs`` of the
+documents' lengths, all of them in the order of their groups. Many documents of a group have equal counts, so that is
+much shorter than a list of all documents.
 """
 
 import math
@@ -9,42 +12,70 @@ import math
 import numpy as np
 from numba import types
 
-from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
+from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, kernel, read_only
 from ..math.special import digamma, digamma_difference, log_rise, trigamma
 
 Z_IN = read_only(types.uint16, 1)
-Z = writable(types.uint16, 1)
-_FEW = 20.0  # counts up to which a product of factors replaces a ratio of gamma functions
+_MOST = 32  # counts below are collected by group
+_FEW = 20.0  # counts below which a product of factors replaces a ratio of gamma functions
 
 
-@kernel(I8(I1_IN, F1_IN, Z_IN, I8, I1, Z, F1))
-def count_pairs(token_ptr, weights, z, n_topics, ptr, topic, count):
-    """Count the topics of each document: writes ``ptr``, and as many pairs as fit; returns their number."""
+@kernel(I8(I1_IN, F1_IN, Z_IN, I1_IN, I8, I1, F1, F1))
+def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
+    """Count the topics of documents sorted by ``group``: writes as many cells as fit; returns their number.
+
+    Parameters
+    ----------
+    at, count, times : (room,), written
+    """
     in_doc = np.zeros(n_topics)
-    seen = np.empty(n_topics, np.uint16)
+    seen = np.empty(n_topics + 1, np.int64)
+    often = np.zeros((n_topics, _MOST))  # of the group: documents with n tokens of topic k
+    largest = np.zeros(n_topics, np.int64)
+    found = np.empty(n_topics + 1, np.int64)
     weighted = weights.shape[0] > 0
-    m = 0
-    ptr[0] = 0
-    for d in range(token_ptr.shape[0] - 1):
+    room = at.shape[0]
+    n_docs = token_ptr.shape[0] - 1
+    m, n_found = 0, 0
+    for d in range(n_docs):
+        first = group[d] * n_topics
+        last_of_group = d + 1 == n_docs or group[d + 1] != group[d]
+        alone = last_of_group and n_found == 0
         n = 0
         for i in range(token_ptr[d], token_ptr[d + 1]):
-            k = z[i]
-            if in_doc[k] == 0.0:
-                seen[n] = k
-                n += 1
+            k = np.intp(z[i])
+            seen[n] = k  # no branch, which the processor could not predict
+            n += in_doc[k] == 0.0
             in_doc[k] += weights[i] if weighted else 1.0
         for j in range(n):
-            if m + j < topic.shape[0]:
-                topic[m + j] = seen[j]
-                count[m + j] = in_doc[seen[j]]
-            in_doc[seen[j]] = 0.0
-        m += n
-        ptr[d + 1] = m
+            k = seen[j]
+            c = in_doc[k]
+            in_doc[k] = 0.0
+            if alone or c >= _MOST or (weighted and c != math.floor(c)):
+                if m < room:
+                    at[m], count[m], times[m] = first + k, c, 1.0
+                m += 1
+                continue
+            found[n_found] = k
+            n_found += largest[k] == 0
+            largest[k] = max(largest[k], np.intp(c))
+            often[k, np.intp(c)] += 1.0
+        if last_of_group:
+            for j in range(n_found):
+                k = found[j]
+                for c in range(1, largest[k] + 1):
+                    if often[k, c] > 0.0:
+                        if m < room:
+                            at[m], count[m], times[m] = first + k, c, often[k, c]
+                        often[k, c] = 0.0
+                        m += 1
+                largest[k] = 0
+            n_found = 0
     return m
 
 
-@kernel(F8(I1_IN, Z_IN, F1_IN, I1_IN, F2_IN, BOOL, F2))
-def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual):
+@kernel(F8(I1_IN, F1_IN, F1_IN, I1_IN, F1_IN, F1_IN, F2_IN, BOOL, F2), fast_sums=True)
+def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_value, residual):
     r"""Log likelihood of the documents' topics, and its derivative in eta = log(alpha).
 
     .. math:: \log p = \sum_d \Bigl[ \log\Gamma(A_d) - \log\Gamma(A_d + n_d)
@@ -56,8 +87,7 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
 
     Parameters
     ----------
-    ptr, topic, count : pairs of the documents
-    group : (n_docs,)
+    at, count, times, group, length, docs : of the documents
     alpha : (n_groups, n_topics)
     with_value : whether to compute the log likelihood
     residual : (n_groups, n_topics), written
@@ -67,33 +97,50 @@ def dirichlet_multinomial(ptr, topic, count, group, alpha, with_value, residual)
     value : the log likelihood; 0 without ``with_value``
     """
     n_groups, n_topics = alpha.shape
-    whole, at_whole, below = np.zeros(n_groups), np.empty(n_groups), np.zeros(n_groups)
-    for g in range(n_groups):
-        for k in range(n_topics):
-            whole[g] += alpha[g, k]
-            residual[g, k] = 0.0
-        at_whole[g] = digamma(whole[g])
     value = 0.0
-    for d in range(group.shape[0]):
-        g = group[d]
-        length = 0.0
-        for j in range(ptr[d], ptr[d + 1]):
-            k = topic[j]
-            length += count[j]
-            residual[g, k] += digamma_difference(alpha[g, k], count[j])
-            if with_value:
-                value += log_rise(alpha[g, k], count[j])
-        if length > 0.0:
-            if whole[g] > 1e-3:
-                below[g] += digamma(whole[g] + length) - at_whole[g]
-            else:
-                below[g] += digamma_difference(whole[g], length)
-            if with_value:
-                value -= log_rise(whole[g], length)
-    for g in range(n_groups):
+    i, j = 0, 0
+    for g in range(n_groups):  # one by one, so that a group's rows are read and written once
+        whole = 0.0
         for k in range(n_topics):
-            residual[g, k] = alpha[g, k] * (residual[g, k] - below[g])
+            whole += alpha[g, k]
+            residual[g, k] = 0.0
+        before, reached, rise = -1, 0.0, 0.0
+        while i < at.shape[0] and at[i] < (g + 1) * n_topics:
+            k = at[i] - g * n_topics
+            a, n = alpha[g, k], count[i]
+            if at[i] == before and reached < n < _FEW and n - reached == math.floor(n - reached):
+                for m in range(int(n - reached)):  # go on from the smaller count
+                    rise += 1.0 / (a + reached + m)
+            else:
+                rise = digamma_difference(a, n)
+            before, reached = at[i], n
+            residual[g, k] += times[i] * rise
+            if with_value:
+                value += times[i] * log_rise(a, n)
+            i += 1
+        # Of small parameters, digammas would cancel.
+        at_whole = digamma(whole) if whole > 1e-3 else 0.0
+        below = 0.0
+        while j < group.shape[0] and group[j] == g:
+            rise = digamma(whole + length[j]) - at_whole if whole > 1e-3 else digamma_difference(whole, length[j])
+            below += docs[j] * rise
+            if with_value:
+                value -= docs[j] * log_rise(whole, length[j])
+            j += 1
+        for k in range(n_topics):
+            residual[g, k] = alpha[g, k] * (residual[g, k] - below)
     return value
+
+
+@helper(fast_sums=True)
+def _sums_of_rows(alpha):
+    sums = np.zeros(alpha.shape[0])
+    for g in range(alpha.shape[0]):
+        total = 0.0
+        for k in range(alpha.shape[1]):
+            total += alpha[g, k]
+        sums[g] = total
+    return sums
 
 
 @helper
@@ -107,8 +154,8 @@ def _trigamma_fall(a, n):
     return trigamma(a) - trigamma(a + n)
 
 
-@kernel(I8(I1_IN, Z_IN, F1_IN, I1_IN, F2_IN, F2, F1, F2))
-def dirichlet_information(ptr, topic, count, group, alpha, own, common, tables):
+@kernel(I8(I1_IN, F1_IN, F1_IN, I1_IN, F1_IN, F1_IN, F2_IN, F2, F1, F2))
+def dirichlet_information(at, count, times, group, length, docs, alpha, own, common, tables):
     r"""Parts of the information about eta = log(alpha), summed over the documents of each group.
 
     Minus the second derivatives of the log likelihood have the expectation of
@@ -123,27 +170,23 @@ def dirichlet_information(ptr, topic, count, group, alpha, own, common, tables):
 
     Parameters
     ----------
-    ptr, topic, count, group, alpha
+    at, count, times, group, length, docs, alpha
         As for `dirichlet_multinomial`.
     own, common, tables : (n_groups, n_topics), (n_groups,), (n_groups, n_topics), written
     """
     n_groups, n_topics = alpha.shape
-    whole, below = np.zeros(n_groups), np.zeros(n_groups)
-    own[:] = 0.0
+    below = np.zeros(n_groups)
+    whole = _sums_of_rows(alpha)
+    parameters, information = alpha.ravel(), own.ravel()
+    information[:] = 0.0
     common[:] = 0.0
-    for g in range(n_groups):
-        for k in range(n_topics):
-            whole[g] += alpha[g, k]
-    for d in range(group.shape[0]):
-        g = group[d]
-        length = 0.0
-        for j in range(ptr[d], ptr[d + 1]):
-            a = alpha[g, topic[j]]
-            length += count[j]
-            own[g, topic[j]] += a * a * _trigamma_fall(a, count[j])
-        if length > 0.0:
-            common[g] += _trigamma_fall(whole[g], length)
-            below[g] += digamma_difference(whole[g], length)
+    for i in range(at.shape[0]):
+        a = parameters[at[i]]
+        information[at[i]] += times[i] * a * a * _trigamma_fall(a, count[i])
+    for i in range(group.shape[0]):
+        g = group[i]
+        common[g] += docs[i] * _trigamma_fall(whole[g], length[i])
+        below[g] += docs[i] * digamma_difference(whole[g], length[i])
     for g in range(n_groups):
         for k in range(n_topics):
             tables[g, k] = alpha[g, k] * below[g]

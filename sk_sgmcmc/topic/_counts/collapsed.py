@@ -3,12 +3,14 @@
 import numpy as np
 
 from ...kernels.math import dirichlet
-from ...kernels.models.lda import assignments, collapsed, whole_tokens
+from ...kernels.models.lda import assignments, whole_tokens
 from .start import pieces
 
 
 class CollapsedSweeps:
     """Counts of all assignments, and sweeps that redraw each token's topic given all others.
+
+    All tokens weigh 1, and the topics' prior is one number; see `GeneralSweeps` for others.
 
     Parameters
     ----------
@@ -20,9 +22,10 @@ class CollapsedSweeps:
     Attributes
     ----------
     table : ndarray of shape (n_words, width)
-        Counts. Where every token weighs 1 and the prior is one number, as the fast kernel takes them, of whole numbers
-        in padded rows. Otherwise float64, of width n_topics.
+        Counts as the kernel takes them, of whole numbers in padded rows.
     """
+
+    is_fast = True
 
     def __init__(self, data, z, topic_word_prior):
         self.z = z
@@ -30,15 +33,9 @@ class CollapsedSweeps:
         n_words, n_topics = topic_word_prior.shape
         counts = np.zeros((n_words, n_topics))
         assignments.count_assignments(data.words, data.weights, z, counts)
-        beta = float(topic_word_prior[0, 0]) if topic_word_prior.strides == (0, 0) else None
-        self.is_fast = beta is not None and data.weights.size == 0
-        if self.is_fast:
-            self.table = whole_tokens.table_of_counts(counts)
-            self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
-            self.beta = beta
-        else:
-            self.table = counts
-            self.prior_mass = topic_word_prior.sum(axis=0)
+        self.table = whole_tokens.table_of_counts(counts)
+        self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
+        self.beta = float(topic_word_prior[0, 0])
 
     @property
     def counts(self):
@@ -54,25 +51,16 @@ class CollapsedSweeps:
         self.z, self.topic_word_prior = z, topic_word_prior
 
     def set_topic_word_prior(self, topic_word_prior):
-        """Go on with another prior, (n_words, n_topics), one number if the old one was."""
+        """Go on with another prior, (n_words, n_topics), one number as the old one was."""
         self.topic_word_prior = topic_word_prior
-        if self.is_fast:
-            self.beta = float(topic_word_prior[0, 0])
-        else:
-            self.prior_mass = topic_word_prior.sum(axis=0)
+        self.beta = float(topic_word_prior[0, 0])
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
-        if self.is_fast:
-            whole_tokens.sweep(
-                start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
-                self.beta, rng,
-            )  # fmt: skip
-        else:
-            collapsed.sweep_collapsed(
-                start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.table.sum(axis=0),
-                self.topic_word_prior, self.prior_mass, doc_topic_prior, group, rng,
-            )  # fmt: skip
+        whole_tokens.sweep(
+            start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
+            self.beta, rng,
+        )  # fmt: skip
 
 
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):

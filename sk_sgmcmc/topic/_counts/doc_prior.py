@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.math import dirichlet
-from .collapsed import CollapsedSweeps, fitted_doc_prior
+from .collapsed import fitted_doc_prior
+from .general_sweeps import collapsed_sweeps
 
 
 class Moment(NamedTuple):
@@ -83,7 +84,7 @@ class DocumentPrior:
 
     def sweeps(self, data, z, topic_word_prior):
         """Collapsed sweeps over the documents."""
-        return CollapsedSweeps(data, z, topic_word_prior)
+        return collapsed_sweeps(data, z, topic_word_prior)
 
     def refine(self, data, z, alpha, topic_word_prior, rng):
         """Improve first assignments ``z`` in place, and return the prior that belongs to them."""

@@ -72,3 +72,10 @@ class TokenData:
     def fingerprint(self):
         """A checksum by which to recognise the data."""
         return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))
+
+
+def lengths_of(data):
+    """Tokens of each document, (n_docs,)."""
+    weights = data.weights if data.weights.size else np.ones(data.words.size)
+    docs = np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr))
+    return np.bincount(docs, weights, minlength=data.n_docs).astype(np.float64)

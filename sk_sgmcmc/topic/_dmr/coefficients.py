@@ -15,7 +15,6 @@ _LEAST = 0.1  # a curvature is taken to be at least this share of an upper bound
 # In whitened coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: with
 # entries clipped to this, a rare step too far out is not followed by one much farther back.
 _STEEPEST = 4.0
-_MAX_LBFGS = 20
 STEPS_PER_PASS = 4  # steps of the coefficients' sampler per pass over stored assignments
 
 
@@ -91,21 +90,24 @@ class Coefficients:
         prior : ndarray of shape (n_groups, n_topics)
             Dirichlet parameters of their documents.
         information : tuple of ndarray
-            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``.
+            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``; not
+            needed afterwards, since the arrays may be overwritten.
         scale : float
             Factor of the information, N/n.
         jointly : bool
             Whether to whiten all topics jointly, unless there are too many coefficients.
         """
-        own, common, tables, residual = (scale * part for part in information)
+        curvature, common, tables, residual = information if scale == 1.0 else (scale * part for part in information)
         # Expected and observed curvature differ by the first derivative. The larger one keeps steps stable: a group
         # that lacks a topic has no curvature of its own, but a steep slope towards it.
-        curvature = np.maximum(own + np.maximum(-residual, 0.0) - common[:, None] * prior**2, _LEAST * tables)
+        curvature += np.maximum(-residual, 0.0)
+        curvature -= common[:, None] * prior**2
+        np.maximum(curvature, np.multiply(tables, _LEAST, out=tables), out=curvature)
         full = self.value.size * self.value.shape[1] <= _MAX_CELLS
         precision = self._held_precision(full)
         self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, precision)
         if jointly and self.value.size <= _MAX_JOINT:
-            self.whitener = JointWhitener(rows, curvature, common, prior, precision, self.whitener.matrices)
+            self.whitener = JointWhitener(rows, common, prior, self.whitener)
 
     def _held_precision(self, full):
         """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
@@ -140,8 +142,8 @@ class Coefficients:
         state.step(gradient, np.zeros(max(1, width)), rng)
         self.value = self.whitener.back(state.theta)
 
-    def maximise(self, rows, likelihood):
-        """Move to the mode given the documents' topics, by L-BFGS.
+    def maximise(self, rows, likelihood, n_iter):
+        """Move to the mode given the documents' topics, by at most ``n_iter`` iterations of L-BFGS.
 
         ``likelihood`` maps the documents' priors to the log likelihood and its derivatives.
         """
@@ -153,7 +155,7 @@ class Coefficients:
             gradient = self.whitener.pull(self.gradient(rows, residual, value))
             return 0.5 * np.sum(self.precision * shift**2) - log_likelihood, -gradient.ravel()
 
-        options = {"maxiter": _MAX_LBFGS, "gtol": 1e-2}
+        options = {"maxiter": n_iter, "gtol": 1e-2}
         start = self.whitener.forward(self.value).ravel()
         found = optimize.minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
         if np.all(np.isfinite(found.x)):
@@ -199,24 +201,25 @@ class JointWhitener(Whitener):
 
     Parameters
     ----------
-    rows, curvature, precision
-        As for `Whitener`.
+    rows : DenseRows or SparseRows
     common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
         Minus the second derivatives between two topics are -common prior_k prior_l.
-    matrices : ndarray of shape (n_topics, width, width)
+    by_topic : Whitener
         Coordinates chosen topic by topic, on which the joint ones build.
     """
 
-    def __init__(self, rows, curvature, common, prior, precision, matrices):
-        n_topics, width = precision.shape[:2]
+    def __init__(self, rows, common, prior, by_topic):
+        matrices = by_topic.matrices
+        n_topics, width = matrices.shape[:2]
         H = -rows.coupling(prior, common)
         H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # these are in the matrices already
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
         values, vectors = np.linalg.eigh(H)
-        vectors = (vectors / np.sqrt(np.maximum(values, _LEAST))).reshape(n_topics, width, -1)
-        self.matrix = (matrices @ vectors).reshape(n_topics * width, -1)
-        self.inverse = np.linalg.inv(self.matrix)
+        roots = np.sqrt(np.maximum(values, _LEAST))
+        self.matrix = (matrices @ (vectors / roots).reshape(n_topics, width, -1)).reshape(n_topics * width, -1)
+        back = np.swapaxes(by_topic.inverses, 1, 2) @ (vectors * roots).reshape(n_topics, width, -1)
+        self.inverse = np.ascontiguousarray(back.reshape(n_topics * width, -1).T)
 
     def back(self, theta):
         """Coefficients from coordinates."""

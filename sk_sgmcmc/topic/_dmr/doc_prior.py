@@ -4,13 +4,17 @@ from copy import copy
 
 import numpy as np
 
-from ...kernels.models import dmr
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
+from .group_counts import counts_of_rows, group_counts, group_lengths, information, likelihood
 
 # Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
-# are chosen again.
-_FIT_AT, _PRECONDITION_AT = (2, 10), (5, 20, 40, 80)
+# are chosen again; and the latter where coefficients do not move after every pass.
+_FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
+# Tokens swept for each parameter of a group's prior that a step computes, so that steps cost a fraction of the sweeps;
+# the factor by which steps are rarer up to a share of burn-in; and most passes for a step.
+_TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
+_LBFGS = 5, 20  # fewest and most iterations towards the mode, the more, the cheaper
 
 
 class MetadataPrior(DocumentPrior):
@@ -27,8 +31,8 @@ class MetadataPrior(DocumentPrior):
     """
 
     reads_every_draw = True
-    _unpickled = (*DocumentPrior._unpickled, "_table", "_batch_rows")
-    _table = None
+    _unpickled = (*DocumentPrior._unpickled, "_table", "_batch_rows", "_lengths")
+    _table = _lengths = None
     held = None  # summary of the documents with stored assignments, made when these are dropped
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales):
@@ -36,13 +40,13 @@ class MetadataPrior(DocumentPrior):
         self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales)
 
     def bind(self, data):
-        self._table = None
+        self._table = self._lengths = None
         super().bind(data)
 
     def begin(self, data, z, alpha, rng, swept=True):
         if not self.stored:
             self.coefficients.reset()
-            self._maximise(data, z)
+            self._maximise(data, group_counts(data, z, self.alpha.size))
 
     def table(self, docs=None):
         if docs is None or self.stored:
@@ -64,17 +68,41 @@ class MetadataPrior(DocumentPrior):
 
     def after_pass(self, z, now, collapsed):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
-        pairs = document_pairs(self.data, z, self.alpha.size)
-        if now.burns_in and now.n_passes in _FIT_AT:
-            self._maximise(self.data, z, pairs)
+        fits = now.burns_in and now.n_passes in _FIT_AT
+        every, n_steps = self._pace(now)
+        adapts = now.burns_in and now.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
+        adapts = adapts or self.coefficients.whitener is None
+        if now.n_passes % every and not fits and not adapts:
+            return
+        counts = self._counts(z)
+        if fits:
+            self._maximise(self.data, counts)
         else:
-            adapts = now.burns_in and now.n_passes in _PRECONDITION_AT
-            if self.coefficients.whitener is None or adapts:
-                self._precondition(self.data.rows, pairs, self.data.group)
+            if adapts:
+                self._precondition(self.data.rows, counts)
             rng = self._stream_of(now)
-            for _ in range(STEPS_PER_PASS):
-                self.coefficients.move(self.data.rows, lambda prior: likelihood(pairs, self.data.group, prior)[1], rng)
+            for _ in range(n_steps):
+                self.coefficients.move(self.data.rows, lambda prior: likelihood(counts, prior)[1], rng)
         self._table = None
+
+    def _affordable(self, data):
+        """Steps per pass whose cost is a small share of the pass; a step computes the priors of all groups."""
+        return data.words.size / (_TOKENS_PER_PRIOR * max(1, (data.group[-1] + 1) * self.alpha.size))
+
+    def _pace(self, now):
+        """Passes from one move of the coefficients to the next, and steps of each move.
+
+        Where the chain comes from the mode and has long to go, single steps do: kept draws need more.
+        """
+        affordable = self._affordable(self.data)
+        if now.step < _SETTLES * now.n_burn:
+            return round(np.clip(_RARER / affordable, 1, _MOST_PASSES)), 1
+        return round(np.clip(1.0 / affordable, 1, _MOST_PASSES)), int(np.clip(affordable, 1, STEPS_PER_PASS))
+
+    def _counts(self, z):
+        if self._lengths is None:
+            self._lengths = group_lengths(self.data)
+        return group_counts(self.data, z, self.alpha.size, self._lengths)
 
     def after_epoch(self, z, now):
         self.after_pass(z, now, None)
@@ -84,15 +112,16 @@ class MetadataPrior(DocumentPrior):
         """The coefficients' own random stream, so that with fixed coefficients the chain is that of LDA."""
         return np.random.default_rng([now.seed, now.step])
 
-    def _precondition(self, rows, pairs, group, scale=1.0, jointly=True):
+    def _precondition(self, rows, counts, scale=1.0, jointly=True):
         prior = self.coefficients.doc_priors(rows)
-        self.coefficients.precondition(rows, prior, information(pairs, group, prior), scale, jointly)
+        self.coefficients.precondition(rows, prior, information(counts, prior), scale, jointly)
 
-    def _maximise(self, data, z, pairs=None):
-        pairs = document_pairs(data, z, self.alpha.size) if pairs is None else pairs
-        self._precondition(data.rows, pairs, data.group, jointly=False)
-        self.coefficients.maximise(data.rows, lambda prior: likelihood(pairs, data.group, prior, with_value=True))
-        self._precondition(data.rows, pairs, data.group)
+    def _maximise(self, data, counts):
+        if self.coefficients.whitener is None:
+            self._precondition(data.rows, counts, jointly=False)
+        n_iter = int(np.clip(5.0 * self._affordable(data), *_LBFGS))
+        self.coefficients.maximise(data.rows, lambda prior: likelihood(counts, prior, with_value=True), n_iter)
+        self._precondition(data.rows, counts)
 
     # -- minibatches ----------------------------------------------------------------------------------------------
 
@@ -101,17 +130,14 @@ class MetadataPrior(DocumentPrior):
             return
         rows, group = self._batch_rows
         n_draws = len(doc_counts)
-        flat = doc_counts.reshape(-1, self.alpha.size)
-        doc, topic = np.nonzero(flat)
-        ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=len(flat)))])
-        pairs = ptr, topic.astype(np.uint16), flat[doc, topic]
-        scale, groups = self.data.total_samples / docs.size / n_draws, np.tile(group, n_draws)
+        scale = self.data.total_samples / docs.size / n_draws
+        counts = counts_of_rows(doc_counts.reshape(-1, self.alpha.size), np.tile(group, n_draws))
         n = self.coefficients.state.n_steps
         # The information in a stream grows; in a fit the start used all documents.
         if self.coefficients.whitener is None or (np.isinf(now.n_burn) and n >= 16 and n & (n - 1) == 0):
-            self._precondition(rows, pairs, groups, scale, jointly=False)
+            self._precondition(rows, counts, scale, jointly=False)
         self.coefficients.move(
-            rows, lambda prior: scale * likelihood(pairs, groups, prior)[1], self._stream_of(now), scale * n_draws
+            rows, lambda prior: scale * likelihood(counts, prior)[1], self._stream_of(now), scale * n_draws
         )
 
     # -- streams --------------------------------------------------------------------------------------------------
@@ -125,37 +151,11 @@ class MetadataPrior(DocumentPrior):
         """Log likelihood of the coefficients given stored assignments, for a stream that continues from them."""
         if not self.stored or self.data is None:
             return self.held
-        pairs, prior = document_pairs(self.data, z, self.alpha.size), self.coefficients.doc_priors(self.data.rows)
-        return QuadraticSummary(self.coefficients, self.data.rows, prior, information(pairs, self.data.group, prior))
+        counts, prior = self._counts(z), self.coefficients.doc_priors(self.data.rows)
+        return QuadraticSummary(self.coefficients, self.data.rows, prior, information(counts, prior))
 
     def stream(self, z):
         summary = self._summary(z)
         super().stream(z)
         self.coefficients.use(False)
         self.coefficients.held, self.held = summary, None
-
-
-def document_pairs(data, z, n_topics):
-    """Counts of the documents' topics, in sparse form: ``ptr``, ``topic``, ``count``."""
-    ptr = np.empty(data.n_docs + 1, dtype=np.int64)
-    room = min(z.size, 16 * data.n_docs)  # usually enough
-    while True:
-        topic, count = np.empty(room, dtype=np.uint16), np.empty(room)
-        n_pairs = dmr.count_pairs(data.token_ptr, data.weights, z, n_topics, ptr, topic, count)
-        if n_pairs <= room:
-            return ptr, topic[:n_pairs], count[:n_pairs]
-        room = n_pairs
-
-
-def likelihood(pairs, group, prior, with_value=False):
-    """Log likelihood of documents' topics under their groups' priors, and its derivatives by the log priors."""
-    residual = np.empty_like(prior)
-    value = dmr.dirichlet_multinomial(*pairs, group, prior, with_value, residual)
-    return value, residual
-
-
-def information(pairs, group, prior):
-    """Parts of the information about the logarithms of the groups' priors; see `dirichlet_information`."""
-    own, common, tables = np.empty_like(prior), np.empty(len(prior)), np.empty_like(prior)
-    dmr.dirichlet_information(*pairs, group, prior, own, common, tables)
-    return own, common, tables, likelihood(pairs, group, prior)[1]

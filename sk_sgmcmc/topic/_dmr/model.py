@@ -52,7 +52,7 @@ class DMRTopicModel(BayesianLDA):
         number counts as the mean), with or without a warning, or are refused.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1.
-    topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default=0.01
+    topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`; "auto" is fitted as in `BayesianLDA`.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics, as in `BayesianLDA`.
@@ -183,7 +183,7 @@ class DMRTopicModel(BayesianLDA):
         metadata_columns=None,
         handle_unknown="warn",
         doc_topic_prior="auto",
-        topic_word_prior=0.01,
+        topic_word_prior="auto",
         topic_prior="dirichlet",
         topic_prior_scale=1.0,
         whiten=True,

@@ -10,8 +10,10 @@ _CELLS_AT_ONCE = 10_000_000
 
 def doc_priors(encoded, coef):
     """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first."""
-    eta = encoded @ np.ascontiguousarray(coef[:, 1:].T) + coef[:, 0]
-    return np.exp(np.clip(eta, _LOWEST, _HIGHEST))
+    eta = encoded @ np.ascontiguousarray(coef[:, 1:].T)
+    eta += coef[:, 0]
+    np.clip(eta, _LOWEST, _HIGHEST, out=eta)
+    return np.exp(eta, out=eta)
 
 
 def prevalence(encoded, coef):
@@ -22,7 +24,12 @@ def prevalence(encoded, coef):
 
 def mean_doc_priors(encoded, coef):
     """Dirichlet parameters averaged over some of the draws ``coef`` of one chain, (n_rows, n_topics)."""
-    return np.mean([doc_priors(encoded, coef[s]) for s in scored_draws(len(coef))], axis=0)
+    first, *others = scored_draws(len(coef))
+    mean = doc_priors(encoded, coef[first])
+    for s in others:  # one at a time: a document may have a row of its own
+        mean += doc_priors(encoded, coef[s])
+    mean /= 1 + len(others)
+    return mean
 
 
 def over_draws(coef, answer):

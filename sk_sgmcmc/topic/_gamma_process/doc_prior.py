@@ -4,8 +4,9 @@ import numpy as np
 
 from .._counts.doc_prior import DocumentPrior
 from .._counts.start import pieces
+from .._counts.tokens import lengths_of
 from .atoms import Atoms, MovingAtoms
-from .statistics import AveragedStatistics, StoredStatistics, lengths_of
+from .statistics import AveragedStatistics, StoredStatistics
 from .sweeps import SweepsInUse
 
 START_MASS = 5.0  # sum of the documents' prior at the start

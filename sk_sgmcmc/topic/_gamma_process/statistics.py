@@ -3,13 +3,7 @@
 import numpy as np
 
 from ...kernels.models import gamma_process
-
-
-def lengths_of(data):
-    """Tokens of each document, (n_docs,)."""
-    weights = data.weights if data.weights.size else np.ones(data.words.size)
-    docs = np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr))
-    return np.bincount(docs, weights, minlength=data.n_docs).astype(np.float64)
+from .._counts.tokens import lengths_of
 
 
 def _draw_scales(docs, lengths, atoms, logs, rng):

@@ -3,28 +3,44 @@
 import numpy as np
 from scipy.special import gammaln
 
-from ...kernels.models.lda import in_use
-from .._counts.collapsed import CollapsedSweeps
+from ...kernels.math import lanes
+from ...kernels.models.lda import any_tokens, joining
+from .._counts.general_sweeps import GeneralSweeps
 
+_READY = 8  # topics without tokens that keep a column
 _ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared
 
 
-class SweepsInUse(CollapsedSweeps):
-    """Collapsed sweeps whose cost is linear in the topics that hold tokens; exact at every sweep."""
+class SweepsInUse(GeneralSweeps):
+    """Collapsed sweeps whose cost is linear in the topics that hold tokens; exact at every sweep.
 
-    def __init__(self, data, z, topic_word_prior):
-        super().__init__(data, z, topic_word_prior)
-        self.is_fast = False
-        self.table = np.array(self.counts, dtype=np.float64)
-        self.mass = self.counts.sum(axis=0)
+    Topics without tokens are set aside, but for a few, which stay ready for a token that leaves its topic.
+    """
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, which share one prior (1, n_topics)."""
-        beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
-        in_use.sweep_in_use(
-            start, stop, data.token_ptr, data.words, data.weights, self.z, self.counts, self.mass, beta,
-            float(beta.sum()), doc_topic_prior[0], rng,
-        )  # fmt: skip
+        self._lay_again(doc_topic_prior[0], _READY)
+        at = self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)
+        while at != any_tokens.DONE:
+            self._lay_again(doc_topic_prior[0], 3 * _READY)
+            start = int(np.searchsorted(data.token_ptr, at, side="right")) - 1
+            at = self._sweep_from(at, data, start, stop, doc_topic_prior, group, rng)
+
+    def _lay_again(self, alpha, n_ready):
+        """Set aside topics without tokens, but for at least ``n_ready`` of the likeliest; unless nothing is gained."""
+        mass = self._mass_of_topics()
+        n_used = np.count_nonzero(mass)
+        n_columns = min(mass.size, lanes.padded(n_used + n_ready))
+        if lanes.padded(n_columns) == self.mass.size:
+            return
+        order = np.lexsort((-alpha, mass == 0.0))
+        self.lay(self.counts, np.sort(order[:n_columns]))
+        self.set_topic_word_prior(self.topic_word_prior)
+
+    def _mass_of_topics(self):
+        mass, used = np.zeros(self.column.size), self.topic >= 0
+        mass[self.topic[used]] = self.mass[used]
+        return mass
 
     def join(self, data, doc_topic_prior, tried):
         """Join two topics if that explains the assignments better: a move for burn-in, not a draw.
@@ -44,10 +60,12 @@ class SweepsInUse(CollapsedSweeps):
         joined : list of pairs (topic kept, topic left empty)
         """
         beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
-        used = np.flatnonzero(self.mass > 0)
-        roots = np.sqrt((self.counts[:, used] + beta[:, None]) / (self.mass[used] + beta.sum()))
+        counts = self.counts.astype(np.float64)
+        mass = self._mass_of_topics()
+        used = np.flatnonzero(mass > 0)
+        roots = np.sqrt((counts[:, used] + beta[:, None]) / (mass[used] + beta.sum()))
         alike = np.triu(roots.T @ roots, 1)
-        partner = np.full(self.mass.size, -1)
+        partner = np.full(mass.size, -1)
         pairs = np.argwhere(alike > _ALIKE)
         for j, k in used[pairs[np.argsort(-alike[tuple(pairs.T)], kind="stable")]]:
             if partner[j] < 0 and partner[k] < 0 and (j, k) not in tried:
@@ -55,9 +73,9 @@ class SweepsInUse(CollapsedSweeps):
         first = np.flatnonzero(partner > np.arange(partner.size))
         if not first.size:
             return []
-        gains = np.zeros(self.mass.size)
-        in_use.pair_gains(
-            data.token_ptr, data.words, data.weights, self.z, partner, self.counts, self.mass, beta, float(beta.sum()),
+        gains = np.zeros(mass.size)
+        joining.pair_gains(
+            data.token_ptr, data.words, data.weights, self.z, partner, counts, mass, beta, float(beta.sum()),
             doc_topic_prior, gains,
         )  # fmt: skip
 
@@ -67,7 +85,7 @@ class SweepsInUse(CollapsedSweeps):
             return cells.sum(axis=0) + gammaln(beta.sum()) - gammaln(counts.sum(axis=0) + beta.sum())
 
         joined = []
-        own, other = self.counts[:, first], self.counts[:, partner[first]]
+        own, other = counts[:, first], counts[:, partner[first]]
         gains = gains[first] + log_evidence(own) + log_evidence(other) - log_evidence(own + other)
         for j, gain in zip(first.tolist(), gains, strict=True):
             k = int(partner[j])
@@ -75,8 +93,8 @@ class SweepsInUse(CollapsedSweeps):
                 tried.add((j, k))
                 continue
             self.z[self.z == k] = j
-            self.counts[:, j] += self.counts[:, k]
-            self.counts[:, k] = 0.0
+            counts[:, j] += counts[:, k]
+            counts[:, k] = 0.0
             joined.append((j, k))
-        self.mass = self.counts.sum(axis=0)
+        self.lay(counts, np.sort(self.topic[self.topic >= 0]))
         return joined

@@ -1,0 +1,233 @@
+"""Collapsed Gibbs sampling for LDA with tokens of any weight, any prior of the topics, and topics set aside.
+
+The method is that of ``whole_tokens``. Topics stand in columns of the table of counts, and not all of them need one:
+those without tokens may be set aside. They form one entry, since each weighs its prior times the same number, so that
+a token costs in proportion to the columns, not to the topics.
+"""
+
+import numpy as np
+from numba import types
+
+from ..._jit import F1, F1_IN, F2, F2_IN, I1_IN, I8, RNG, helper, kernel, read_only, writable
+from ...math.counter import GOLDEN, mix64
+from ...math.lanes import GROUP, LANES, pick, prefetch_row, weigh, weigh_under
+from .assignments import I4_IN, Z
+
+U2_2, I4_1 = writable(types.uint16, 2), writable(types.int32, 1)
+F4_1_IN, F4_2_IN = read_only(types.float32, 1), read_only(types.float32, 2)
+
+DONE = -1
+SHORT = 2**16  # tokens of a word, for which uint16 has no room
+_AHEAD = np.uintp(6)  # tokens
+_LOW = np.uint64(0xFFFFFF)
+_TO_UNIT = np.float32(2.0**-24)
+
+
+@helper
+def _bring_back(alpha, mass, column, topic, rng):
+    """Give a topic that was set aside, drawn by its prior, the column of one without tokens; returns the column."""
+    total = 0.0
+    for k in range(column.shape[0]):
+        if column[k] < 0:
+            total += alpha[k]
+    target = rng.random() * total
+    chosen = -1
+    for k in range(column.shape[0]):
+        if column[k] < 0 and alpha[k] > 0.0:
+            chosen = k
+            target -= alpha[k]
+            if target < 0.0:
+                break
+    j = 0
+    while topic[j] < 0 or mass[j] > 0.0:
+        j += 1
+    column[topic[j]] = -1
+    column[chosen] = j
+    topic[j] = chosen
+    return j
+
+
+@helper
+def _sweep(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+):  # fmt: skip
+    """Redraw the topic of every token of documents start:stop given all others, from token ``begin`` on.
+
+    p(k) is (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), the token itself left out.
+
+    Parameters
+    ----------
+    weights : (n_tokens,), or (0,) if all tokens weigh 1
+    table : (n_words, width), counts of the columns, changed in place
+    mass : (width,), their sums, changed in place
+    column, topic : (n_topics,) and (width,), each topic's column and each column's topic, -1 for none; changed in place
+    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
+    beta : (n_rows,) or (n_rows, width) float32
+        The topics' prior: one number for all topics, or one for each column.
+    row : (n_words,), rows of ``beta``
+    sums : (width,), sums of the prior over words
+
+    Returns
+    -------
+    next : `DONE`, or the token before which the sweep stopped since no column was free for a topic that was set aside
+    """
+    n_topics, width = column.shape[0], table.shape[1]
+    weighted = weights.shape[0] > 0
+    inverse = np.zeros(width, np.float32)
+    less = np.zeros(width, np.float32)  # of a token less, and more: no draw waits for a division
+    more = np.zeros(width, np.float32)
+    prior = np.zeros(width, np.float32)
+    n_doc = np.zeros(width)
+    factor = np.zeros(width, np.float32)
+    running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
+    ends = np.zeros(LANES, np.float32)
+    n_free = 0
+    for j in range(width):
+        if topic[j] >= 0:
+            n_free += mass[j] == 0.0
+            less[j] = 1.0 / (mass[j] - 1.0 + sums[j])
+            inverse[j] = 1.0 / (mass[j] + sums[j])
+            more[j] = 1.0 / (mass[j] + 1.0 + sums[j])
+    aside = 0.0  # sum of alpha over topics set aside
+    last = np.uintp(token_ptr[stop] - 1)
+    weight = 1.0
+    g = -1
+    for d in range(start, stop):
+        lo = np.uintp(token_ptr[d])
+        hi = np.uintp(token_ptr[d + 1])
+        if lo == hi:
+            continue
+        if group[d] != g:
+            g = group[d]
+            aside = 0.0
+            for k in range(n_topics):
+                if column[k] < 0:
+                    aside += alpha[g, k]
+                else:
+                    prior[column[k]] = alpha[g, k]
+        for i in range(lo, hi):
+            n_doc[column[z[i]]] += weights[i] if weighted else 1.0
+        for j in range(width):
+            factor[j] = (n_doc[j] + prior[j]) * inverse[j]
+        counter = mix64(np.uint64(rng.random() * 2.0**53))
+        for i in range(max(lo, np.uintp(begin)), hi):
+            if n_free == 0 and aside > 0.0:
+                return np.int64(i)
+            prefetch_row(table, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
+            w = np.uintp(words[i])
+            r = np.int64(row[w])
+            old = np.uintp(column[z[i]])
+            counter += GOLDEN
+            bits = mix64(counter)
+            u = np.float32(np.int64(bits >> np.uint64(40))) * _TO_UNIT
+            if weighted:
+                weight = weights[i]
+                factor_old = np.float32((n_doc[old] - weight + prior[old]) / (mass[old] - weight + sums[old]))
+            else:
+                factor_old = np.float32((n_doc[old] - 1.0 + prior[old]) * less[old])
+            rest = 0.0
+            if beta.ndim == 1:
+                b = beta[r]
+                p = factor_old * (np.float32(table[w, old] - weight) + b)
+                others = weigh(table, np.int64(w), factor, b, np.int64(old), running, ends)
+                rest = aside * b / sums[0]
+            else:
+                p = factor_old * (np.float32(table[w, old] - weight) + beta[r, old])
+                others = weigh_under(table, np.int64(w), factor, beta, r, np.int64(old), running, ends)
+            u *= others + p
+            within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
+            new = np.uintp(pick(running, ends, width, u - p, within))
+            # The share of all topics set aside may be far below what 24 bits can show.
+            if rest > 0.0 and np.float64(mix64(bits) >> np.uint64(11)) * 2.0**-53 * (others + p + rest) < rest:
+                new = np.uintp(_bring_back(alpha[g], mass, column, topic, rng))
+                aside = 0.0
+                for k in range(n_topics):
+                    if column[k] < 0:
+                        aside += alpha[g, k]
+                prior[new] = alpha[g, topic[new]]
+            elif u < p or new >= np.uintp(width):
+                continue
+            if topic[new] < 0:  # beyond the last topic, by rounding
+                continue
+            z[i] = topic[new]
+            factor[old] = factor_old
+            n_doc[old] -= weight
+            table[w, old] -= weight
+            mass[old] -= weight
+            n_free += mass[old] == 0.0
+            n_free -= mass[new] == 0.0
+            n_doc[new] += weight
+            table[w, new] += weight
+            mass[new] += weight
+            if weighted:
+                inverse[old] = 1.0 / (mass[old] + sums[old])
+                inverse[new] = 1.0 / (mass[new] + sums[new])
+                factor[new] = (n_doc[new] + prior[new]) * inverse[new]
+                continue
+            factor[new] = (n_doc[new] + prior[new]) * more[new]
+            more[old] = inverse[old]
+            inverse[old] = less[old]
+            less[old] = 1.0 / (mass[old] - 1.0 + sums[old])
+            less[new] = inverse[new]
+            inverse[new] = more[new]
+            more[new] = 1.0 / (mass[new] + 1.0 + sums[new])
+        for i in range(lo, hi):
+            n_doc[column[z[i]]] = 0.0
+    return DONE
+
+
+def _signature(table, beta):
+    return I8(
+        I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG
+    )  # fmt: skip
+
+
+@kernel(_signature(U2_2, F4_1_IN))
+def sweep_short(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+):  # fmt: skip
+    """`_sweep` with counts of uint16 and a prior that is equal in all topics."""
+    return _sweep(
+        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
+        sums, rng,
+    )  # fmt: skip
+
+
+@kernel(_signature(F2, F4_1_IN))
+def sweep_long(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+):  # fmt: skip
+    """`_sweep` with counts of float64 and a prior that is equal in all topics."""
+    return _sweep(
+        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
+        sums, rng,
+    )  # fmt: skip
+
+
+@kernel(_signature(U2_2, F4_2_IN))
+def sweep_short_under(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+):  # fmt: skip
+    """`_sweep` with counts of uint16 and a prior for each topic."""
+    return _sweep(
+        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
+        sums, rng,
+    )  # fmt: skip
+
+
+@kernel(_signature(F2, F4_2_IN))
+def sweep_long_under(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+):  # fmt: skip
+    """`_sweep` with counts of float64 and a prior for each topic."""
+    return _sweep(
+        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
+        sums, rng,
+    )  # fmt: skip
+
+
+def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest):
+    """Redraw topics by the kernel for such a table and prior; arguments and result as for `_sweep`."""
+    beta = rest[-4]
+    kinds = (sweep_short, sweep_short_under) if table.dtype == np.uint16 else (sweep_long, sweep_long_under)
+    return kinds[beta.ndim - 1](begin, start, stop, token_ptr, words, weights, z, table, *rest)
