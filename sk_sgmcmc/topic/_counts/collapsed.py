@@ -4,6 +4,7 @@ import numpy as np
 
 from ...kernels.math import dirichlet
 from ...kernels.models.lda import assignments, collapsed, whole_tokens
+from . import shards
 from .start import pieces
 
 
@@ -61,13 +62,43 @@ class CollapsedSweeps:
         else:
             self.prior_mass = topic_word_prior.sum(axis=0)
 
+    def n_shards(self, data, start=0, stop=None):
+        """In how many shards `sweep_in_shards` cuts documents start:stop; 1 where the general kernel sweeps."""
+        if not self.is_fast:
+            return 1
+        stop = data.n_docs if stop is None else stop
+        return shards.number_of_shards(data.token_ptr[stop] - data.token_ptr[start], self.table.size)
+
+    def sweep_in_shards(self, data, start, stop, doc_topic_prior, group, rng, pool):
+        """The same as `sweep`, for burn-in only: shards of documents see each other's counts of before the sweep.
+
+        They run in the threads of ``pool``, whose number changes no draw. A single shard is swept exactly.
+        """
+        n = self.n_shards(data, start, stop)
+        if n == 1:
+            self.sweep(data, start, stop, doc_topic_prior, group, rng)
+            return
+        ends = start + shards.cuts(data.token_ptr[start : stop + 1], n)
+        streams = shards.streams(rng, n)
+        merger = shards.Merger(self.table, self.topic_mass)
+
+        def work(i):
+            copies = merger.copies()
+            self._sweep_whole_tokens(data, ends[i], ends[i + 1], *copies, doc_topic_prior, group, streams[i])
+            merger.add(copies)
+
+        shards.side_by_side(work, n, pool)
+        merger.finish()
+
+    def _sweep_whole_tokens(self, data, start, stop, table, topic_mass, doc_topic_prior, group, rng):
+        whole_tokens.sweep(
+            start, stop, data.token_ptr, data.words, self.z, table, topic_mass, doc_topic_prior, group, self.beta, rng
+        )
+
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         if self.is_fast:
-            whole_tokens.sweep(
-                start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
-                self.beta, rng,
-            )  # fmt: skip
+            self._sweep_whole_tokens(data, start, stop, self.table, self.topic_mass, doc_topic_prior, group, rng)
         else:
             collapsed.sweep_collapsed(
                 start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.table.sum(axis=0),

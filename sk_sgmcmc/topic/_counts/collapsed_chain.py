@@ -28,12 +28,16 @@ class CollapsedTopicChain(TopicChain):
         if not self.is_started:
             self._start()
         data = self.data
-        # A piece of a sweep, so that Python can handle an interrupt in between.
-        stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
-        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
-        self.next_doc = (self.next_doc + stop) % data.n_docs
-        if self.next_doc:
-            return
+        in_shards = self.step < self.plan.n_burn and self.next_doc == 0 and self.collapsed.n_shards(data) > 1
+        if in_shards:
+            self.collapsed.sweep_in_shards(data, 0, data.n_docs, *self.doc_prior.table(), self.rng, self._threads())
+        else:
+            # A piece of a sweep, so that Python can handle an interrupt in between.
+            stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
+            self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
+            self.next_doc = (self.next_doc + stop) % data.n_docs
+            if self.next_doc:
+                return
         self.n_passes += 1
         self._after_pass()
         self.doc_prior.after_sweep(None, self.assignments.z, self._now())
