@@ -8,7 +8,7 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts import shards
+from sk_sgmcmc.topic._counts import shards, start
 from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.tokens import TokenData
@@ -90,6 +90,34 @@ def test_a_range_of_documents_leaves_the_others(in_three):
     sweeps.sweep_in_shards(data, 10, 20, np.full((1, 4), 0.1), data.group, np.random.default_rng(1), None)
     lo, hi = data.token_ptr[[10, 20]]
     assert not z[:lo].any() and not z[hi:].any() and z[lo:hi].any()
+
+
+# -------------------------------------------------------------------------------------------------------------- start
+
+
+def started(counts, n_topics, pool=None):
+    data = TokenData(Corpus.from_counts(counts), len(counts.indptr) - 1, 1.0)
+    alpha = np.full(n_topics, 0.1)
+    return start.first_assignments(data, alpha, 0.01, "soft", False, np.random.default_rng(0), pool)
+
+
+def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
+    counts = make_lda(200, 100, 4, document_length=80, doc_topic_prior=0.1, random_state=0).counts
+    z = started(counts, 4)
+    with ThreadPoolExecutor(2) as pool:
+        np.testing.assert_array_equal(z, started(counts, 4, pool))
+    words = TokenData(Corpus.from_counts(counts), 200, 1.0).words
+    table = np.zeros((100, 4))
+    np.add.at(table, (words, z), 1)
+    assert z.max() == 3
+    assert (table.max(axis=1).sum() / table.sum()) > 0.5  # topics of all shards are the same ones
+
+
+def test_a_start_of_one_pass_is_not_cut(in_three, monkeypatch):
+    # Its shards would have learnt nothing together.
+    counts = make_lda(30, 40, 4, random_state=0).counts
+    monkeypatch.setattr(start.SoftTopics, "learn_in_shards", None)
+    assert started(counts, start._FEW + 1).max() > 4
 
 
 # -------------------------------------------------------------------------------------------------------------- draws

@@ -133,7 +133,7 @@ class TopicChain(Chain):
         alpha = self.doc_prior.start()
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
-            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng)
+            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.assignments.stored:
