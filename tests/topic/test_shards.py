@@ -75,8 +75,8 @@ def test_merged_counts_are_those_of_the_assignments(n_topics, many, in_three):
     sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, n_topics)))
     assert sweeps.table.dtype == (np.int32 if many else np.uint16)
     alpha, rng = np.full((1, n_topics), 0.1), np.random.default_rng(1)
-    for start, stop in [(0, 90), (0, 50), (50, 90)]:
-        sweeps.sweep_in_shards(data, start, stop, alpha, data.group, rng, None)
+    for first, last in [(0, 90), (0, 50), (50, 90)]:
+        sweeps.sweep_in_shards(data, first, last, alpha, data.group, rng, None)
         expected = np.zeros((data.n_words, n_topics), dtype=np.int64)
         np.add.at(expected, (data.words, z), 1)
         np.testing.assert_array_equal(sweeps.counts, expected)
