@@ -154,7 +154,9 @@ def print_threads(corpus, n_topics, flags, with_peer, largest):
         X = load(corpus)[0]
         n = 1
         while n <= largest:
-            print(f"tomotopy, {n} workers: {time_tomotopy(X, n_topics, workers=n):.1f} ns a token and sweep", flush=True)
+            print(
+                f"tomotopy, {n} workers: {time_tomotopy(X, n_topics, workers=n):.1f} ns a token and sweep", flush=True
+            )
             n *= 2
 
 

@@ -76,7 +76,7 @@ def test_merged_counts_are_those_of_the_assignments(n_topics, many, in_three):
     assert sweeps.table.dtype == (np.int32 if many else np.uint16)
     alpha, rng = np.full((1, n_topics), 0.1), np.random.default_rng(1)
     for first, last in [(0, 90), (0, 50), (50, 90)]:
-        sweeps.sweep_in_shards(data, first, last, alpha, data.group, rng, None)
+        sweeps.sweep_shards(data, first, last, alpha, data.group, rng, None)
         expected = np.zeros((data.n_words, n_topics), dtype=np.int64)
         np.add.at(expected, (data.words, z), 1)
         np.testing.assert_array_equal(sweeps.counts, expected)
@@ -87,7 +87,7 @@ def test_a_range_of_documents_leaves_the_others(in_three):
     data = TokenData(Corpus.from_counts(make_lda(30, 40, 4, random_state=0).counts), 30, 30.0)
     z = np.zeros(data.words.size, dtype=np.uint16)
     sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, 4)))
-    sweeps.sweep_in_shards(data, 10, 20, np.full((1, 4), 0.1), data.group, np.random.default_rng(1), None)
+    sweeps.sweep_shards(data, 10, 20, np.full((1, 4), 0.1), data.group, np.random.default_rng(1), None)
     lo, hi = data.token_ptr[[10, 20]]
     assert not z[:lo].any() and not z[hi:].any() and z[lo:hi].any()
 

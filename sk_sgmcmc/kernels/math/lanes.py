@@ -13,8 +13,11 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .._jit import helper
+
 LANES = 16
 GROUP = 8 * LANES  # places whose vectors are searched together
+_ONE_BITS = 127.0 * 2.0**23  # the bits of 1, as a whole number
 _LINE = 512  # bits that are read from memory at once
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
@@ -27,6 +30,22 @@ _SCAN = (
     (16, 16, 16, 16, 3, 3, 3, 3, 16, 16, 16, 16, 11, 11, 11, 11),
     (16, 16, 16, 16, 16, 16, 16, 16, 7, 7, 7, 7, 7, 7, 7, 7),
 )
+
+
+@helper
+def shift_of(power):
+    """What `raised` and `weigh_heated` take beside the power: it leaves 1 where it is."""
+    return np.float32((1.0 - power) * _ONE_BITS)
+
+
+@helper
+def raised(x, power, shift):
+    """``x`` >= 0, float32, to a power below 1, about.
+
+    The bits of a float, as a whole number, are about its logarithm: times ``power`` they are about those of the power.
+    """
+    bits = np.float32(np.float32(x).view(np.int32))
+    return np.int32(bits * power + shift).view(np.float32)
 
 
 def padded(n):
@@ -103,6 +122,52 @@ def prefetch_row(context, table, row):
     return types.void(table, types.int64), generate
 
 
+def _weights(power_of):
+    """What `weigh` and `weigh_heated` generate; ``power_of(builder, weights, args)`` gives the weights their power."""
+
+    def generate(target, builder, signature, args):
+        counts, factor, running, ends = (_array(target, builder, signature, args, i) for i in (0, 2, 5, 6))
+        width = _width(builder, counts)
+        start = builder.mul(args[1], width)
+        beta = _repeated(builder, args[3], _FLOATS)
+        left_out = _repeated(builder, builder.trunc(args[4], _INT), _INTS)
+        numbers = ir.Constant(_INTS, list(range(LANES)))
+        power = power_of(builder, args)
+        k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
+        stored = signature.args[0].dtype.bitwidth
+        kind = ir.VectorType(ir.IntType(stored), LANES)
+        n = builder.load(_vector(builder, counts, builder.add(start, k), kind), align=stored // 8)
+        n = builder.zext(n, _INTS) if stored < 32 else n
+        c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
+        weights = power(builder.fmul(c, builder.fadd(builder.sitofp(n, _FLOATS), beta)))
+        weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
+        total = builder.fadd(sums, weights)
+        builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
+        again(total, builder.add(number, ir.Constant(_INTS, [LANES] * LANES)))
+        for step in _SCAN:
+            moved = builder.shuffle_vector(total, _ZEROS, ir.Constant(_INTS, step))
+            total = builder.fadd(total, moved)
+        zero = ir.Constant(width.type, 0)
+        builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
+        return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
+
+    return generate
+
+
+def _first_power(builder, args):
+    return lambda weights: weights
+
+
+def _given_power(builder, args):
+    power, shift = (_repeated(builder, x, _FLOATS) for x in args[7:])
+
+    def raised(weights):
+        bits = builder.sitofp(builder.bitcast(weights, _INTS), _FLOATS)
+        return builder.bitcast(builder.fptosi(builder.fadd(builder.fmul(bits, power), shift), _INTS), _FLOATS)
+
+    return raised
+
+
 @intrinsic
 def weigh(context, counts, row, factor, beta, left_out, running, ends):
     """Sum of the weights factor (counts[row] + beta), number ``left_out`` not among them.
@@ -115,33 +180,20 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
     running : (width,) float32 or longer, set to the sums down each column
     ends : (16,) float32, set to the sums of the columns, and of all columns before
     """
+    signature = types.float32(counts, types.int64, factor, types.float32, types.int64, running, ends)
+    return signature, _weights(_first_power)
 
-    def generate(target, builder, signature, args):
-        counts, factor, running, ends = (_array(target, builder, signature, args, i) for i in (0, 2, 5, 6))
-        width = _width(builder, counts)
-        start = builder.mul(args[1], width)
-        beta = _repeated(builder, args[3], _FLOATS)
-        left_out = _repeated(builder, builder.trunc(args[4], _INT), _INTS)
-        numbers = ir.Constant(_INTS, list(range(LANES)))
-        k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
-        stored = signature.args[0].dtype.bitwidth
-        kind = ir.VectorType(ir.IntType(stored), LANES)
-        n = builder.load(_vector(builder, counts, builder.add(start, k), kind), align=stored // 8)
-        n = builder.zext(n, _INTS) if stored < 32 else n
-        c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
-        weights = builder.fmul(c, builder.fadd(builder.sitofp(n, _FLOATS), beta))
-        weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
-        total = builder.fadd(sums, weights)
-        builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
-        again(total, builder.add(number, ir.Constant(_INTS, [LANES] * LANES)))
-        for step in _SCAN:
-            moved = builder.shuffle_vector(total, _ZEROS, ir.Constant(_INTS, step))
-            total = builder.fadd(total, moved)
-        zero = ir.Constant(width.type, 0)
-        builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
-        return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
 
-    return types.float32(counts, types.int64, factor, types.float32, types.int64, running, ends), generate
+@intrinsic
+def weigh_heated(context, counts, row, factor, beta, left_out, running, ends, power, shift):
+    """The same as `weigh` with every weight `raised` to ``power``, whose ``shift`` is that of `shift_of`.
+
+    Beyond the last weight, this makes 0 a number that is not 0, below 1e-25 for powers above 2/3.
+    """
+    signature = types.float32(
+        counts, types.int64, factor, types.float32, types.int64, running, ends, types.float32, types.float32
+    )
+    return signature, _weights(_given_power)
 
 
 @intrinsic
@@ -203,9 +255,11 @@ def _prefetch_of_python(table, row):
     """The same as `prefetch_row` in Python, since intrinsics need the compiler."""
 
 
-def _weigh_of_python(counts, row, factor, beta, left_out, running, ends):
-    """The same as `weigh` in Python."""
+def _weigh_of_python(counts, row, factor, beta, left_out, running, ends, power=None, shift=None):
+    """The same as `weigh`, or with a power as `weigh_heated`, in Python."""
     weights = factor * (counts[row].astype(np.float32) + beta)
+    if power is not None:
+        weights = (weights.view(np.int32).astype(np.float32) * power + shift).astype(np.int32).view(np.float32)
     weights[left_out] = 0.0
     weights = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
     running[: weights.size] = weights.ravel()
@@ -226,4 +280,5 @@ def _pick_of_python(running, ends, width, target, u):
 
 
 if config.DISABLE_JIT:
-    prefetch_row, weigh, pick = _prefetch_of_python, _weigh_of_python, _pick_of_python
+    prefetch_row, pick = _prefetch_of_python, _pick_of_python
+    weigh = weigh_heated = _weigh_of_python

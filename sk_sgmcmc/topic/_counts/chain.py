@@ -235,8 +235,7 @@ class TopicChain(Chain):
         self.doc_prior.before_minibatch(docs, self.assignments.z)
         while left > 0:
             stop = min(self.next_doc + left, data.n_docs)
-            prior, group = self.doc_prior.table()
-            self.collapsed.sweep_in_shards(data, self.next_doc, stop, prior, group, self.rng, self._threads())
+            self.collapsed.sweep_shards(data, self.next_doc, stop, *self.doc_prior.table(), self.rng, self._threads())
             left -= stop - self.next_doc
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:

@@ -23,7 +23,11 @@ class CollapsedSweeps:
     table : ndarray of shape (n_words, width)
         Counts. Where every token weighs 1 and the prior is one number, as the fast kernel takes them, of whole numbers
         in padded rows. Otherwise float64, of width n_topics.
+    temperature : float
+        Above 1, sweeps of the fast kernel draw from a flatter law than the posterior: for burn-in only.
     """
+
+    temperature = 1.0
 
     def __init__(self, data, z, topic_word_prior):
         self.z = z
@@ -63,13 +67,13 @@ class CollapsedSweeps:
             self.prior_mass = topic_word_prior.sum(axis=0)
 
     def n_shards(self, data, start=0, stop=None):
-        """In how many shards `sweep_in_shards` cuts documents start:stop; 1 where the general kernel sweeps."""
+        """In how many shards `sweep_shards` cuts documents start:stop; 1 where the general kernel sweeps."""
         if not self.is_fast:
             return 1
         stop = data.n_docs if stop is None else stop
         return shards.number_of_shards(data.token_ptr[stop] - data.token_ptr[start], self.table.size)
 
-    def sweep_in_shards(self, data, start, stop, doc_topic_prior, group, rng, pool):
+    def sweep_shards(self, data, start, stop, doc_topic_prior, group, rng, pool):
         """The same as `sweep`, for burn-in only: shards of documents see each other's counts of before the sweep.
 
         They run in the threads of ``pool``, whose number changes no draw. A single shard is swept exactly.
@@ -92,8 +96,9 @@ class CollapsedSweeps:
 
     def _sweep_whole_tokens(self, data, start, stop, table, topic_mass, doc_topic_prior, group, rng):
         whole_tokens.sweep(
-            start, stop, data.token_ptr, data.words, self.z, table, topic_mass, doc_topic_prior, group, self.beta, rng
-        )
+            start, stop, data.token_ptr, data.words, self.z, table, topic_mass, doc_topic_prior, group, self.beta, rng,
+            self.temperature,
+        )  # fmt: skip
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
