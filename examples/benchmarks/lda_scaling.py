@@ -7,14 +7,17 @@ Nanoseconds per token of one sweep (assignments and the topic update), after the
 * V from 8,000 to 100,000 words, the same number of documents per minibatch, documents of the same lengths (Zipf,
   planted topics);
 * K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus if it is not available), tomotopy beside it;
-* two threads over the documents of one chain against two processes of one thread each, run together;
 * a million tokens with 100 topics, default arguments: seconds of a fit on one core;
+* two threads over the documents of one chain against two processes of one thread each, run together: steps of the
+  sampler, and default fits of Wikipedia, whose burn-in runs in shards and whose kept sweeps take one core;
+* default fits by 1, 2, 4, ... threads, up to the cores there are, beside as many of tomotopy's workers;
 * peak memory of a default fit, and of transform and score after it: the highest resident memory of a process that maps
   the corpus from a file, beyond what it had reached after a fit of two documents (interpreter, libraries, kernels).
   What is read from the file counts, the memory used to load the corpus does not. ``--only memory`` prints this alone.
 """
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -75,8 +78,8 @@ def time_sweeps(X, n_topics, *, n_iter=20, n_jobs=1, **params):
     return 1e9 * collapsed / tokens, 1e9 * np.median(timer.sampled) / tokens, model
 
 
-def time_tomotopy(X, n_topics, sweeps=6):
-    """Nanoseconds per token of tomotopy, one worker, after some sweeps."""
+def time_tomotopy(X, n_topics, sweeps=6, workers=1):
+    """Nanoseconds per token of tomotopy after some sweeps."""
     import tomotopy
 
     model = tomotopy.LDAModel(k=n_topics, alpha=0.1, eta=0.01, seed=1)
@@ -84,9 +87,9 @@ def time_tomotopy(X, n_topics, sweeps=6):
     for d in range(X.shape[0]):
         row = slice(X.indptr[d], X.indptr[d + 1])
         model.add_doc(np.repeat(words[X.indices[row]], X.data[row].astype(int)).tolist())
-    model.train(30, workers=1)
+    model.train(30, workers=workers)
     began = time.perf_counter()
-    model.train(sweeps, workers=1)
+    model.train(sweeps, workers=workers)
     return 1e9 * (time.perf_counter() - began) / sweeps / X.sum()
 
 
@@ -95,6 +98,67 @@ def throughput(corpus, n_topics, n_jobs, n_iter):
     X = load(corpus)[0]
     _, sampled, _ = time_sweeps(X, n_topics, n_iter=n_iter, n_jobs=n_jobs)
     return 1e9 / sampled
+
+
+class PhaseTimer(Callback):
+    """Seconds of a fit by phase: first step with the start, rest of burn-in, kept sweeps."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.clocks = []
+
+    def start(self, estimator):
+        """Start the clock."""
+        self.clocks = [time.perf_counter()]
+
+    def __call__(self, estimator, step):
+        """Record the time."""
+        self.clocks.append(time.perf_counter())
+
+    def seconds(self, n_burn):
+        """Seconds of the three phases."""
+        first, burnt, end = (self.clocks[i] - self.clocks[0] for i in (1, n_burn, -1))
+        return np.array([first, burnt - first, end - burnt])
+
+
+def default_fit(corpus, n_topics, n_jobs, n_iter=None):
+    """Seconds of a default fit but for ``n_jobs`` and ``n_iter``, and of its phases."""
+    X = load(corpus)[0]
+    BayesianLDA(5, n_iter=4, n_jobs=n_jobs, random_state=0).fit(X[:200])  # kernels are loaded now
+    timer = PhaseTimer()
+    began = time.perf_counter()
+    model = BayesianLDA(n_topics, n_jobs=n_jobs, n_iter=n_iter, random_state=0, callbacks=timer).fit(X)
+    whole = time.perf_counter() - began
+    return np.array([whole, *timer.seconds(model.n_iter_ // 2)])
+
+
+def print_threads(corpus, n_topics, flags, with_peer, largest):
+    """Print two threads against two processes, and 1, 2, 4, ... threads beside tomotopy's workers."""
+
+    def fits(n_jobs, n_processes=1):
+        printed = in_processes([*flags, "--fit", str(n_jobs), "--corpus", corpus], n_processes)
+        return np.array([[float(x) for x in line.split()] for line in printed]).mean(axis=0)
+
+    alone, together, threads = fits(1), fits(1, 2), fits(2)
+    for name, seconds in (("one process", alone), ("two processes together", together), ("two threads", threads)):
+        whole, first, burnt, kept = seconds
+        print(f"{corpus}, K={n_topics}, default fit, {name}: {whole:.1f} s ", end="")
+        print(f"(start and first sweep {first:.1f}, rest of burn-in {burnt:.1f}, kept {kept:.1f})", flush=True)
+    ratio = together / (2.0 * threads)
+    print(f"two threads / two processes: {ratio[0]:.2f} (target 0.9); burn-in alone {ratio[2]:.2f}", flush=True)
+    n = 4
+    while n <= largest:
+        whole = fits(n)[0]
+        print(f"{n} threads: {whole:.1f} s, {alone[0] / whole:.2f} times as fast as one", flush=True)
+        n *= 2
+    if with_peer:
+        X = load(corpus)[0]
+        n = 1
+        while n <= largest:
+            print(
+                f"tomotopy, {n} workers: {time_tomotopy(X, n_topics, workers=n):.1f} ns a token and sweep", flush=True
+            )
+            n *= 2
 
 
 def peak_memory():
@@ -170,10 +234,11 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="small sizes, without peers")
     parser.add_argument("--corpus", default="20newsgroups")
     parser.add_argument("--throughput", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--only", choices=["seconds", "memory"], help="this part alone")
+    parser.add_argument("--only", choices=["seconds", "threads", "memory"], help="this part alone")
     options = parser.parse_args()
     corpus = "synthetic" if options.smoke else options.corpus
     small, large = (5, 20) if options.smoke else (100, 1000)
@@ -181,10 +246,19 @@ def main():
     if options.throughput:
         print(throughput(corpus, small, options.throughput, 24))
         return
+    if options.fit:
+        print(*default_fit(corpus, small, options.fit, n_iter if options.smoke else None))
+        return
     if options.memory:
         print(*memory_of_fit(options.folder, options.memory, options.steps))
         return
 
+    flags = ["--smoke"] if options.smoke else []
+    large_corpus = corpus if options.smoke else "wikipedia"
+    cores = 2 if options.smoke else os.cpu_count()
+    if options.only == "threads":
+        print_threads(large_corpus, small, flags, not options.smoke, cores)
+        return
     X = load(corpus)[0]
     time_sweeps(X[:50], 5)  # kernels are loaded now
     if options.only != "memory":
@@ -228,7 +302,8 @@ def main():
         flush=True,
     )
 
-    flags = ["--smoke"] if options.smoke else ["--corpus", corpus]
+    print_threads(large_corpus, small, flags, not options.smoke, cores)
+    flags += ["--corpus", corpus]
     one = [float(x) for x in in_processes([*flags, "--throughput", "1"], 1)]
     two = [float(x) for x in in_processes([*flags, "--throughput", "1"], 2)]
     threads = float(in_processes([*flags, "--throughput", "2"], 1)[0])

@@ -7,6 +7,7 @@ from scipy import stats
 
 from sk_sgmcmc.kernels._jit import F2, I8, OK, kernel, writable
 from sk_sgmcmc.kernels.math import lanes
+from tests.naive import lanes as naive
 
 F4 = types.float32
 F4_1, I4_2, U2_2 = writable(F4, 1), writable(types.int32, 2), writable(types.uint16, 2)
@@ -103,6 +104,48 @@ def test_sums_under_a_prior_of_each_column_equal_those_of_python(n):
     weights = row.factor * (row.counts[2] + prior[3])
     weights[row.left_out] = 0.0
     np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
+
+
+@kernel(I8(U2_2, I8, F4_1, F4, I8, F4_1, F4_1, F4_1))
+def weigh_short_heated(counts, row, factor, beta, left_out, running, ends, total):
+    power = np.float32(1 / 1.2)
+    total[0] = lanes.weigh_heated(counts, row, factor, beta, left_out, running, ends, power, lanes.shift_of(power))
+    return OK
+
+
+@kernel(I8(I4_2, I8, F4_1, F4, I8, F4_1, F4_1, F4_1))
+def weigh_heated(counts, row, factor, beta, left_out, running, ends, total):
+    power = np.float32(1 / 1.2)
+    total[0] = lanes.weigh_heated(counts, row, factor, beta, left_out, running, ends, power, lanes.shift_of(power))
+    return OK
+
+
+@kernel(I8(F4_1, F4))
+def raise_all(x, power):
+    for i in range(x.size):
+        x[i] = lanes.raised(x[i], power, lanes.shift_of(power))
+    return OK
+
+
+@pytest.mark.parametrize(("function", "dtype"), [(weigh_heated, np.int32), (weigh_short_heated, np.uint16)])
+@pytest.mark.parametrize("n", SIZES)
+def test_heated_sums_are_those_of_powers(n, function, dtype):
+    row = Row(n, dtype=dtype)
+    total = row.weigh(function)[2]
+    weights = (row.factor * (row.counts[2].astype(np.float32) + np.float32(0.01))).astype(float)
+    weights[row.left_out] = 0.0
+    used = weights > 0
+    np.testing.assert_allclose(total, naive.raised(weights[used], 1 / 1.2).sum(), rtol=1e-4, atol=1e-25)
+
+
+@pytest.mark.parametrize("power", [0.7, 1 / 1.2, 0.99])
+def test_powers_are_off_by_some_percent(power):
+    x = np.geomspace(1e-25, 1e8, 5001).astype(np.float32)
+    expected, about = x.astype(float) ** power, x.copy()
+    raise_all(about, np.float32(power))
+    np.testing.assert_allclose(about, naive.raised(x.astype(float), power), rtol=1e-3)
+    ratio = about / expected
+    assert ratio.max() / ratio.min() < 1.13
 
 
 @pytest.mark.parametrize("n", SIZES[1:])

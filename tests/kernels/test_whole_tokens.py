@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from sk_sgmcmc.kernels.models.lda import whole_tokens
+from tests.naive import lanes as lanes_twin
 from tests.naive import lda as naive
 
 BETA = 0.05
@@ -13,8 +14,9 @@ BETA = 0.05
 class Setting:
     """Some documents, one of them empty and one with a single token, with assignments and two priors."""
 
-    def __init__(self, n_topics, n_words=9, seed=0):
+    def __init__(self, n_topics, n_words=9, seed=0, temperature=1.0):
         rng = np.random.default_rng(seed)
+        self.temperature = temperature
         self.token_ptr = np.cumsum([0, 5, 0, 30, 1, 12, 40, 3])
         self.words = rng.integers(0, n_words, self.token_ptr[-1]).astype(np.int32)
         self.z = rng.integers(0, n_topics, self.words.size).astype(np.uint16)
@@ -34,7 +36,9 @@ class Setting:
 
     def sweep(self, state, rng, start=0, stop=7):
         z, table, mass = state
-        whole_tokens.sweep(start, stop, self.token_ptr, self.words, z, table, mass, self.alpha, self.group, BETA, rng)
+        whole_tokens.sweep(
+            start, stop, self.token_ptr, self.words, z, table, mass, self.alpha, self.group, BETA, rng, self.temperature
+        )
 
     def law(self, z, i, d):
         """Probabilities of the topics of token i, which is in document d."""
@@ -44,6 +48,8 @@ class Setting:
         inside = others[self.token_ptr[d] : self.token_ptr[d + 1]]
         n_dk = np.bincount(z[self.token_ptr[d] : self.token_ptr[d + 1]][inside], minlength=self.n_topics)
         p = (n_dk + self.alpha[self.group[d]]) * (n_wk + BETA) / (n_k + self.n_words * BETA)
+        if self.temperature > 1.0:
+            p = lanes_twin.raised(p, 1.0 / self.temperature)
         return p / p.sum()
 
     def slow_sweep(self, z, rng):
@@ -65,8 +71,9 @@ class Setting:
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int32])
 @pytest.mark.parametrize("n_topics", [1, 2, 16, 20, 100, 300])
-def test_sweeps_equal_their_twin(n_topics, dtype):
-    setting = Setting(n_topics)
+@pytest.mark.parametrize("temperature", [1.0, 1.05, 1.2, 1.5])
+def test_sweeps_equal_their_twin(temperature, n_topics, dtype):
+    setting = Setting(n_topics, temperature=temperature)
     state, slow = setting.start(dtype), setting.z.copy()
     ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(3):
@@ -92,10 +99,11 @@ def test_pieces_of_a_sweep_are_the_whole():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("temperature", [1.0, 1.2])
 @pytest.mark.parametrize("n_topics", [3, 20, 150])
-def test_a_token_is_drawn_from_its_law(n_topics, global_random_seed):
+def test_a_token_is_drawn_from_its_law(n_topics, temperature, global_random_seed):
     # The only token of its document: all others stand still.
-    setting = Setting(n_topics, seed=1)
+    setting = Setting(n_topics, seed=1, temperature=temperature)
     state, rng = setting.start(), np.random.default_rng(global_random_seed)
     seen = np.zeros(n_topics)
     for _ in range(20_000):

@@ -22,14 +22,14 @@ def _standard_gamma(shape, counter):
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)
     while True:
-        counter += np.uint64(3) * GOLDEN
-        radius = np.sqrt(-2.0 * np.log(_positive_unit(mix64(counter))))
-        normal = radius * np.cos(2.0 * np.pi * unit(mix64(counter + GOLDEN)))
+        radius = np.sqrt(-2.0 * np.log(_positive_unit(mix64(counter + GOLDEN))))
+        normal = radius * np.cos(2.0 * np.pi * unit(mix64(counter + np.uint64(2) * GOLDEN)))
+        counter += np.uint64(3) * GOLDEN  # the last number used, so that none serves twice
         v = 1.0 + c * normal
         if v <= 0.0:
             continue
         v = v * v * v
-        u = _positive_unit(mix64(counter + np.uint64(2) * GOLDEN))
+        u = _positive_unit(mix64(counter))
         if np.log(u) < 0.5 * normal * normal + d - d * v + d * np.log(v):
             return d * v, counter
 

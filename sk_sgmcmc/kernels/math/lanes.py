@@ -13,8 +13,11 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .._jit import helper
+
 LANES = 16
 GROUP = 8 * LANES  # places whose vectors are searched together
+_ONE_BITS = 127.0 * 2.0**23  # the bits of 1, as a whole number
 _LINE = 512  # bits that are read from memory at once
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
@@ -27,6 +30,22 @@ _SCAN = (
     (16, 16, 16, 16, 3, 3, 3, 3, 16, 16, 16, 16, 11, 11, 11, 11),
     (16, 16, 16, 16, 16, 16, 16, 16, 7, 7, 7, 7, 7, 7, 7, 7),
 )
+
+
+@helper
+def shift_of(power):
+    """What `raised` and `weigh_heated` take beside the power: it leaves 1 where it is."""
+    return np.float32((1.0 - power) * _ONE_BITS)
+
+
+@helper
+def raised(x, power, shift):
+    """``x`` >= 0, float32, to a power below 1, about.
+
+    The bits of a float, as a whole number, are about its logarithm: times ``power`` they are about those of the power.
+    """
+    bits = np.float32(np.float32(x).view(np.int32))
+    return np.int32(bits * power + shift).view(np.float32)
 
 
 def padded(n):
@@ -113,18 +132,22 @@ def _numbers(builder, counts, place, dtype):
     return builder.sitofp(builder.zext(n, _INTS) if bits < 32 else n, _FLOATS)
 
 
-def _weighing(context, builder, signature, args, prior_at):
-    """Code of `weigh`; ``prior_at`` maps the place in a row to the vector that is added to the counts."""
-    counts, factor = (_array(context, builder, signature, args, i) for i in (0, 2))
-    running, ends = (_array(context, builder, signature, args, i) for i in (-2, -1))
+def _weighing(context, builder, signature, args, prior_at, first_output, power=lambda weights: weights):
+    """Code of `weigh` and its kin.
+
+    ``prior_at`` maps the place in a row to the vector that is added to the counts, ``first_output`` is the index of
+    the argument ``running``, and ``power`` changes a vector of weights.
+    """
+    places = 0, 2, first_output, first_output + 1
+    counts, factor, running, ends = (_array(context, builder, signature, args, i) for i in places)
     width = _width(builder, counts)
     start = builder.mul(args[1], width)
-    left_out = _repeated(builder, builder.trunc(args[-3], _INT), _INTS)
+    left_out = _repeated(builder, builder.trunc(args[first_output - 1], _INT), _INTS)
     numbers = ir.Constant(_INTS, list(range(LANES)))
     k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
     n = _numbers(builder, counts, builder.add(start, k), signature.args[0].dtype)
     c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
-    weights = builder.fmul(c, builder.fadd(n, prior_at(k)))
+    weights = power(builder.fmul(c, builder.fadd(n, prior_at(k))))
     weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
     total = builder.fadd(sums, weights)
     builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
@@ -152,9 +175,31 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
 
     def generate(target, builder, signature, args):
         beta = _repeated(builder, args[3], _FLOATS)
-        return _weighing(target, builder, signature, args, lambda k: beta)
+        return _weighing(target, builder, signature, args, lambda k: beta, 5)
 
     return types.float32(counts, types.int64, factor, types.float32, types.int64, running, ends), generate
+
+
+@intrinsic
+def weigh_heated(context, counts, row, factor, beta, left_out, running, ends, power, shift):
+    """The same as `weigh` with every weight `raised` to ``power``, whose ``shift`` is that of `shift_of`.
+
+    Beyond the last weight, this makes 0 a number that is not 0, below 1e-25 for powers above 2/3.
+    """
+
+    def generate(target, builder, signature, args):
+        beta, power, shift = (_repeated(builder, args[i], _FLOATS) for i in (3, 7, 8))
+
+        def heated(weights):
+            bits = builder.sitofp(builder.bitcast(weights, _INTS), _FLOATS)
+            return builder.bitcast(builder.fptosi(builder.fadd(builder.fmul(bits, power), shift), _INTS), _FLOATS)
+
+        return _weighing(target, builder, signature, args, lambda k: beta, 5, heated)
+
+    signature = types.float32(
+        counts, types.int64, factor, types.float32, types.int64, running, ends, types.float32, types.float32
+    )
+    return signature, generate
 
 
 @intrinsic
@@ -168,7 +213,7 @@ def weigh_under(context, counts, row, factor, prior, row_of_prior, left_out, run
         def prior_at(k):
             return builder.load(_vector(builder, prior, builder.add(start, k), _FLOATS), align=4)
 
-        return _weighing(target, builder, signature, args, prior_at)
+        return _weighing(target, builder, signature, args, prior_at, 6)
 
     return types.float32(counts, types.int64, factor, prior, types.int64, types.int64, running, ends), generate
 
@@ -232,9 +277,11 @@ def _prefetch_of_python(table, row):
     """The same as `prefetch_row` in Python, since intrinsics need the compiler."""
 
 
-def _weigh_of_python(counts, row, factor, beta, left_out, running, ends):
-    """The same as `weigh` in Python."""
+def _weigh_of_python(counts, row, factor, beta, left_out, running, ends, power=None, shift=None):
+    """The same as `weigh`, or with a power as `weigh_heated`, in Python."""
     weights = factor * (counts[row].astype(np.float32) + beta)
+    if power is not None:
+        weights = (weights.view(np.int32).astype(np.float32) * power + shift).astype(np.int32).view(np.float32)
     weights[left_out] = 0.0
     weights = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
     running[: weights.size] = weights.ravel()
@@ -260,5 +307,6 @@ def _pick_of_python(running, ends, width, target, u):
 
 
 if config.DISABLE_JIT:
-    prefetch_row, weigh, pick = _prefetch_of_python, _weigh_of_python, _pick_of_python
+    prefetch_row, pick = _prefetch_of_python, _pick_of_python
+    weigh = weigh_heated = _weigh_of_python
     weigh_under = _weigh_under_of_python

@@ -135,7 +135,7 @@ class TopicChain(Chain):
         alpha = self.doc_prior.start()
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
-            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng)
+            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.assignments.stored:
@@ -239,7 +239,7 @@ class TopicChain(Chain):
     def _warm_step(self):
         """Make a step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
 
-        Sweeps have the same stationary law as the steps that follow, and reach it sooner.
+        Sweeps reach the stationary law of the steps that follow sooner; in shards, they come close to it.
         """
         data = self.data
         left = min(data.n_batch, data.n_docs)
@@ -247,7 +247,7 @@ class TopicChain(Chain):
         self.doc_prior.before_minibatch(docs, self.assignments.z)
         while left > 0:
             stop = min(self.next_doc + left, data.n_docs)
-            self.collapsed.sweep(data, self.next_doc, stop, *self.doc_prior.table(), self.rng)
+            self.collapsed.sweep_shards(data, self.next_doc, stop, *self.doc_prior.table(), self.rng, self._threads())
             left -= stop - self.next_doc
             self.next_doc = stop % data.n_docs
             if self.next_doc == 0:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...kernels.math import dirichlet
 from ...kernels.models.lda import assignments, whole_tokens
+from . import shards
 from .start import pieces
 
 
@@ -23,9 +24,12 @@ class CollapsedSweeps:
     ----------
     table : ndarray of shape (n_words, width)
         Counts as the kernel takes them, of whole numbers in padded rows.
+    temperature : float
+        Above 1, sweeps draw from a flatter law than the posterior: for burn-in only.
     """
 
     is_fast = True
+    temperature = 1.0
 
     def __init__(self, data, z, topic_word_prior):
         self.z = z
@@ -55,12 +59,41 @@ class CollapsedSweeps:
         self.topic_word_prior = topic_word_prior
         self.beta = float(topic_word_prior[0, 0])
 
+    def n_shards(self, data, start=0, stop=None):
+        """In how many shards `sweep_shards` cuts documents start:stop."""
+        stop = data.n_docs if stop is None else stop
+        return shards.number_of_shards(data.token_ptr[stop] - data.token_ptr[start], self.table.size)
+
+    def sweep_shards(self, data, start, stop, doc_topic_prior, group, rng, pool):
+        """The same as `sweep`, for burn-in only: shards of documents see each other's counts of before the sweep.
+
+        They run in the threads of ``pool``, whose number changes no draw. A single shard is swept exactly.
+        """
+        n = self.n_shards(data, start, stop)
+        if n == 1:
+            self.sweep(data, start, stop, doc_topic_prior, group, rng)
+            return
+        ends = start + shards.cuts(data.token_ptr[start : stop + 1], n)
+        streams = shards.streams(rng, n)
+        merger = shards.Merger(self.table, self.topic_mass)
+
+        def work(i):
+            copies = merger.copies()
+            self._sweep(data, ends[i], ends[i + 1], *copies, doc_topic_prior, group, streams[i])
+            merger.add(copies)
+
+        shards.side_by_side(work, n, pool)
+        merger.finish()
+
+    def _sweep(self, data, start, stop, table, topic_mass, doc_topic_prior, group, rng):
+        whole_tokens.sweep(
+            start, stop, data.token_ptr, data.words, self.z, table, topic_mass, doc_topic_prior, group, self.beta, rng,
+            self.temperature,
+        )  # fmt: skip
+
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
-        whole_tokens.sweep(
-            start, stop, data.token_ptr, data.words, self.z, self.table, self.topic_mass, doc_topic_prior, group,
-            self.beta, rng,
-        )  # fmt: skip
+        self._sweep(data, start, stop, self.table, self.topic_mass, doc_topic_prior, group, rng)
 
 
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):

@@ -5,6 +5,10 @@ import numpy as np
 from .chain import TopicChain
 from .start import pieces
 
+# The temperature of the first sweep, which falls to 1 evenly over this share of burn-in. What the start leads to is a
+# mode that hundreds of sweeps do not leave; warm ones do, and the topics stay.
+_HOTTEST, _COOLING = 1.2, 0.6
+
 
 class CollapsedTopicChain(TopicChain):
     """Collapsed Gibbs sampler: a step is a sweep over all documents; topics are drawn when a draw is kept.
@@ -28,18 +32,30 @@ class CollapsedTopicChain(TopicChain):
         if not self.is_started:
             self._start()
         data = self.data
-        # A piece of a sweep, so that Python can handle an interrupt in between.
-        stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
-        self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
-        self.next_doc = (self.next_doc + stop) % data.n_docs
-        if self.next_doc:
-            return
+        self.collapsed.temperature = self._temperature()
+        in_shards = self.step < self.plan.n_burn and self.next_doc == 0 and self.collapsed.n_shards(data) > 1
+        if in_shards:
+            self.collapsed.sweep_shards(data, 0, data.n_docs, *self.doc_prior.table(), self.rng, self._threads())
+        else:
+            # A piece of a sweep, so that Python can handle an interrupt in between.
+            stop = next(pieces(data.token_ptr[self.next_doc :]))[1]
+            self.collapsed.sweep(data, self.next_doc, self.next_doc + stop, *self.doc_prior.table(), self.rng)
+            self.next_doc = (self.next_doc + stop) % data.n_docs
+            if self.next_doc:
+                return
         self.n_passes += 1
         self._after_pass()
         self.doc_prior.after_sweep(None, self.assignments.z, self._now())
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self._kept_draw())
+
+    def _temperature(self):
+        """Temperature of the present sweep: above 1 early in burn-in only."""
+        n_warm = _COOLING * self.plan.n_burn
+        if not self.doc_prior.bears_heat or self.step >= n_warm:
+            return 1.0
+        return 1.0 + (_HOTTEST - 1.0) * (1.0 - self.step / n_warm)
 
     def _kept_draw(self):
         """What the documents' prior learns; topics are drawn from the record on demand."""

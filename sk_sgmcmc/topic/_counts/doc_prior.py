@@ -58,6 +58,7 @@ class DocumentPrior:
     """
 
     reads_every_draw = False  # whether `after_minibatch` needs all draws of fresh assignments, not just the last
+    bears_heat = False  # whether collapsed Gibbs sampling begins at a temperature above 1
     _unpickled = ("data",)
     data = None
 

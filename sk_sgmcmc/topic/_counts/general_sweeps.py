@@ -79,6 +79,10 @@ class GeneralSweeps(CollapsedSweeps):
         else:
             self.beta_sums = np.full(width, float(first.sum()))
 
+    def n_shards(self, data, start=0, stop=None):
+        """One: the columns of its table change hands within a sweep."""
+        return 1
+
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)

@@ -1,9 +1,12 @@
 """Where a chain of a topic model starts: assignments at random or by a streaming pass of EM, seed words first."""
 
+from copy import copy
+
 import numpy as np
 
 from ...kernels.models.lda import assignments
 from ...kernels.models.lda import start as start_kernels
+from . import shards
 
 _N_UPDATES = 5  # EM steps for the proportions of a document
 _GROWTH = 0.7  # exponent at which the memory grows
@@ -16,7 +19,7 @@ _WORDS_AT_ONCE = 10_000  # whose expected counts are drawn at a time
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
-def first_assignments(data, doc_prior, word_prior, init, is_normal, rng):
+def first_assignments(data, doc_prior, word_prior, init, is_normal, rng, pool=None):
     """A topic for each token, (n_tokens,), to start a chain from.
 
     Parameters
@@ -30,6 +33,8 @@ def first_assignments(data, doc_prior, word_prior, init, is_normal, rng):
     is_normal : bool
         Whether ``word_prior`` are means of logarithms, not parameters of a Dirichlet law.
     rng : Generator
+    pool : executor or None
+        Threads; change nothing in the result.
     """
     z = rng.integers(doc_prior.size, size=data.words.size, dtype=np.uint16)
     shares = seed_shares(word_prior, is_normal)
@@ -38,7 +43,7 @@ def first_assignments(data, doc_prior, word_prior, init, is_normal, rng):
     if init == "soft":
         # The passes know one number for all words; a mean that seeds are part of would drown the words in it.
         common = word_prior if shares is None else word_prior.min(axis=1)
-        soft_start(data, doc_prior, float(np.mean(common)), rng, z, shares)
+        soft_start(data, doc_prior, float(np.mean(common)), rng, z, shares, pool)
     return z
 
 
@@ -89,12 +94,13 @@ def draw_columns(shares, rows, rng):
     return np.searchsorted(ends.ravel(), place + rng.random(rows.size), side="right") - place * shares.shape[1]
 
 
-def soft_start(data, doc_prior, word_prior, rng, z, shares=None):
+def soft_start(data, doc_prior, word_prior, rng, z, shares=None, pool=None):
     """Write an assignment of all tokens into ``z`` (n_tokens,).
 
     Topics are learnt by one or two passes over the documents, each document moving them by a step that shrinks as
     the memory grows; first twice as many topics as wanted, of which the most alike are then joined, which is what
-    keeps so fast a start out of poor optima; then one more pass, in which every token also draws a topic.
+    keeps so fast a start out of poor optima; then one more pass, in which every token also draws a topic. If it is not
+    the only one, its documents are shared out at random among shards, each of which goes on learning by itself.
 
     Parameters
     ----------
@@ -106,6 +112,8 @@ def soft_start(data, doc_prior, word_prior, rng, z, shares=None):
         Where there are ``shares``, the assignments of `seeded_start`, from which seeded topics begin.
     shares : ndarray of shape (n_words, n_topics) or None
         See `seed_shares`.
+    pool : executor or None
+        Threads over shards.
     """
     n_topics = doc_prior.size
     total = float(data.weights.sum() if data.weights.size else data.words.size)
@@ -131,7 +139,11 @@ def soft_start(data, doc_prior, word_prior, rng, z, shares=None):
     if shares is not None:
         topics.place(seeded, n_topics)
     topics.doc_prior = doc_prior
-    topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean, z)
+    last = rng.permutation(data.n_docs), window * mean, unit * mean, z
+    if few:
+        topics.learn_in_shards(*last, pool)
+    else:  # shards that have learnt nothing together would number their topics each in its own way
+        topics.learn(*last)
 
 
 def pieces(token_ptr, tokens=_TOKENS_PER_CALL):
@@ -170,15 +182,31 @@ class SoftTopics:
         self.rng = rng
 
     def learn(self, order, window, unit, z=_NO_ASSIGNMENTS):
-        """One pass over the documents in ``order``; with ``z``, its tokens are assigned."""
+        """One pass over the documents in ``order``; with ``z``, their tokens are assigned."""
         data = self.data
         n = max(1, int(_TOKENS_PER_CALL * data.n_docs / max(1, data.words.size)))
-        for start in range(0, data.n_docs, n):
+        for start in range(0, order.size, n):
             start_kernels.soft_pass(
-                start, min(start + n, data.n_docs), order, _N_UPDATES, data.token_ptr, data.words, data.weights,
+                start, min(start + n, order.size), order, _N_UPDATES, data.token_ptr, data.words, data.weights,
                 self.raw, self.mass, self.scale, self.seen, self.doc_prior, self.word_prior, self.total, window,
                 _GROWTH, unit, z, self.rng,
             )  # fmt: skip
+
+    def learn_in_shards(self, order, window, unit, z, pool):
+        """The last pass: the same as `learn`, in shards, none of which sees what the others learn."""
+        n = shards.number_of_shards(self.data.words.size, self.raw.size)
+        if n == 1:
+            self.learn(order, window, unit, z)
+            return
+        parts, streams = np.array_split(order, n), shards.streams(self.rng, n)
+
+        def work(i):
+            own = copy(self)
+            own.raw, own.mass, own.scale, own.seen = (each.copy() for each in (own.raw, own.mass, own.scale, own.seen))
+            own.rng = streams[i]
+            own.learn(parts[i], window, unit, z)
+
+        shards.side_by_side(work, n, pool)
 
     def begin_at(self, z, n_topics, seeded):
         """Let the first topics begin as topics ``seeded`` of assignments ``z``; the others share all other tokens."""

@@ -8,7 +8,7 @@ from numba import types
 
 from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, writable
 from ...math.counter import GOLDEN, mix64
-from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, weigh
+from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, raised, shift_of, weigh, weigh_heated
 from .assignments import I4_IN, Z
 
 I4_2, U2_2 = writable(types.int32, 2), writable(types.uint16, 2)
@@ -19,105 +19,129 @@ _LOW = np.uint64(0xFFFFFF)
 _TO_UNIT = np.float32(2.0**-24)
 
 
-@helper
-def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
-    """Redraw the topic of every token of documents start:stop given all others.
+def _sweep_by(heated):
+    """The kernels' common part, compiled without a trace of ``power`` if it is not ``heated``."""
 
-    p(k) is (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta). All topics are weighed, 16 at a time: lists of the topics
-    in use are shorter, but the processor cannot predict where a search through them ends. The one branch that it must
-    guess is whether the token keeps its topic. Another topic is drawn in any case, before that branch, so that a wrong
-    guess costs little; if the token keeps its own, nothing is written. Each document has a stream of its own, seeded
-    by ``rng``.
+    def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
+        """Redraw the topic of every token of documents start:stop given all others.
 
-    Parameters
-    ----------
-    nwk : (n_words, width), see `table_of_counts`, changed in place
-    nk : (n_topics,), their sums, changed in place
-    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
-    """
-    n_topics = nk.size
-    n_words, width = nwk.shape
-    beta_mass = n_words * beta
-    b = np.float32(beta)
-    one = np.float32(1.0)
-    # 1 / (n_k + V beta), and the same with a token less and a token more: no draw waits for a division.
-    inverse = np.zeros(width, np.float32)
-    less = np.zeros(width, np.float32)
-    more = np.zeros(width, np.float32)
-    prior = np.zeros(width, np.float32)
-    n_doc = np.zeros(width, np.float32)
-    factor = np.zeros(width, np.float32)
-    running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
-    ends = np.zeros(LANES, np.float32)
-    for k in range(n_topics):
-        less[k] = 1.0 / (nk[k] - 1 + beta_mass)
-        inverse[k] = 1.0 / (nk[k] + beta_mass)
-        more[k] = 1.0 / (nk[k] + 1 + beta_mass)
-    last = np.uintp(token_ptr[stop] - 1)
-    g = -1
-    for d in range(start, stop):
-        # Unsigned, as all indices below: a signed one costs a test whether it counts from the end.
-        lo = np.uintp(token_ptr[d])
-        hi = np.uintp(token_ptr[d + 1])
-        if lo == hi:
-            continue  # takes no number from rng
-        if group[d] != g:
-            g = group[d]
-            for k in range(n_topics):
-                prior[k] = alpha[g, k]
-        for i in range(lo, hi):
-            n_doc[z[i]] += one
-        for k in range(width):
-            factor[k] = (n_doc[k] + prior[k]) * inverse[k]
-        counter = mix64(np.uint64(rng.random() * 2.0**53))
-        for i in range(lo, hi):
-            prefetch_row(nwk, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
-            w = np.uintp(words[i])
-            old = np.uintp(z[i])
-            counter += GOLDEN
-            bits = mix64(counter)
-            u = np.float32(np.int64(bits >> np.uint64(40))) * _TO_UNIT
-            factor_old = (n_doc[old] - one + prior[old]) * less[old]
-            p = factor_old * (np.float32(nwk[w, old] - 1) + b)
-            others = weigh(nwk, np.int64(w), factor, b, np.int64(old), running, ends)
-            u *= others + p
-            within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
-            new = np.uintp(pick(running, ends, width, u - p, within))
-            if u < p or new >= np.uintp(n_topics):  # the latter by rounding, or if all weights are 0
-                continue
-            z[i] = new
-            c = n_doc[new] + one
-            factor[old] = factor_old
-            factor[new] = (c + prior[new]) * more[new]
-            n_doc[old] -= one
-            n_doc[new] = c
-            nwk[w, old] -= 1
-            nwk[w, new] += 1
-            n = nk[old] - 1
-            nk[old] = n
-            more[old] = inverse[old]
-            inverse[old] = less[old]
-            less[old] = 1.0 / (n - 1 + beta_mass)
-            n = nk[new] + 1
-            nk[new] = n
-            less[new] = inverse[new]
-            inverse[new] = more[new]
-            more[new] = 1.0 / (n + 1 + beta_mass)
-        for i in range(lo, hi):
-            n_doc[z[i]] = 0.0
-    return OK
+        p(k) is (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta), if heated raised to ``power``, about. All topics are
+        weighed, 16 at a time: lists of the topics in use are shorter, but the processor cannot predict where a search
+        through them ends. The one branch that it must guess is whether the token keeps its topic. Another topic is
+        drawn in any case, before that branch, so that a wrong guess costs little; if the token keeps its own, nothing
+        is written. Each document has a stream of its own, seeded by ``rng``.
+
+        Parameters
+        ----------
+        nwk : (n_words, width), see `table_of_counts`, changed in place
+        nk : (n_topics,), their sums, changed in place
+        alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
+        """
+        n_topics = nk.size
+        n_words, width = nwk.shape
+        beta_mass = n_words * beta
+        shift = shift_of(power)
+        b = np.float32(beta)
+        one = np.float32(1.0)
+        # 1 / (n_k + V beta), and the same with a token less and a token more: no draw waits for a division.
+        inverse = np.zeros(width, np.float32)
+        less = np.zeros(width, np.float32)
+        more = np.zeros(width, np.float32)
+        prior = np.zeros(width, np.float32)
+        n_doc = np.zeros(width, np.float32)
+        factor = np.zeros(width, np.float32)
+        running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
+        ends = np.zeros(LANES, np.float32)
+        for k in range(n_topics):
+            less[k] = 1.0 / (nk[k] - 1 + beta_mass)
+            inverse[k] = 1.0 / (nk[k] + beta_mass)
+            more[k] = 1.0 / (nk[k] + 1 + beta_mass)
+        last = np.uintp(token_ptr[stop] - 1)
+        g = -1
+        for d in range(start, stop):
+            # Unsigned, as all indices below: a signed one costs a test whether it counts from the end.
+            lo = np.uintp(token_ptr[d])
+            hi = np.uintp(token_ptr[d + 1])
+            if lo == hi:
+                continue  # takes no number from rng
+            if group[d] != g:
+                g = group[d]
+                for k in range(n_topics):
+                    prior[k] = alpha[g, k]
+            for i in range(lo, hi):
+                n_doc[z[i]] += one
+            for k in range(width):
+                factor[k] = (n_doc[k] + prior[k]) * inverse[k]
+            counter = mix64(np.uint64(rng.random() * 2.0**53))
+            for i in range(lo, hi):
+                prefetch_row(nwk, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
+                w = np.uintp(words[i])
+                old = np.uintp(z[i])
+                counter += GOLDEN
+                bits = mix64(counter)
+                u = np.float32(np.int64(bits >> np.uint64(40))) * _TO_UNIT
+                factor_old = (n_doc[old] - one + prior[old]) * less[old]
+                p = factor_old * (np.float32(nwk[w, old] - 1) + b)
+                if heated:
+                    p = raised(p, power, shift)
+                    others = weigh_heated(nwk, np.int64(w), factor, b, np.int64(old), running, ends, power, shift)
+                else:
+                    others = weigh(nwk, np.int64(w), factor, b, np.int64(old), running, ends)
+                u *= others + p
+                within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
+                new = np.uintp(pick(running, ends, width, u - p, within))
+                if u < p or new >= np.uintp(n_topics):  # the latter by rounding, or if all weights are 0
+                    continue
+                z[i] = new
+                c = n_doc[new] + one
+                factor[old] = factor_old
+                factor[new] = (c + prior[new]) * more[new]
+                n_doc[old] -= one
+                n_doc[new] = c
+                nwk[w, old] -= 1
+                nwk[w, new] += 1
+                n = nk[old] - 1
+                nk[old] = n
+                more[old] = inverse[old]
+                inverse[old] = less[old]
+                less[old] = 1.0 / (n - 1 + beta_mass)
+                n = nk[new] + 1
+                nk[new] = n
+                less[new] = inverse[new]
+                inverse[new] = more[new]
+                more[new] = 1.0 / (n + 1 + beta_mass)
+            for i in range(lo, hi):
+                n_doc[z[i]] = 0.0
+        return OK
+
+    return helper(_sweep)
+
+
+_sweep, _sweep_heated = _sweep_by(False), _sweep_by(True)
 
 
 @kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG))
 def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
     """`_sweep` with counts of any size, int32."""
-    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng)
+    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, np.float32(1.0))
 
 
 @kernel(I8(I8, I8, I1_IN, I4_IN, Z, U2_2, I1, F2_IN, I1_IN, F8, RNG))
 def sweep_short_counts(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
     """`_sweep` where no word has 2^16 tokens, uint16: half the memory to read."""
-    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng)
+    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, np.float32(1.0))
+
+
+@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG, types.float32))
+def sweep_whole_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
+    """`_sweep_heated` with int32."""
+    return _sweep_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power)
+
+
+@kernel(I8(I8, I8, I1_IN, I4_IN, Z, U2_2, I1, F2_IN, I1_IN, F8, RNG, types.float32))
+def sweep_short_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
+    """`_sweep_heated` with uint16."""
+    return _sweep_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power)
 
 
 def table_of_counts(counts):
@@ -131,7 +155,13 @@ def table_of_counts(counts):
     return table
 
 
-def sweep(start, stop, token_ptr, words, z, table, *rest):
-    """Redraw the topics of documents start:stop by the kernel for such a table; arguments as for `_sweep`."""
-    by = sweep_short_counts if table.dtype == np.uint16 else sweep_whole_tokens
-    return by(start, stop, token_ptr, words, z, table, *rest)
+def sweep(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, temperature=1.0):
+    """Redraw the topics of documents start:stop by the kernel for such a table; arguments as for `_sweep_by`.
+
+    Above a temperature of 1, the law is flatter than the posterior's: that is for burn-in only.
+    """
+    short = table.dtype == np.uint16
+    args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng
+    if temperature > 1.0:
+        return (sweep_short_heated if short else sweep_whole_heated)(*args, np.float32(1.0 / temperature))
+    return (sweep_short_counts if short else sweep_whole_tokens)(*args)

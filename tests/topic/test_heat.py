@@ -1,0 +1,73 @@
+"""Warm sweeps early in burn-in: when they cool down, and that what is kept is exact."""
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
+from sk_sgmcmc.callbacks import Callback
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from tests.cases import THRESHOLD, z_scores
+from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
+
+N_STEPS = 8000
+
+
+class Recorder(Callback):
+    """The temperature of each step."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.temperatures = []
+
+    def __call__(self, estimator, step):
+        sweeps = estimator._chains[0].collapsed
+        self.temperatures.append(1.0 if sweeps is None else sweeps.temperature)
+
+
+def recorded(model, *args, **given):
+    recorder = Recorder()
+    counts = make_lda(60, 40, 4, random_state=0).counts
+    model.set_params(callbacks=recorder, random_state=0).fit(counts, *args, **given)
+    return np.array(recorder.temperatures)
+
+
+@pytest.mark.parametrize("burn_in", [1, 2, 3, 30])
+def test_sweeps_are_cool_before_draws_are_kept(burn_in):
+    seen = recorded(BayesianLDA(4, n_iter=burn_in + 4, burn_in=burn_in))
+    assert np.all(seen[burn_in:] == 1.0)
+    assert seen[0] == pytest.approx(1.2) and np.all(np.diff(seen) <= 0.0)
+    if burn_in == 30:
+        assert np.all(seen[:18] > 1.0) and np.all(seen[18:] == 1.0)
+        np.testing.assert_allclose(np.diff(seen[:18]), -0.2 / 18)
+
+
+def test_nothing_is_warm_without_burn_in():
+    assert np.all(recorded(BayesianLDA(4, n_iter=6, burn_in=0)) == 1.0)
+
+
+def test_a_dmr_and_the_steps_of_scir_stay_cool():
+    assert np.all(recorded(DMRTopicModel(4, n_iter=10), metadata=np.ones((60, 1))) == 1.0)
+    assert np.all(recorded(BayesianLDA(4, sampler="scir", n_iter=10)) == 1.0)
+
+
+class Warm(CollapsedTopicChain):
+    """Mistake: the kept phase is warm too."""
+
+    def _temperature(self):
+        return 1.2
+
+
+def z_of(seed, make):
+    chain = make_chain(seed, 1.0, N_STEPS + 200, make=make)
+    chain.doc_prior.bears_heat = True
+    values = statistics(chain.run(N_STEPS + 200).draws()["components"])
+    return np.abs(z_scores(batch_means(values), exact_law())).max()
+
+
+def test_what_is_kept_has_the_exact_law(global_random_seed):
+    assert z_of(global_random_seed, CollapsedTopicChain) < THRESHOLD
+
+
+def test_warm_kept_sweeps_are_rejected(global_random_seed):
+    assert z_of(global_random_seed, Warm) > 1.3 * THRESHOLD

@@ -1,0 +1,191 @@
+"""Burn-in in shards of documents: threads change no draw, and what is kept has the exact law."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic._counts import shards, start
+from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.utils import Corpus
+from tests.cases import THRESHOLD, z_scores
+from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
+
+# Short documents, each a shard: there, stale counts are furthest from the true ones.
+COUNTS = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1]])
+N_STEPS = 16_000
+
+
+@pytest.fixture(scope="module")
+def law():
+    return exact_law(COUNTS)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """So large that burn-in takes several shards."""
+    counts = make_lda(2500, 300, 4, document_length=130, doc_topic_prior=0.2, random_state=0).counts
+    assert shards.number_of_shards(counts.sum(), 300 * 16) == 3
+    return counts
+
+
+@pytest.fixture
+def in_three(monkeypatch):
+    """Three shards whatever the size."""
+    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: 3)
+
+
+# --------------------------------------------------------------------------------------------------------- how many
+
+
+def test_their_number_follows_the_sizes():
+    assert [shards.number_of_shards(n, 1000) for n in (0, 199_999, 200_000, 10**6, 10**9)] == [1, 1, 2, 10, 16]
+    assert shards.number_of_shards(10**7, 10**6 * 208) == 1  # copies would be larger than the corpus
+
+
+@pytest.mark.parametrize("n_tokens", [10**5, 10**6, 10**7, 10**8])
+@pytest.mark.parametrize("n_cells", [10**4, 10**6, 10**8])
+def test_their_copies_take_a_bounded_share_of_memory(n_tokens, n_cells):
+    n = shards.number_of_shards(n_tokens, n_cells)
+    assert n == 1 or n * n_cells <= 4 * n_tokens
+
+
+@pytest.mark.parametrize("lengths", [[5] * 40, [0, 0, 200, 1, 1, 0, 30], [1], [0, 0]])
+def test_they_are_cut_by_tokens(lengths):
+    token_ptr = 7 + np.concatenate([[0], np.cumsum(lengths)])
+    ends = shards.cuts(token_ptr, 4)
+    assert ends[0] == 0 and ends[-1] == len(lengths) and np.all(np.diff(ends) >= 0)
+    assert np.diff(token_ptr[ends]).max() <= sum(lengths) / 4 + max(lengths)
+
+
+# ------------------------------------------------------------------------------------------------------------- sweeps
+
+
+@pytest.mark.parametrize("n_topics, many", [(4, 0), (20, 0), (20, 2**16)])
+def test_merged_counts_are_those_of_the_assignments(n_topics, many, in_three):
+    counts = make_lda(90, 40, 4, document_length=60, random_state=0).counts.toarray()
+    counts[0, 0] += many  # wider counts
+    data = TokenData(Corpus.from_counts(counts.astype(float)), 90, 90.0)
+    z = np.random.default_rng(0).integers(n_topics, size=data.words.size, dtype=np.uint16)
+    sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, n_topics)))
+    assert sweeps.table.dtype == (np.int32 if many else np.uint16)
+    alpha, rng = np.full((1, n_topics), 0.1), np.random.default_rng(1)
+    for first, last in [(0, 90), (0, 50), (50, 90)]:
+        sweeps.sweep_shards(data, first, last, alpha, data.group, rng, None)
+        expected = np.zeros((data.n_words, n_topics), dtype=np.int64)
+        np.add.at(expected, (data.words, z), 1)
+        np.testing.assert_array_equal(sweeps.counts, expected)
+        np.testing.assert_array_equal(sweeps.topic_mass, expected.sum(axis=0))
+
+
+def test_a_range_of_documents_leaves_the_others(in_three):
+    data = TokenData(Corpus.from_counts(make_lda(30, 40, 4, random_state=0).counts), 30, 30.0)
+    z = np.zeros(data.words.size, dtype=np.uint16)
+    sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, 4)))
+    sweeps.sweep_shards(data, 10, 20, np.full((1, 4), 0.1), data.group, np.random.default_rng(1), None)
+    lo, hi = data.token_ptr[[10, 20]]
+    assert not z[:lo].any() and not z[hi:].any() and z[lo:hi].any()
+
+
+# -------------------------------------------------------------------------------------------------------------- start
+
+
+def started(counts, n_topics, pool=None):
+    data = TokenData(Corpus.from_counts(counts), len(counts.indptr) - 1, 1.0)
+    alpha = np.full(n_topics, 0.1)
+    return start.first_assignments(data, alpha, 0.01, "soft", False, np.random.default_rng(0), pool)
+
+
+def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
+    counts = make_lda(200, 100, 4, document_length=80, doc_topic_prior=0.1, random_state=0).counts
+    z = started(counts, 4)
+    with ThreadPoolExecutor(2) as pool:
+        np.testing.assert_array_equal(z, started(counts, 4, pool))
+    words = TokenData(Corpus.from_counts(counts), 200, 1.0).words
+    table = np.zeros((100, 4))
+    np.add.at(table, (words, z), 1)
+    assert z.max() == 3
+    assert (table.max(axis=1).sum() / table.sum()) > 0.5  # topics of all shards are the same ones
+
+
+def test_a_start_of_one_pass_is_not_cut(in_three, monkeypatch):
+    # Its shards would have learnt nothing together.
+    counts = make_lda(30, 40, 4, random_state=0).counts
+    monkeypatch.setattr(start.SoftTopics, "learn_in_shards", None)
+    assert started(counts, start._FEW + 1).max() > 4
+
+
+# -------------------------------------------------------------------------------------------------------------- draws
+
+
+def fitted(counts, n_jobs, sampler=None, **params):
+    return BayesianLDA(4, sampler=sampler, n_iter=16, random_state=0, n_jobs=n_jobs, **params).fit(counts)
+
+
+@pytest.mark.parametrize("sampler", [None, "scir"])
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_no_draw(n_jobs, sampler, corpus):
+    one, several = fitted(corpus, 1, sampler), fitted(corpus, n_jobs, sampler)
+    np.testing.assert_array_equal(one._chains[0].assignments.z, several._chains[0].assignments.z)
+    np.testing.assert_array_equal(one.components_, several.components_)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_backends_change_no_draw(backend, corpus):
+    one = fitted(corpus, 1, n_chains=2)
+    with joblib.parallel_config(backend):
+        other = fitted(corpus, 4, n_chains=2)
+    np.testing.assert_array_equal(one.samples_["components"], other.samples_["components"])
+
+
+def test_resume_goes_on_as_if_it_had_not_stopped(corpus):
+    whole = fitted(corpus, 2)
+    parts = fitted(corpus, 1)
+    np.testing.assert_array_equal(whole.components_, parts.components_)
+    later = [model.resume(corpus, 5).components_ for model in (whole, parts)]
+    np.testing.assert_array_equal(*later)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_chain_may_stop_in_burn_in(n_threads, in_three):
+    chains = [make_chain(0, 1.0, 40, make=CollapsedTopicChain, burn_in=30) for _ in range(2)]
+    chains[0].run(40)
+    if n_threads == 2:
+        chains[1]._pool = ThreadPoolExecutor(2)
+    for until in (1, 7, 30, 40):
+        chains[1].run(until)
+    np.testing.assert_array_equal(chains[0].assignments.z, chains[1].assignments.z)
+
+
+# ---------------------------------------------------------------------------------------------------------------- law
+
+
+class Stale(CollapsedTopicChain):
+    """Mistake: shards in the kept phase too."""
+
+    def _advance(self, until):
+        n_burn, self.plan.n_burn = self.plan.n_burn, self.plan.n_iter
+        wants, self.plan.wants = self.plan.wants, lambda step: step > n_burn
+        super()._advance(until)
+        self.plan.n_burn, self.plan.wants = n_burn, wants
+
+
+def z_of(law, seed, make):
+    chain = make_chain(seed, 1.0, N_STEPS + 200, make=make, counts=COUNTS).run(N_STEPS + 200)
+    return np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max()
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 6])
+def test_what_is_kept_has_the_exact_law(n_shards, law, global_random_seed, monkeypatch):
+    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: n_shards)
+    assert z_of(law, global_random_seed, CollapsedTopicChain) < THRESHOLD
+
+
+def test_stale_counts_in_the_kept_phase_are_rejected(law, global_random_seed, monkeypatch):
+    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: 6)
+    assert z_of(law, global_random_seed, Stale) > 1.3 * THRESHOLD
