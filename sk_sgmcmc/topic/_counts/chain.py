@@ -6,21 +6,20 @@ import numpy as np
 
 from ...chains.chain import TINY, Chain
 from ...chains.minibatches import Minibatches, every_row, whole
-from ...kernels.models.lda import assignments as assignment_kernels
 from ...kernels.samplers import simplex
 from ...metrics import align_topics
 from .assignments import Assignments
 from .doc_prior import Moment
-from .lazy_topics import LazyTopics, in_blocks
+from .lazy_topics import LazyTopics, shapes_of
 from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import SoftmaxTopics
 from .start import first_assignments
+from .stream import swept
 from .vocabulary import with_new_words
 from .word_prior import FIRST, PASSES_PER_FIT, equal_topics, fitted_word_prior
 
 _GROWN = 1.5
-_START_SWEEPS = 40  # collapsed sweeps over the documents from which a young stream restarts; the later half counts
 
 
 class TopicChain(Chain):
@@ -150,41 +149,33 @@ class TopicChain(Chain):
         return z
 
     def _start_fresh(self, data, z, alpha):
-        scale, mean = self.data.total_samples / data.n_docs, None
-        if self.data.start is not None:  # few tokens: sweeps cost little, and lead close to the start of `fit`
-            collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
-            no_groups, mean = np.zeros(data.n_docs, dtype=np.int64), np.zeros((self.n_words, self.n_topics))
-            for i in range(_START_SWEEPS):
-                collapsed.sweep(data, 0, data.n_docs, alpha[None], no_groups, self.rng)
-                if i >= _START_SWEEPS // 2:
-                    mean += collapsed.counts
-            mean *= scale / (_START_SWEEPS - _START_SWEEPS // 2)
-        self.doc_prior.begin(data, z, alpha, self.rng, swept=self.data.start is not None)
-        counts = np.zeros((self.n_words, self.n_topics))
-        assignment_kernels.count_assignments(data.words, data.weights, z, counts)
-        counts *= scale
-        if self.topics is not None and self._has_like_topics():
-            shares = ((cells / cells.sum(axis=0)).T for cells in (self.topics.linear(), counts + 1e-9))
-            order = align_topics(*shares, groups=self.like_groups)
-            counts, mean = counts[:, order], None if mean is None else mean[:, order]
+        scale, restarts = self.data.total_samples / data.n_docs, self.data.start is not None
+        collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
+        # A restart has few tokens: sweeps cost little, and lead close to the start of `fit`.
+        mean = swept(collapsed, data, alpha, self.rng) if restarts else collapsed.counts
+        self.doc_prior.begin(data, z, alpha, self.rng, swept=restarts)
+        counts, mean = scale * np.asarray(collapsed.counts, dtype=np.float64), scale * mean
+        order = None if self.topics is None else self.order_like(self.topics.linear(), counts + 1e-9)
+        if order is not None:
+            counts, mean = counts[:, order], mean[:, order]
             self.doc_prior.renumber(order)
         self._make_topics(np.ascontiguousarray(counts))
-        self._begin_mean(counts if mean is None else mean, data.n_docs / self.data.n_batch)
+        self._begin_mean(mean, worth=0.0 if np.isfinite(self.plan.n_burn) else data.n_docs / self.data.n_batch)
 
     def _begin_mean(self, beyond, worth=0.0):
         """Follow the conditional mean of the topics, where it is known, from what shapes have beyond `_shape_of`."""
-        is_known = self.flat is None and self.sampler._is_lazy
-        self.mean = MeanTopics(beyond, worth, self.step) if is_known else None
+        self.mean = MeanTopics(beyond, worth, self.step) if self.flat is None and self.sampler._is_lazy else None
 
-    def _has_like_topics(self):
-        """Whether topics can change places without changing the posterior."""
-        groups = self.topic_groups
-        return np.ptp(groups) == 0 or (self.like_groups is not None and np.unique(groups).size < groups.size)
+    def order_like(self, before, after):
+        """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
 
-    @property
-    def like_groups(self):
-        """Groups within which topics may change places; None if all topics have the same prior of words."""
-        return None if np.ndim(self.word_prior) < 2 or self.word_prior.shape[1] == 1 else self.topic_groups
+        Both are cells (n_words, n_topics). Topics change places within groups of equal priors.
+        """
+        groups, have_own = self.topic_groups, np.ndim(self.word_prior) == 2 and self.word_prior.shape[1] > 1
+        if np.ptp(groups) > 0 and not (have_own and np.unique(groups).size < groups.size):
+            return None
+        shares = ((cells / cells.sum(axis=0)).T for cells in (before, after))
+        return align_topics(*shares, groups=groups if have_own else None)
 
     @property
     def topic_groups(self):
@@ -285,12 +276,10 @@ class TopicChain(Chain):
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
-    def _assign(self, docs, rows, cells, total, prior, group):
+    def _assign(self, docs, *tables):
         """Draw the assignments of a minibatch given the topics; see `Assignments.draw`."""
-        every_draw, pool = self.doc_prior.reads_every_draw, self._threads()
-        return self.assignments.draw(
-            docs, rows, cells, total, prior, group, self.step, pool=pool, every_draw=every_draw
-        )
+        every_draw = self.doc_prior.reads_every_draw
+        return self.assignments.draw(docs, *tables, self.step, pool=self._threads(), every_draw=every_draw)
 
     def _move(self, docs, rows, counts, hyper):
         """Move the topics, at the shapes that follow from the ``counts`` of the minibatch."""
@@ -331,14 +320,7 @@ class TopicChain(Chain):
         return np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
 
     def _shape_of(self, rows):
-        counts = np.empty((0, self.n_topics)) if self.counts is None else self.counts
-        shape = np.empty((rows.size, self.n_topics))
-
-        def work(_, start, stop):
-            simplex.lazy_shape(self.topic_word_prior, counts, rows[start:stop], shape[start:stop])
-
-        in_blocks(work, *shape.shape, self._threads())
-        return shape
+        return shapes_of(rows, self.topic_word_prior, self.counts, self._threads())
 
     def _threads(self):
         """The chain's pool of threads; None if it has a single one."""

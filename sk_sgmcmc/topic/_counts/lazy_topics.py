@@ -28,6 +28,18 @@ def n_blocks_of(n_rows, width):
     return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
 
 
+def shapes_of(rows, word_prior, counts, pool=None):
+    """Shapes of ``rows`` between minibatches, (n_rows, n_topics): the prior, and ``counts`` unless it is None."""
+    counts = np.empty((0, word_prior.shape[1])) if counts is None else counts
+    shapes = np.empty((rows.size, word_prior.shape[1]))
+
+    def work(_, start, stop):
+        simplex.lazy_shape(word_prior, counts, rows[start:stop], shapes[start:stop])
+
+    in_blocks(work, *shapes.shape, pool)
+    return shapes
+
+
 class LazyTopics:
     """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
 

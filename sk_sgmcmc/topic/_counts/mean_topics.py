@@ -41,9 +41,9 @@ class MeanTopics:
         passed, self.seen = step - self.seen, step
         self.time += passed
         if self.average is None:
-            self.average = self.beyond * np.float32(self.scale)
+            self.average, self.time = self.beyond * np.float32(self.scale), 0.0
         elif passed:
-            weight = min(1.0, 2.0 * passed / self.time)
+            weight = 2.0 * passed / (self.time + passed)
             self.average *= np.float32(1.0 - weight)
             self.average += np.float32(weight * self.scale) * self.beyond
 

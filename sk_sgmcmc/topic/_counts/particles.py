@@ -5,7 +5,6 @@ from copy import deepcopy
 import numpy as np
 
 from ...chains.chain import Chain
-from ...metrics import align_topics
 from ...samplers.state import SamplerState
 from .chain import TopicChain
 
@@ -85,9 +84,9 @@ class ParticleTopicChain(Chain):
         """Number the topics of all particles like those of the first; collapsed sweeps may have switched them."""
         first = self.particles[0]
         for particle in self.particles[1:]:
-            if particle._has_like_topics():
-                shares = ((p.topics.cells / p.topics.total).T for p in (first, particle))
-                particle.renumber(align_topics(*shares, groups=particle.like_groups))
+            order = particle.order_like(first.topics.cells, particle.topics.cells)
+            if order is not None:
+                particle.renumber(order)
 
     def _begin_to_move(self):
         """Make the sampler's state from the present particles."""

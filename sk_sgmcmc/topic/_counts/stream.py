@@ -1,12 +1,15 @@
-"""A young stream: the documents from which its chains restart."""
+"""A young stream: the documents from which its chains restart, and how."""
 
 from typing import NamedTuple
+
+import numpy as np
 
 from ...utils import Corpus
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
 START_TOKENS = 5_000_000
 _GROWTH = 1.25
+_SWEEPS = 40  # of a restart
 
 
 class YoungStream(NamedTuple):
@@ -34,3 +37,13 @@ class YoungStream(NamedTuple):
         joined = self.corpus.joined(corpus)
         n_tokens = joined.counts.sum()
         return YoungStream(joined, n_tokens if n_tokens >= _GROWTH * self.begun_at else self.begun_at)
+
+
+def swept(collapsed, data, doc_prior, rng):
+    """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the later half of them."""
+    group, mean = np.zeros(data.n_docs, dtype=np.int64), 0.0
+    for i in range(_SWEEPS):
+        collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
+        if i >= _SWEEPS // 2:
+            mean = mean + collapsed.counts / (_SWEEPS - _SWEEPS // 2)
+    return mean

@@ -94,7 +94,7 @@ class MetadataPrior(DocumentPrior):
 
         Where the chain comes from the mode and has long to go, single steps do: kept draws need more.
         """
-        affordable = self._affordable(self.data)
+        affordable = max(self._affordable(self.data), 1e-9)  # 0 without tokens
         if now.step < _SETTLES * now.n_burn:
             return round(np.clip(_RARER / affordable, 1, _MOST_PASSES)), 1
         return round(np.clip(1.0 / affordable, 1, _MOST_PASSES)), int(np.clip(affordable, 1, STEPS_PER_PASS))
