@@ -379,11 +379,10 @@ class TopicChain(Chain):
         self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         self.doc_prior.stream(self.assignments.z)
         self.assignments.stored, self.assignments.z = False, None
-        self.n_warm = 0
         self.take_sampler(sampler, n_sweeps, **of_prior)
         self._begin_mean(np.zeros(self.topics.theta.shape))
         self.restart(plan)
-        self.scaled_for = 0.0
+        self.n_warm, self.scaled_for = 0, 0.0
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):
         """Continue with another step size of the same sampler, other sweeps over a minibatch, and for the prior."""
