@@ -240,7 +240,7 @@ class CountTopicModel(BaseTopicModel):
 
         While a stream is young, the estimator keeps its documents (also in a pickle). Chains with ``init="soft"``
         restart from all of them each time they have grown by a quarter; topics keep their numbers, and earlier draws no
-        longer count. This ends when the documents hold two million tokens; from then on, memory does not grow with the
+        longer count. This ends when the documents hold five million tokens; from then on, memory does not grow with the
         stream.
 
         Parameters
