@@ -56,7 +56,8 @@ class BayesianLDA(CountTopicModel):
         Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
         With "soft", chains of `partial_fit` restart while their stream is young.
     total_samples : int or None, default=None
-        Number of documents behind the posterior. None counts those in X in `fit`, those seen so far in `partial_fit`.
+        Number of documents behind the posterior, at most 1e15. None counts those in X in `fit`, those seen so far in
+        `partial_fit`.
     new_features : {"error", "extend"}, default="error"
         Whether documents with other columns are refused, or their columns are aligned by name: missing ones count as
         0, and `partial_fit` adds new words to the topics, with prior mass.

@@ -276,6 +276,7 @@ def test_huge_counts(case):
         ({"n_sweeps": 5}, "n_sweeps"),
         ({"assignments": "kept"}, "assignments"),
         ({"total_samples": 0}, "total_samples"),
+        ({"total_samples": 1e300}, "total_samples"),
         ({"new_features": "ignore"}, "new_features"),
         ({"init": "warm"}, "init"),
         ({"sampler": SCIR(step_size=-1.0)}, "step_size"),

@@ -181,7 +181,7 @@ class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMC
         "weights": [StrOptions({"replication", "survey"})],
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "partition_loss": [StrOptions({"vi", "binder"})],
-        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
     }
 
     def __init__(

@@ -56,7 +56,7 @@ class CountTopicModel(BaseTopicModel):
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "n_sweeps": [tuple, list],
         "init": [StrOptions({"soft", "random"})],
-        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
         "new_features": [StrOptions({"error", "extend"})],
     }
 
