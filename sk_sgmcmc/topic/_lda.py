@@ -87,8 +87,8 @@ class BayesianLDA(CountTopicModel):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         Posterior mean of the topics by the reference chain; rows sum to 1. Where assignments are stored, the mean of
-        :math:`(\beta + n_{kw}) / (V\beta + n_k)` over kept draws, which has less noise than that of the draws; by `SCIR`
-        with fresh assignments, the average of the conditional means given the minibatches' shapes.
+        :math:`(\beta + n_{kw}) / (V\beta + n_k)` over kept draws, which has less noise than that of the draws. By
+        `SCIR` with fresh assignments, the average of the conditional means given the minibatches' shapes.
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in one
         order over draws and chains; by `Gibbs` they are made when they are first read. With ``doc_topic_prior="auto"``
