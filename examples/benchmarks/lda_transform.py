@@ -17,8 +17,7 @@ import time
 from copy import copy
 
 import numpy as np
-from _peers import DOC_PRIOR, WORD_PRIOR
-from lda import load, split
+from _peers import DOC_PRIOR, WORD_PRIOR, counts_of, split
 from sklearn.decomposition import LatentDirichletAllocation
 from threadpoolctl import threadpool_limits
 
@@ -175,7 +174,7 @@ def main():
     print(f"{'corpus':14s} {'K':>4s} {'program':>13s} {'documents a second':>19s} {'perplexity':>11s}")
     ratios = []
     for corpus in corpora:
-        train, held_out = split(load(corpus), "whole", 0)
+        train, held_out = split(counts_of(corpus), 0)
         held_out = held_out[np.flatnonzero(held_out.sum(axis=1))]
         for n_topics in topics:
             table, scores = compare(train, held_out, n_topics, with_tomotopy=not options.smoke)
