@@ -1,6 +1,5 @@
 """What every test shares: seeds, the kernels' cache folder, which tests are collected, strict imports."""
 
-import hashlib
 import importlib
 import importlib.metadata
 import os
@@ -14,16 +13,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _cache_folder():
-    """Folder for numba's cache, named by a hash of all kernels.
+    """Folder for numba's cache, one for each version of numba.
 
-    numba looks only at the file in which a cached function stands: edit a helper in another file, and its callers
-    are loaded from the cache as they were. Another text in any kernel therefore means another folder. So does another
-    numba: it writes the index of its cache before the data, so that a second process could take data of the old one.
+    numba writes the index of its cache before the data, so that a second process could take data of another version.
     """
-    digest = hashlib.sha256(importlib.metadata.version("numba").encode())
-    for path in sorted((ROOT / "sk_sgmcmc" / "kernels").rglob("*.py")):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    name = f"kernels-{digest.hexdigest()[:16]}"
+    name = f"numba-{importlib.metadata.version('numba')}"
     given = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(tempfile.gettempdir()) / "sk_sgmcmc_tests")
     return given if given.name == name else given / name  # a worker of xdist inherits the folder itself
 

@@ -14,14 +14,16 @@ Only this module and the loops that take kernels use ``FunctionType`` (numba cal
 never raise, they return a status: `OK`, or the code of an error.
 """
 
+import hashlib
 import threading
 import warnings
-from functools import wraps
+from functools import cache, wraps
+from pathlib import Path
 
 import numba
 import numpy as np
 from numba import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 OK = 0
 NOT_FINITE = 1  # the state became infinite or NaN: the step size is too large
@@ -63,12 +65,31 @@ _lock = threading.RLock()
 _troubles, _warned = {}, set()  # with numba's cache on disk, by kind: messages, and kinds already warned of
 
 
+@cache
+def _digest_of(folder):
+    """A digest of the text of all modules in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 class _GuardedCache(FunctionCache):
     """numba's cache of a function on disk; unreadable files are compiled again, unwritable ones are not kept.
+
+    Files are named by a digest of all kernels as well: helpers of other files are part of a compiled function, but
+    numba compares only the time and size of its own file. (As part of that comparison the digest would not be enough:
+    numba writes the index before the data, so that another process could take the old data in between.)
 
     No warnings are given here: numba calls this in the middle of compiling, where a warning turned into an error would
     leave things half done. `_warn_of_troubles` gives them afterwards.
     """
+
+    def __init__(self, function):
+        super().__init__(function)
+        name = f"{self._impl.filename_base}-{_digest_of(Path(__file__).parent)[:12]}"
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = IndexDataCacheFile(cache_path=self._cache_path, filename_base=name, source_stamp=stamp)
 
     def load_overload(self, sig, target_context):
         try:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import sample
+from sk_sgmcmc.kernels._jit import _digest_of
 from sk_sgmcmc.samplers import Recipe
 from sk_sgmcmc.targets import Density, GaussianMean
 from tests.common.compare import ROOT
@@ -120,6 +121,37 @@ caching.CacheImpl._locator_classes = []
 def test_without_any_place_for_a_cache_the_kernels_still_compile(cached):
     (warned,) = cached(NO_PLACE)
     assert "no writable place" in warned and "a folder writable only by you" in warned
+
+
+OTHER_KERNELS = """
+import sk_sgmcmc.kernels._jit as jit
+jit._digest_of = lambda folder: "0123456789ab"
+"""
+
+
+def test_another_text_of_any_kernel_compiles_all_again(cached):
+    assert cached() == []
+    before = {path: path.stat().st_mtime_ns for path in files(cached.folder, "nbc")}
+    assert len(before) == 3
+    assert cached(OTHER_KERNELS) == []
+    after = {path: path.stat().st_mtime_ns for path in files(cached.folder, "nbc")}
+    assert len(after) == 6 and before.items() <= after.items()
+    for path in after.keys() - before.keys():
+        path.unlink()
+        path.with_name(path.name.replace(".1.nbc", ".nbi")).unlink()
+
+
+def test_the_digest_of_a_folder_is_that_of_every_file(tmp_path):
+    (tmp_path / "math").mkdir()
+    for name in ("_jit.py", "math/a.py"):
+        (tmp_path / name).write_text("1")
+    digest = _digest_of.__wrapped__
+    found = [digest(tmp_path)]
+    (tmp_path / "math" / "a.py").write_text("2")
+    found.append(digest(tmp_path))
+    (tmp_path / "math" / "a.py").rename(tmp_path / "math" / "b.py")
+    found.append(digest(tmp_path))
+    assert digest(tmp_path) == found[-1] and len(set(found)) == 3
 
 
 STRICT = """
