@@ -278,7 +278,7 @@ class DirichletCells:
         return np.log(theta) if sampler.parameterization == "expanded-natural" else theta
 
     def batch_means(self, kept, aux, sampler):
-        pi = np.exp(kept) if sampler._coordinates == "log" else kept
+        pi = np.exp(sampler._simplex_logs(kept, np.empty(0)))
         pi = pi / pi.sum(axis=1, keepdims=True)
         return np.concatenate([pi.mean(axis=0), (pi**2).mean(axis=0)]).T
 

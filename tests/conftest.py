@@ -1,7 +1,6 @@
 """What every test shares: seeds, the kernels' cache folder, which tests are collected, strict imports."""
 
 import importlib
-import importlib.metadata
 import os
 import signal
 import tempfile
@@ -12,19 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _cache_folder():
-    """Folder for numba's cache, one for each version of numba.
-
-    numba writes the index of its cache before the data, so that a second process could take data of another version.
-    """
-    name = f"numba-{importlib.metadata.version('numba')}"
-    given = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(tempfile.gettempdir()) / "sk_sgmcmc_tests")
-    return given if given.name == name else given / name  # a worker of xdist inherits the folder itself
-
-
 # Before anything imports numba or NumPy, which read these once. The matrices of tests are small: threads of BLAS would
 # wait for each other at several times the cost of the work, all the more beside other processes.
-os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "sk_sgmcmc_tests"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # A shell ignores Ctrl-C in what it runs in the background, and so would the tests of interrupts, for ever.

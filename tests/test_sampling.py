@@ -18,6 +18,7 @@ from sk_sgmcmc.samplers import (
     HMC,
     SCIR,
     SGHMC,
+    SGLD,
     SGNHT,
     SGRLD,
     Blob,
@@ -253,6 +254,14 @@ def test_bad_values_and_targets_are_refused():
         sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
+
+
+@pytest.mark.parametrize("given", [{}, [[1.0], [1.0, 2.0]], ["a", "b"]], ids=["dict", "ragged", "texts"])
+@pytest.mark.parametrize("sampler", [HMC, SGHMC, SGLD])
+def test_masses_that_are_no_numbers_are_refused_by_name(sampler, given):
+    name = "preconditioner" if sampler is SGLD else "mass"
+    with pytest.raises(ValueError, match=f"{name}=.* must be a number or an array of numbers"):
+        sample(GaussianMean(np.ones((4, 2))), sampler(**{name: given}), n_iter=10)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to oneself")

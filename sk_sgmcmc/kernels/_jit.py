@@ -74,12 +74,37 @@ def _digest_of(folder):
     return digest.hexdigest()
 
 
+class _CacheFiles:
+    """The files of one compiled function: an index and its machine code for each signature.
+
+    They are named by all that the code depends on. numba names them by the function and compares the time and size of
+    its file, which does not do: helpers of other files are part of the code; and since the index is written before the
+    code, a second process could take the code of another signature, text or version of numba in between.
+    """
+
+    def __init__(self, folder, name, stamp):
+        self._folder, self._name, self._stamp = folder, name, stamp
+        self._latest = None
+
+    def _of(self, key):
+        text = f"{numba.__version__} {_digest_of(Path(__file__).parent)} {key}"
+        name = f"{self._name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        self._latest = IndexDataCacheFile(self._folder, name, self._stamp)
+        return self._latest
+
+    def load(self, key):
+        return self._of(key).load(key)
+
+    def save(self, key, data):
+        self._of(key).save(key, data)
+
+    def flush(self):
+        """Empty the index read last, so that its files are written anew."""
+        self._latest.flush()
+
+
 class _GuardedCache(FunctionCache):
     """numba's cache of a function on disk; unreadable files are compiled again, unwritable ones are not kept.
-
-    Files are named by a digest of all kernels as well: helpers of other files are part of a compiled function, but
-    numba compares only the time and size of its own file. (As part of that comparison the digest would not be enough:
-    numba writes the index before the data, so that another process could take the old data in between.)
 
     No warnings are given here: numba calls this in the middle of compiling, where a warning turned into an error would
     leave things half done. `_warn_of_troubles` gives them afterwards.
@@ -87,16 +112,15 @@ class _GuardedCache(FunctionCache):
 
     def __init__(self, function):
         super().__init__(function)
-        name = f"{self._impl.filename_base}-{_digest_of(Path(__file__).parent)[:12]}"
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = IndexDataCacheFile(cache_path=self._cache_path, filename_base=name, source_stamp=stamp)
+        impl = self._impl
+        self._cache_file = _CacheFiles(self._cache_path, impl.filename_base, impl.locator.get_source_stamp())
 
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # a damaged pickle may raise anything
             try:
-                self.flush()  # an empty index, so that the files are written anew
+                self.flush()
             except OSError:
                 self.disable()
             _troubles["read"] = (
@@ -181,10 +205,10 @@ class Kernel:
         Its only signature.
     """
 
-    def __init__(self, function, signature, **options):
+    def __init__(self, function, signature, name=None, **options):
         self.py_func = function
         self.signature = signature
-        self.__name__ = function.__name__
+        self.__name__ = name or function.__name__
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
         self._options = options
@@ -227,11 +251,14 @@ def _find_kernel(module, name):
     return getattr(importlib.import_module(module), name)
 
 
-def kernel(signature, *, fast_sums=False):
-    """Compile a function for one signature, at its first use; see `Kernel`."""
+def kernel(signature, *, fast_sums=False, name=None):
+    """Compile a function for one signature, at its first use; see `Kernel`.
+
+    ``name`` is that of the kernel in its module, if another than the function's.
+    """
 
     def decorate(function):
         options = {"fastmath": FAST_SUMS} if fast_sums else {}
-        return Kernel(function, signature, **options)
+        return Kernel(function, signature, name, **options)
 
     return decorate

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from ..kernels.math.random import TINY
 from ..utils._sklearn import Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
@@ -44,8 +45,6 @@ class Sampler(BaseEstimator):
         Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
     ``_keeps_logs``
         Whether on a simplex ``aux[0]`` holds the logarithms of the cells, which go far below the smallest float64.
-    ``_coordinates``
-        "linear" if a simplex is the normalised state, "log" if it is the state's softmax.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -69,7 +68,6 @@ class Sampler(BaseEstimator):
     _simplex_step = None
     _keeps_velocity = False
     _keeps_logs = False
-    _coordinates = "linear"
     _parameter_constraints = {}
 
     @property
@@ -172,6 +170,25 @@ class Sampler(BaseEstimator):
         """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
         n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)
         return np.zeros((n_aux, *theta.shape)), np.zeros(self._n_scalars)
+
+    # On a simplex the state is positive cells, columns of which are proportional to probabilities, unless a sampler has
+    # coordinates of its own.
+
+    def _simplex_start(self, shape, rng):
+        """A state drawn from Gamma(shape, 1), both (n_cells, n_columns), or its mean if ``rng`` is None."""
+        return shape if rng is None else np.maximum(rng.standard_gamma(shape), TINY)
+
+    def _simplex_cells(self, theta):
+        """The cells of a state, each column up to a factor."""
+        return theta
+
+    def _simplex_logs(self, theta, aux):
+        """Logarithms of the cells, each column up to a number, given the state and ``aux[0]`` if it is kept."""
+        return aux if self._keeps_logs and aux.size else np.log(theta)
+
+    def _simplex_extended(self, theta, shape, cells, total):
+        """A state with new ``cells``, drawn from Gamma(shape, 1), on a scale on which the old add up to ``total``."""
+        return np.vstack([theta, cells])
 
     def _hyper(self, start, stop):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
 from ..kernels.samplers import mass as mass_kernels
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
 from ._mass import MonteCarloEM, mass_root, mass_state, report_acceptance, report_mass
@@ -60,7 +61,7 @@ class _Kinetic(_Euclidean):
         mass = getattr(self, "mass", None)
         if mass is None or isinstance(mass, MonteCarloEM):
             return None
-        mass = np.asarray(mass, dtype=float)
+        mass = real_array("mass", mass)
         mass_root(mass, n_entries)
         return np.diag(1.0 / mass) if mass.ndim == 1 else np.linalg.inv(mass)
 
@@ -118,10 +119,10 @@ class SGLD(_Euclidean):
         return [self.temperature]
 
     def _state(self, theta, geometry, n_burn):
-        P = self.preconditioner
-        if P is not None and np.shape(P) != (theta.size,):
-            raise ValueError(f"preconditioner has shape {np.shape(P)}; this model has ({theta.size},) entries.")
-        inverse = None if P is None else 1.0 / np.asarray(P, dtype=float)
+        P = None if self.preconditioner is None else real_array("preconditioner", self.preconditioner)
+        if P is not None and P.shape != (theta.size,):
+            raise ValueError(f"preconditioner has shape {P.shape}; this model has ({theta.size},) entries.")
+        inverse = None if P is None else 1.0 / P
         return np.zeros((0, *theta.shape)), mass_state(inverse, theta.size, n_burn)
 
     def _in_units_of(self, precision):
@@ -133,7 +134,7 @@ class SGLD(_Euclidean):
         return overdamped_step(curvature, noise, share)
 
     def _inverse_mass(self, n_entries):
-        return None if self.preconditioner is None else np.diag(np.asarray(self.preconditioner, dtype=float))
+        return None if self.preconditioner is None else np.diag(real_array("preconditioner", self.preconditioner))
 
     def _kernels(self, geometry):
         return simplex.no_advance, langevin.sgld_step

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..kernels.samplers import mass as at
+from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
@@ -150,7 +151,7 @@ def mass_state(mass, n_entries, n_burn):
         scalars[at.FREEZE_AT] = n_burn
         return scalars
     else:
-        M = np.asarray(mass, dtype=float)
+        M = real_array("mass", mass)
     root = mass_root(M, D)
     W, kind = (1.0 / M, at.DIAGONAL) if M.ndim == 1 else (np.linalg.inv(M), at.FULL)
     n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # the burn-in of a stream never ends

@@ -172,8 +172,31 @@ class SGRLD(Sampler):
         return PolynomialDecay(0.01, 1000.0, 0.55)
 
     @property
-    def _coordinates(self):
-        return "log" if self.parameterization.endswith("natural") else "linear"
+    def _is_natural(self):
+        return self.parameterization.endswith("natural")
+
+    def _simplex_start(self, shape, rng):
+        if self._is_natural:  # does not reach draws of rare cells
+            return np.log(shape) - np.log(shape[-1])
+        cells = super()._simplex_start(shape, rng)
+        return cells / cells.sum(axis=0) if self.parameterization == "reduced-mean" else cells
+
+    def _simplex_cells(self, theta):
+        return np.exp(theta - theta.max(axis=0)) if self._is_natural else theta
+
+    def _simplex_logs(self, theta, aux):
+        return theta if self._is_natural else super()._simplex_logs(theta, aux)
+
+    def _simplex_extended(self, theta, shape, cells, total):
+        if self._is_natural:  # the mean of the cells, as at the start
+            top = theta.max(axis=0)
+            unit = top + np.log(np.exp(theta - top).sum(axis=0) / total)
+            extended = np.vstack([theta, np.log(shape) + unit])
+            return extended - extended[-1] if self.parameterization == "reduced-natural" else extended
+        if self.parameterization == "reduced-mean":
+            extended = np.vstack([theta, cells / total])
+            return extended / extended.sum(axis=0)
+        return super()._simplex_extended(theta, shape, cells, total)
 
     @property
     def _n_aux(self):

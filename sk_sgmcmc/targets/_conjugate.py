@@ -75,18 +75,10 @@ class DirichletCategorical(_CellTarget):
 
     def _start(self, sampler, rng):
         _, alpha, shape = self._rows()
-        omega = np.full(shape, 1.0 / alpha.size)
-        if sampler._coordinates == "log":
-            return np.log(omega) - (np.log(omega[-1]) if sampler.parameterization == "reduced-natural" else 0.0)
-        return omega
+        return sampler._simplex_start(np.full(shape, 1.0 / alpha.size), None)
 
     def _public(self, theta, aux, sampler):
-        if sampler._coordinates == "log":
-            log_theta = theta[..., 0]
-        elif sampler._keeps_logs and aux.size:
-            log_theta = aux[..., 0]
-        else:
-            log_theta = np.log(theta[..., 0])
+        log_theta = sampler._simplex_logs(theta, aux)[..., 0]
         log_total = np.logaddexp.reduce(log_theta, axis=-1, keepdims=True)
         return {"omega": np.exp(log_theta - log_total), "log_omega": log_theta - log_total}
 

@@ -48,10 +48,9 @@ def install(folder):
     locks, compile_alone = _Locks(Path(folder) / "compiling.lock"), Dispatcher.compile
 
     def compile_once(self, signature):
-        index = getattr(self._cache, "_cache_file", None)
-        if index is None or not self._can_compile:
+        if not (hasattr(self._cache, "_cache_file") and self._can_compile):
             return compile_alone(self, signature)
-        with global_compiler_lock, locks.of(index._index_path):
+        with global_compiler_lock, locks.of(f"{self._cache.cache_path} {self._cache._impl.filename_base} {signature}"):
             return compile_alone(self, signature)  # looks for it on disk first
 
     Dispatcher.compile = compile_once

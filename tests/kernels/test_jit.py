@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.kernels._jit import _digest_of
+from sk_sgmcmc.kernels._jit import _CacheFiles, _digest_of
 from sk_sgmcmc.samplers import Recipe
 from sk_sgmcmc.targets import Density, GaussianMean
 from tests.common.compare import ROOT
@@ -139,6 +139,19 @@ def test_another_text_of_any_kernel_compiles_all_again(cached):
     for path in after.keys() - before.keys():
         path.unlink()
         path.with_name(path.name.replace(".1.nbc", ".nbi")).unlink()
+
+
+def test_each_signature_has_files_of_its_own(tmp_path):
+    """So that of two processes that compile two signatures at once, none leaves the other's code under its own."""
+    theirs, ours = (_CacheFiles(str(tmp_path), "f", "stamp") for _ in range(2))
+    assert theirs.load("int64") is ours.load("float64") is None  # neither finds an index
+    theirs.save("int64", "of whole numbers")
+    ours.save("float64", "of fractions")
+    assert [ours.load("int64"), theirs.load("float64")] == ["of whole numbers", "of fractions"]
+    assert len(files(tmp_path, "nbi")) == len(files(tmp_path, "nbc")) == 2
+    ours.load("int64")
+    ours.flush()
+    assert [ours.load("int64"), ours.load("float64")] == [None, "of fractions"]
 
 
 def test_the_digest_of_a_folder_is_that_of_every_file(tmp_path):

@@ -145,6 +145,9 @@ def test_weights_count_rows():
     assert np.isfinite(balanced.coef_).all()
     with pytest.raises(ValueError, match="sample_weight"):
         BayesianLogisticRegression().fit(X, y, sample_weight=-np.ones(len(X)))
+    for weight in ({}, "balanced", 1j, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ValueError, match=r"sample_weight=.* must be a number or an array of numbers"):
+            BayesianLogisticRegression().fit(X, y, sample_weight=weight)
     with pytest.raises(ValueError, match=r"(?i)sample.weight.*zero"):
         BayesianLogisticRegression().fit(X, y, sample_weight=np.zeros(len(X)))
 

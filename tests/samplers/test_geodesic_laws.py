@@ -11,7 +11,7 @@ from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels.samplers import geodesic
 from sk_sgmcmc.kernels.samplers.geometry import SPHERE, project
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
-from sk_sgmcmc.targets import ChainedVonMisesFisher, ExponentialMixture, RestrictedGaussian
+from sk_sgmcmc.targets import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
 from tests.cases import THRESHOLD, z_scores
 
 N_CHAINS = 30
@@ -362,3 +362,12 @@ def test_a_thermostat_keeps_its_distance_from_a_friction_that_changes():
     scalars = np.array([0.0, 7.0])
     after._keep_distance(before._hyper(0, 1)[0], 0, scalars)
     assert scalars[1] == 10.0
+
+
+@pytest.mark.parametrize("sampler", [SGGMC(), GSGNHT(), GMC()])
+def test_where_nothing_can_move_nothing_does(sampler):
+    """The orthonormal frames of one vector in one dimension are two points."""
+    draws = sample(MatrixCompletion(np.ones((6, 1)), [1.0], 1.0), sampler, n_iter=20, random_state=0)
+    frames = next(iter(draws.samples_.values()))
+    np.testing.assert_array_equal(frames, np.broadcast_to(frames.ravel()[0], frames.shape))
+    assert abs(frames.ravel()[0]) == 1.0

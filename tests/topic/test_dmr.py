@@ -225,6 +225,13 @@ def test_no_warning_where_metadata_are_given_or_the_stream_goes_on():
 # ------------------------------------------------------------------------------------------------- bad metadata
 
 
+def test_a_column_without_any_value_has_no_effect():
+    X = np.random.default_rng(0).poisson(0.5, (20, 10))
+    with pytest.warns(UserWarning, match="20 missing values"):
+        model = DMRTopicModel(n_components=2, n_iter=5, random_state=0).fit(X, metadata=[[None]] * 20)
+    assert np.all(np.isfinite(model.components_))
+
+
 def test_unknown_levels_and_missing_values_have_no_effect_and_warn(model):
     with pytest.warns(UserWarning, match="unknown levels in 'party': 'green'.*prior mean") as caught:
         answer = model.predict_prevalence({"year": [1900.0], "party": ["green"]})

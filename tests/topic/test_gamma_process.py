@@ -220,6 +220,8 @@ def test_the_mass_of_the_e_block_stays_the_identity():
     assert not np.allclose(of_t, 1.0) and not np.allclose(of_numbers, 1.0)
     with pytest.raises(ValueError, match=r"mass has shape \(3,\)"):
         moving(SGHMC(mass=np.ones(3)))()
+    with pytest.raises(ValueError, match=r"mass=\{\} must be"):
+        moving(SGHMC(mass={}))()
 
 
 def test_counts_are_those_of_a_plain_loop():

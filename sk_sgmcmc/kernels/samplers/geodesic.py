@@ -51,7 +51,8 @@ def half_flow(geometry, theta, velocity, scalars, hyper):
     status = move(geometry, theta, velocity, blocks, 0.5 * hyper[0])
     if hyper[4] > 0.0:
         n = dimension(geometry, theta, blocks)
-        scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
+        if n > 0:  # the sphere in one dimension is two points
+            scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
         # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain diverged.
         if not abs(scalars[1]) * hyper[0] < 1e3:
             return NOT_FINITE

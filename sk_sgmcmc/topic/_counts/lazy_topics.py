@@ -86,15 +86,9 @@ class LazyTopics:
         from the start; from its mean if assignments are ``stored``, or if the sampler does not reach draws of rare
         cells.
         """
-        cells = prior + counts
-        shape = cells if stored else prior
-        if sampler._coordinates == "log":
-            cells = np.log(cells) - np.log(cells[-1])
-        elif not stored:
-            cells = np.maximum(rng.standard_gamma(cells), TINY)
-        if getattr(sampler, "parameterization", None) == "reduced-mean":
-            cells = cells / cells.sum(axis=0)
-        return cls(sampler, cells, shape.sum(axis=0), counts.sum(axis=0), n_steps)
+        theta = sampler._simplex_start(prior + counts, None if stored else rng)
+        shape = prior + counts if stored else prior
+        return cls(sampler, theta, shape.sum(axis=0), counts.sum(axis=0), n_steps)
 
     @property
     def sampler(self):
@@ -108,9 +102,7 @@ class LazyTopics:
 
     def linear(self):
         """The state as non-negative cells, (n_words, n_topics); the state itself if it is linear."""
-        if self.sampler._coordinates == "log":
-            return np.exp(self.theta - self.theta.max(axis=0))
-        return self.theta
+        return self.sampler._simplex_cells(self.theta)
 
     def copy(self):
         """A copy that moves without moving this one."""
@@ -132,23 +124,10 @@ class LazyTopics:
         self.mass = self.mass + cells.sum(axis=0)
         self.shape_mass = self.shape_mass + shape.sum(axis=0)
         state = self.state
-        state.theta = self._with_cells(shape, cells, whole)
+        state.theta = self.sampler._simplex_extended(self.theta, shape, cells, whole)
         state.aux = np.concatenate([state.aux, np.zeros((state.aux.shape[0], *shape.shape))], axis=1)
         self.updated_at = np.append(self.updated_at, np.full(len(shape), self.now))
         return share
-
-    def _with_cells(self, shape, cells, whole):
-        """The state with new ``cells`` on a scale on which the old sum to ``whole``, in the sampler's coordinates."""
-        form = getattr(self.sampler, "parameterization", None)
-        if self.sampler._coordinates == "log":  # the mean of the cells, as at the start
-            top = self.theta.max(axis=0)
-            unit = top + np.log(np.exp(self.theta - top).sum(axis=0) / whole)
-            theta = np.vstack([self.theta, np.log(shape) + unit])
-            return theta - theta[-1] if form == "reduced-natural" else theta
-        if form == "reduced-mean":
-            theta = np.vstack([self.theta, cells / whole])
-            return theta / theta.sum(axis=0)
-        return np.vstack([self.theta, cells])
 
     def update(self, rows, shape, hyper, rng, pool=None):
         """Bring ``rows`` up to date.

@@ -122,7 +122,7 @@ class MetadataEncoder:
         if encoded.shape[0] == 0:
             raise ValueError("metadata has no rows; give one for each document of X.")
         mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
-        plain = np.array(is_level) | _is_binary(encoded) | ~varies
+        plain = np.array(is_level, dtype=bool) | _is_binary(encoded) | ~varies
         self.shift, self.scale = np.where(plain, 0.0, mean), np.where(plain, 1.0, spread)
         return self
 

@@ -9,6 +9,7 @@ from ...kernels.models import gamma_process
 from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels
 from ...samplers.state import SamplerState
+from ...utils._numbers import real_array
 
 _STEP_SHARE = 0.4  # a step size, as a share of the inverse of the stiffest frequency
 _METRIC_STEP = 0.1  # a step size under a metric, which makes all directions about equally stiff
@@ -177,7 +178,7 @@ class MovingAtoms(Atoms):
             return self.sampler
         if hasattr(mass, "get_params"):
             return clone(self.sampler).set_params(mass=None)
-        mass = np.asarray(mass, dtype=float)
+        mass = real_array("mass", mass)
         if mass.shape != (self.cuts[-1],):
             raise ValueError(
                 f"mass has shape {mass.shape}; for the weights of {self.prior.n_atoms} topics give "

@@ -47,7 +47,6 @@ def _bring_back(alpha, mass, column, topic, rng):
     return j
 
 
-@helper
 def _sweep(
     begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
 ):  # fmt: skip
@@ -182,48 +181,11 @@ def _signature(table, beta):
     )  # fmt: skip
 
 
-@kernel(_signature(U2_2, F4_1_IN))
-def sweep_short(
-    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
-):  # fmt: skip
-    """`_sweep` with counts of uint16 and a prior that is equal in all topics."""
-    return _sweep(
-        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
-        sums, rng,
-    )  # fmt: skip
-
-
-@kernel(_signature(F2, F4_1_IN))
-def sweep_long(
-    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
-):  # fmt: skip
-    """`_sweep` with counts of float64 and a prior that is equal in all topics."""
-    return _sweep(
-        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
-        sums, rng,
-    )  # fmt: skip
-
-
-@kernel(_signature(U2_2, F4_2_IN))
-def sweep_short_under(
-    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
-):  # fmt: skip
-    """`_sweep` with counts of uint16 and a prior for each topic."""
-    return _sweep(
-        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
-        sums, rng,
-    )  # fmt: skip
-
-
-@kernel(_signature(F2, F4_2_IN))
-def sweep_long_under(
-    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
-):  # fmt: skip
-    """`_sweep` with counts of float64 and a prior for each topic."""
-    return _sweep(
-        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row,
-        sums, rng,
-    )  # fmt: skip
+# By the type of the counts, and whether each topic has a prior of its own.
+sweep_short = kernel(_signature(U2_2, F4_1_IN), name="sweep_short")(_sweep)
+sweep_long = kernel(_signature(F2, F4_1_IN), name="sweep_long")(_sweep)
+sweep_short_under = kernel(_signature(U2_2, F4_2_IN), name="sweep_short_under")(_sweep)
+sweep_long_under = kernel(_signature(F2, F4_2_IN), name="sweep_long_under")(_sweep)
 
 
 def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest):

@@ -1,12 +1,12 @@
 """Collapsed Gibbs sampling for LDA if all tokens weigh 1 and the topics' prior is one number: the fast method.
 
-The general method, for weights and any prior, is in ``collapsed``.
+The general method, for weights and any prior, is in ``any_tokens``.
 """
 
 import numpy as np
 from numba import types
 
-from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, writable
+from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, kernel, writable
 from ...math.counter import GOLDEN, mix64
 from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, raised, shift_of, weigh, weigh_heated
 from .assignments import I4_IN, Z
@@ -20,7 +20,7 @@ _TO_UNIT = np.float32(2.0**-24)
 
 
 def _sweep_by(heated):
-    """The kernels' common part, compiled without a trace of ``power`` if it is not ``heated``."""
+    """The function that the kernels compile, without a trace of ``power`` if it is not ``heated``."""
 
     def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
         """Redraw the topic of every token of documents start:stop given all others.
@@ -114,34 +114,18 @@ def _sweep_by(heated):
                 n_doc[z[i]] = 0.0
         return OK
 
-    return helper(_sweep)
+    return _sweep
 
 
-_sweep, _sweep_heated = _sweep_by(False), _sweep_by(True)
+def _signature(table):
+    return I8(I8, I8, I1_IN, I4_IN, Z, table, I1, F2_IN, I1_IN, F8, RNG, types.float32)
 
 
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG))
-def sweep_whole_tokens(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
-    """`_sweep` with counts of any size, int32."""
-    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, np.float32(1.0))
-
-
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, U2_2, I1, F2_IN, I1_IN, F8, RNG))
-def sweep_short_counts(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng):
-    """`_sweep` where no word has 2^16 tokens, uint16: half the memory to read."""
-    return _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, np.float32(1.0))
-
-
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, I4_2, I1, F2_IN, I1_IN, F8, RNG, types.float32))
-def sweep_whole_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
-    """`_sweep_heated` with int32."""
-    return _sweep_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power)
-
-
-@kernel(I8(I8, I8, I1_IN, I4_IN, Z, U2_2, I1, F2_IN, I1_IN, F8, RNG, types.float32))
-def sweep_short_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
-    """`_sweep_heated` with uint16."""
-    return _sweep_heated(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power)
+# By the type of the counts, and whether the law is flattened.
+sweep_short = kernel(_signature(U2_2), name="sweep_short")(_sweep_by(heated=False))
+sweep_long = kernel(_signature(I4_2), name="sweep_long")(_sweep_by(heated=False))
+sweep_short_heated = kernel(_signature(U2_2), name="sweep_short_heated")(_sweep_by(heated=True))
+sweep_long_heated = kernel(_signature(I4_2), name="sweep_long_heated")(_sweep_by(heated=True))
 
 
 def table_of_counts(counts):
@@ -160,8 +144,6 @@ def sweep(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, 
 
     Above a temperature of 1, the law is flatter than the posterior's: that is for burn-in only.
     """
-    short = table.dtype == np.uint16
+    kinds = (sweep_short, sweep_short_heated) if table.dtype == np.uint16 else (sweep_long, sweep_long_heated)
     args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng
-    if temperature > 1.0:
-        return (sweep_short_heated if short else sweep_whole_heated)(*args, np.float32(1.0 / temperature))
-    return (sweep_short_counts if short else sweep_whole_tokens)(*args)
+    return kinds[temperature > 1.0](*args, np.float32(1.0 / temperature))
