@@ -16,7 +16,7 @@ _METRIC_STEP = 0.1  # a step size under a metric, which makes all directions abo
 _NOISE = 0.05
 _LONG = 10**9  # number of steps during which a stream learns its masses
 _MOST_HALVINGS = 10  # of an automatic step size, each time that it makes the chain diverge
-_LARGEST_LOG = 700.0  # of a number of which a float64 can hold the exponential
+_LARGEST_LOG = 300.0  # of a number of which a float64 can hold the square
 _NOTHING = np.empty((0, 0))
 
 
@@ -253,9 +253,9 @@ class MovingAtoms(Atoms):
             state.n_steps = self.n_moves * self.n_inner
 
     def _moved(self, *args):
-        """`_run`, whose state must also give weights, a concentration and a rate that are finite."""
+        """`_run`, whose state must also give weights, times, a concentration and a rate that are finite."""
         status = self._run(*args)
-        largest = max(self._log_weights().max(), self.theta[-2:].max())
+        largest = max(self._log_weights().max(), self.theta[self.prior.n_atoms :].max())
         return status or (0 if largest < _LARGEST_LOG else riemannian.NOT_FINITE)
 
     def _run(self, hypers, cells, values, params, rng):
