@@ -408,7 +408,7 @@ def test_pipeline_with_routing_on():
         assert pipeline.score(TEXTS, metadata=KIND) == alone.score(counts, metadata=KIND)
         # A user may ask for something else.
         quiet = DMRTopicModel().set_fit_request(metadata=False)
-        assert quiet.get_metadata_routing().fit.requests == {"metadata": False}
+        assert quiet.get_metadata_routing().fit.requests["metadata"] is False
 
 
 def test_grid_search_with_routing_on():
