@@ -52,6 +52,41 @@ class DrawsPredictMixin:
         """
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X):
+        """Log odds of the averaged probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the logarithm of the second's probability over the first's: positive where `predict` gives
+            the second. For more, the logarithms of their probabilities.
+        """
+        logs = self.predict_log_proba(X)
+        if logs.shape[1] > 2:
+            return logs
+        with np.errstate(invalid="ignore"):
+            return logs[:, 1] - logs[:, 0]
+
     def predict(self, X):
         """The most probable class of each row.
 

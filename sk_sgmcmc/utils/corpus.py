@@ -7,7 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ._numbers import holds_texts
 from ._sparse import well_formed
+from ._warnings import warn_user
 
 _LARGEST = 2.0**53
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
@@ -81,6 +83,30 @@ def _refuse_bad_values(values, input_name, whom):
             f"Negative values in data passed to {whom}: the smallest entry of {input_name} is {lowest:g}, "
             f"but counts cannot be negative. {_RAW_COUNTS}"
         )
+
+
+def refuse_texts(X, whom):
+    """Raise if X holds texts, which a model of counts cannot read."""
+    if holds_texts(X):
+        raise ValueError(
+            f"X holds texts (strings), but {whom} reads counts of words, in 2D; pass "
+            "sklearn.feature_extraction.text.CountVectorizer().fit_transform(X)."
+        )
+
+
+def warn_of_unit_rows(corpus, whom):
+    """Warn if rows of fractions have length or sum 1, as tf-idf rows do."""
+    if corpus.is_whole or not corpus.words.size:
+        return
+    rows = np.flatnonzero(np.diff(corpus.indptr))
+    for values in (corpus.counts, corpus.counts**2):
+        if np.allclose(np.add.reduceat(values, corpus.indptr[rows]), 1.0, atol=1e-5):
+            warn_user(
+                f"All rows of X have length 1, as tf-idf rows do, so {whom} takes each document for about one token. "
+                "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer; tf-idf rows are "
+                "modelled by SphericalAdmixtureModel."
+            )
+            return
 
 
 def _read_only(array, dtype):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.chains import chain
@@ -365,6 +366,14 @@ def test_top_words(fitted):
     for bad, name in (({"n": 0}, "n=0"), ({"interval": 1.5}, "interval"), ({"feature_names": ["a"]}, "feature_names")):
         with pytest.raises(ValueError, match=name):
             fitted.top_words(**bad)
+
+
+def test_tf_idf_rows_and_texts_are_named_for_what_they_are():
+    texts = ["the canal was dug", "the tariff was paid", "war and peace"] * 4
+    with pytest.warns(UserWarning, match="as tf-idf rows do.*SphericalAdmixtureModel"):
+        BayesianLDA(2, n_iter=4, random_state=0).fit(TfidfVectorizer().fit_transform(texts))
+    with pytest.raises(ValueError, match=r"BayesianLDA reads counts of words.*CountVectorizer\(\)"):
+        BayesianLDA(2, n_iter=4).fit(texts)
 
 
 def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):

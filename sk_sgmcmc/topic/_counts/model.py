@@ -15,6 +15,7 @@ from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
+from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
 from .._answers.merging import refuse_merged
 from .._answers.proportions import proportion_draws
@@ -78,6 +79,7 @@ class CountTopicModel(BaseTopicModel):
         """A checked corpus; sets or compares the number and names of features."""
         if not reset and self.new_features == "extend" and hasattr(X, "columns"):
             return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
+        refuse_texts(X, type(self).__name__)
         dtypes = [np.float64, np.float32, np.int64, np.int32]
         checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
         return Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
@@ -118,6 +120,7 @@ class CountTopicModel(BaseTopicModel):
         self._feature_names = None if feature_names is None else checked_names(feature_names, corpus.n_words)
         self._topic_names = None
         self.word_counts_ = corpus.word_counts
+        warn_of_unit_rows(corpus, type(self).__name__)
         doc_prior, word_prior = self._priors(corpus.n_words)
         n_sweeps = checked_sweeps(self.n_sweeps)
         stored = self._stores(sampler, corpus)
