@@ -78,7 +78,8 @@ def holds_texts(X):
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "") not in "OUS" and str(dtype).lower() not in _TEXT_TYPES:
         return False
-    return bool(np.size(X)) and _is_text(np.asarray(X, dtype=object).ravel()[0])
+    entries = np.asarray(X, dtype=object).ravel()
+    return entries.size > 0 and _is_text(entries[0])
 
 
 _TEXT_TYPES = {"object", "str", "string", "category", "categorical", "utf8"}
