@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "mixture": _MODEL | {"dense", "directions"},
     "topic": _MODEL | {"dense", "directions"},
     "inspection": {"topic"},
+    "model_selection": {"metrics", "utils"},
 }
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
 # take `Bunch` and checks of arrays, so only its utils.

@@ -1,0 +1,97 @@
+"""The results of a search for the number of topics, as a picture."""
+
+import numpy as np
+
+from ._displays import _BAR, _INK, _WHISKER, _pyplot
+
+_PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
+           ("stability", "stability"))  # fmt: skip
+
+
+class NumberOfTopicsDisplay:
+    """Held-out score, coherence, exclusivity and stability by the number of topics.
+
+    Usually created by `from_search`.
+
+    Parameters
+    ----------
+    table : DataFrame or Bunch
+        As `search_n_components <sk_sgmcmc.model_selection.search_n_components>` returns it.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (4,)
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import NumberOfTopicsDisplay
+    >>> from sk_sgmcmc.model_selection import search_n_components
+    >>> X = make_lda(n_samples=100, n_features=40, random_state=0).counts
+    >>> table = search_n_components(BayesianLDA(n_iter=20, random_state=0), X, [2, 5])
+    >>> display = NumberOfTopicsDisplay.from_search(table)
+    """
+
+    def __init__(self, table):
+        self.table = table
+
+    @classmethod
+    def from_search(cls, table, *, ax=None):
+        """Draw the results of a search.
+
+        Parameters
+        ----------
+        table : DataFrame or Bunch
+            As `search_n_components <sk_sgmcmc.model_selection.search_n_components>` returns it.
+        ax : sequence of four matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : NumberOfTopicsDisplay
+        """
+        return cls(table).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw the four panels.
+
+        Parameters
+        ----------
+        ax : sequence of four matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : NumberOfTopicsDisplay
+        """
+        plt = _pyplot("NumberOfTopicsDisplay")
+        if ax is None:
+            self.figure_, axes = plt.subplots(1, len(_PANELS), figsize=(12, 2.8), layout="constrained")
+        else:
+            axes = np.asarray(ax, dtype=object).ravel()
+            if axes.size != len(_PANELS):
+                raise ValueError(f"ax holds {axes.size} Axes; it must hold {len(_PANELS)}, one for each panel.")
+            self.figure_ = axes[0].figure
+        numbers = np.asarray(self.table["n_components"], dtype=float)
+        order = np.argsort(numbers)
+        for panel, (name, title) in zip(axes, _PANELS, strict=True):
+            value = np.asarray(self.table[name], dtype=float)
+            panel.plot(numbers[order], value[order], "o-", color=_WHISKER, markersize=4, linewidth=1.4)
+            if name == "score":
+                # Of the difference from the best: documents differ from each other more than models do.
+                error = 2.0 * np.asarray(self.table["difference_error"], dtype=float)
+                panel.fill_between(
+                    numbers[order], (value - error)[order], (value + error)[order], color=_BAR, alpha=0.5, linewidth=0
+                )
+            panel.set_xticks(numbers[order], [f"{number:g}" for number in numbers[order]])
+            panel.set_title(title, loc="left", fontsize=10, fontweight="bold", color=_INK)
+            panel.set_xlabel("topics", fontsize=9, color="#666666")
+            panel.tick_params(labelsize=8, labelcolor="#666666", color="#bbbbbb")
+            panel.grid(color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.set_axisbelow(True)
+            for side in ("top", "right"):
+                panel.spines[side].set_visible(False)
+        self.axes_ = axes
+        return self

@@ -1,0 +1,5 @@
+"""Choosing among models: the number of topics."""
+
+from ._n_components import search_n_components
+
+__all__ = ["search_n_components"]
