@@ -6,6 +6,7 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
+from ..utils._dask import by_rows
 from ..utils._numbers import interval_tails
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
@@ -37,6 +38,7 @@ class DrawsPredictMixin:
                 p = special.softmax(eta, axis=-1)
             yield slice(lo, lo + step), p
 
+    @by_rows(lambda self: len(self.classes_), draws=())
     def predict_proba(self, X):
         """Probabilities of the classes, averaged over draws.
 
@@ -52,6 +54,7 @@ class DrawsPredictMixin:
         """
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
+    @by_rows(dtype=lambda self: self.classes_.dtype, draws=())
     def predict(self, X):
         """The most probable class of each row.
 

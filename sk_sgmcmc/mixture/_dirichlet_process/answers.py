@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...metrics import point_partition
 from ...utils import as_table
+from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import check_sample_weight
 from .rows import CATEGORICAL
@@ -130,6 +131,7 @@ class FittedDPMixture:
         return self._in_pieces(X, lambda piece: self._proba(piece).argmax(axis=1))
 
     @available_if(lambda self: not getattr(self, "_with_y", True))
+    @by_rows(lambda self: self.n_clusters_)
     def predict_proba(self, X):
         """Probability that each row belongs to each cluster, averaged over draws.
 
@@ -150,6 +152,7 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
 
+    @by_rows(dtype=np.intp)
     def predict(self, X):
         """The most probable cluster of each row.
 
@@ -179,6 +182,7 @@ class FittedDPMixture:
         """
         return self.fit(X, y, sample_weight).labels_
 
+    @by_rows()
     def score_samples(self, X):
         """Log predictive probability of each row: the log of the probability averaged over draws.
 
@@ -193,12 +197,14 @@ class FittedDPMixture:
             yet unseen gives it; missing entries are ignored.
         """
         check_is_fitted(self)
+        return self._log_probability(self._encoded(X))
 
+    def _log_probability(self, X):
         def answer(X):
             each = [logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)]
             return logsumexp(each, axis=0) - np.log(len(each))
 
-        return self._in_pieces(self._encoded(X), answer)
+        return self._in_pieces(X, answer)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean of `score_samples` over rows; higher is better.
@@ -214,7 +220,8 @@ class FittedDPMixture:
         -------
         score : float
         """
-        return _mean(self.score_samples(X), sample_weight)
+        check_is_fitted(self)
+        return _mean(self._log_probability(self._encoded(X)), sample_weight)
 
     def co_clustering(self, X):
         """Probability that each pair of rows is in one component.

@@ -13,6 +13,7 @@ from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
+from ...utils._dask import by_rows
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from .chain import MixtureChain, MixturePrior, log_densities
@@ -342,6 +343,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             n += 1
         return total / n
 
+    @by_rows(lambda self: len(self.means_), dtype=None)
     def transform(self, X):
         """Probability that each row belongs to each component, averaged over draws.
 
@@ -357,6 +359,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
+    @by_rows(dtype=np.intp)
     def predict(self, X):
         """The most probable component of each row.
 
@@ -372,6 +375,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
+    @by_rows()
     def score_samples(self, X):
         """Log predictive density of each row: the log of the density averaged over draws.
 

@@ -13,6 +13,7 @@ from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
+from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._agreement import number_topics
@@ -391,12 +392,13 @@ class CountTopicModel(BaseTopicModel):
 
     # -- documents -------------------------------------------------------------------------------------------------
 
+    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X):
         """Topic proportions of documents.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
             Counts.
 
         Returns

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils._sparse import well_formed
+
 
 def _names(X, estimator):
     """Column names of a frame; raises if either has no names, or the frame repeats one."""
@@ -31,7 +33,7 @@ def new_names(X, estimator):
 
 def aligned_counts(X, estimator):
     """Counts of the frame in the estimator's columns, as a csr_array: missing ones are empty, unknown ones dropped."""
-    names = _names(X, estimator)
+    names = _names(well_formed(X), estimator)
     place = {name: i for i, name in enumerate(estimator.feature_names_in_)}
     is_sparse = hasattr(X, "sparse") and all(
         hasattr(dtype, "subtype") and hasattr(dtype, "fill_value") for dtype in X.dtypes

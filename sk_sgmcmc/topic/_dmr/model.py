@@ -11,6 +11,7 @@ from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
 from ...utils import Corpus, as_table
 from ...utils._numbers import interval_tails
+from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._lda import BayesianLDA
@@ -397,6 +398,12 @@ class DMRTopicModel(BayesianLDA):
     def _tokens(self, corpus, *args):
         return MetadataTokens(self._encoder, corpus, *args)
 
+    def _refuse_width(self, n_columns, metadata=None, **given):
+        if self._metadata_in_X is not None and metadata is not None:
+            n_columns += self._metadata_in_X.size if n_columns < self.n_features_in_ else 0
+        super()._refuse_width(n_columns, **given)
+
+    @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
     def transform(self, X, *, metadata=None):
         """Topic proportions of documents.
 

@@ -10,6 +10,7 @@ from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...utils import as_precise_as
+from ...utils._dask import by_rows
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from .._agreement import number_topics
@@ -412,6 +413,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- documents -----------------------------------------------------------------------------------------------
 
+    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X):
         """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
@@ -429,6 +431,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
         return as_precise_as(X, proportions)
 
+    @by_rows()
     def score_samples(self, X, *, n_temperatures=N_TEMPERATURES):
         """Log of each row's density averaged over draws, with proportions integrated by annealing.
 
