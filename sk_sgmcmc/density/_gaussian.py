@@ -328,12 +328,12 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray, lazy for a Dask array, of shape (n_samples,)
             In nats.
         """
         check_is_fitted(self, "samples_")

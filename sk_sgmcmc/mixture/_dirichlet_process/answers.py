@@ -10,6 +10,7 @@ from ...metrics import point_partition
 from ...utils import as_table
 from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
+from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import check_sample_weight
 from .rows import CATEGORICAL
 
@@ -124,7 +125,7 @@ class FittedDPMixture:
     def _proba(self, X):
         total = np.zeros((X.shape[0], self.n_clusters_))
         for s, log_weight in self._each_draw(X, _N_PREDICTED):
-            total += _responsibilities(log_weight) @ self._part_of[s]
+            total += rowwise_product(_responsibilities(log_weight), self._part_of[s])
         return total / total.sum(axis=1, keepdims=True)
 
     def _most_probable(self, X):
@@ -137,11 +138,11 @@ class FittedDPMixture:
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_clusters_)
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
             Rows sum to 1. A draw's component contributes to a cluster in proportion to the share of its rows in it.
 
         Notes
@@ -158,11 +159,11 @@ class FittedDPMixture:
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray, lazy for a Dask array, of shape (n_samples,)
             0 is the largest cluster.
         """
         check_is_fitted(self)
@@ -188,11 +189,11 @@ class FittedDPMixture:
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        log_probability : ndarray of shape (n_samples,)
+        log_probability : ndarray, lazy for a Dask array, of shape (n_samples,)
             The multinomial coefficient is left out. A row that fits no component has the probability that a component
             yet unseen gives it; missing entries are ignored.
         """
@@ -201,8 +202,7 @@ class FittedDPMixture:
 
     def _log_probability(self, X):
         def answer(X):
-            each = [logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)]
-            return logsumexp(each, axis=0) - np.log(len(each))
+            return log_mean_exp([logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)])
 
         return self._in_pieces(X, answer)
 

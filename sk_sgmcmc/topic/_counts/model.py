@@ -48,6 +48,7 @@ class CountTopicModel(BaseTopicModel):
     """
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
+    _unneeded_by_answers = (*BaseTopicModel._unneeded_by_answers, "_young")
     _seeds_hint = ", or give topics seed words by a topic_word_prior of shape (n_components, n_features)"
 
     _parameter_constraints = {
@@ -403,7 +404,7 @@ class CountTopicModel(BaseTopicModel):
 
         Returns
         -------
-        proportions : ndarray of shape (n_samples, n_components)
+        proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
             the other documents or on its position.
         """

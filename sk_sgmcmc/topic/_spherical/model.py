@@ -419,11 +419,11 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        proportions : ndarray of shape (n_samples, n_components)
+        proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1. They do not depend on one another; an all-zero row gets the prior's mean.
         """
         check_is_fitted(self)
@@ -437,13 +437,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
         n_temperatures : int, default=400
             At least 1; more are more exact, and slower.
 
         Returns
         -------
-        log_density : ndarray of shape (n_samples,)
+        log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
             With respect to the surface of the sphere, from at most 5 kept draws, evenly spaced; 0 for an all-zero row,
             which is not an observation.
         """
