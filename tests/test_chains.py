@@ -53,6 +53,17 @@ def test_plans_that_keep_nothing_are_refused(burn_in, thin, match):
         DrawPlan(10, burn_in, thin)
 
 
+def test_chains_travel_as_bytes():
+    """Buffers beside a pickle come out read-only in Ray, and a chain must be able to go on."""
+    buffers = []
+    chain = Counter(0, DrawPlan(10, 0, 1))
+    away = pickle.dumps(run._Parcel(chain), protocol=5, buffer_callback=buffers.append)
+    back, _ = run._run_there(pickle.loads(away), None, 10, np.inf)
+    returned = pickle.loads(pickle.dumps(back, protocol=5, buffer_callback=buffers.append)).chain
+    assert not buffers
+    assert returned.step == 10 and returned.kept["step"].flags.writeable
+
+
 class Counter(Chain):
     """A chain whose state is its step."""
 
