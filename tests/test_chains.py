@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -58,7 +59,8 @@ def test_chains_travel_as_bytes():
     buffers = []
     chain = Counter(0, DrawPlan(10, 0, 1))
     away = pickle.dumps(run._Parcel(chain), protocol=5, buffer_callback=buffers.append)
-    back, _ = run._run_there(pickle.loads(away), None, 10, np.inf)
+    with ThreadPoolExecutor(1) as other:  # outside of the main thread, it leaves the handler of Ctrl-C alone
+        back, _ = other.submit(run._run_there, pickle.loads(away), None, 10, np.inf).result()
     returned = pickle.loads(pickle.dumps(back, protocol=5, buffer_callback=buffers.append)).chain
     assert not buffers
     assert returned.step == 10 and returned.kept["step"].flags.writeable

@@ -273,10 +273,8 @@ class CountTopicModel(BaseTopicModel):
             if self.new_features == "extend":
                 self._extend_names(X)
         corpus = self._check_X(X, reset=first, **given)
-        if self.batch_size == "auto":
-            n_batch = stream_batch(corpus)
-        else:  # the last block of a stream may be shorter than a minibatch
-            n_batch = min(corpus.n_docs, self.batch_size)
+        # The last block of a stream may be shorter than a minibatch.
+        n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         turns = first or not isinstance(self._chains[0].plan, StreamPlan)
         if first:
             self.n_samples_seen_ = self._n_stored = 0
