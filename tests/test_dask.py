@@ -473,7 +473,9 @@ def test_chains_on_a_cluster_make_the_same_draws(case, client):
         with joblib.parallel_config("dask"):
             return case.fitted(n_chains=4, n_jobs=2)
 
-    fitted = within(300, there)
+    with distributed.get_task_stream(client) as tasks:
+        fitted = within(300, there)
+    assert len({task["worker"] for task in tasks.data}) == 2
     assert_same_draws(here, fitted)
     assert fitted.score(*case.data_of()) == here.score(*case.data_of())
 
