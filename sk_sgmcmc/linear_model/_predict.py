@@ -56,6 +56,43 @@ class DrawsPredictMixin:
         """
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
+    @by_rows(lambda self: len(self.classes_), draws=())
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
+            return np.log(self.predict_proba(X))
+
+    @by_rows(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
+    def decision_function(self, X):
+        """Log odds of the averaged probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray, lazy for a Dask array, of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the logarithm of the second's probability over the first's: positive where `predict` gives
+            the second. For more, the logarithms of their probabilities.
+        """
+        logs = self.predict_log_proba(X)
+        if logs.shape[1] > 2:
+            return logs
+        with np.errstate(invalid="ignore"):
+            return logs[:, 1] - logs[:, 0]
+
     @by_rows(dtype=lambda self: self.classes_.dtype, draws=())
     def predict(self, X):
         """The most probable class of each row.

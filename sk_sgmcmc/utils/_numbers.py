@@ -64,3 +64,33 @@ def interval_tails(interval):
     if not 0 < interval < 1:
         raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
     return [(1 - interval) / 2, (1 + interval) / 2]
+
+
+def holds_texts(X):
+    """Whether data are texts, or a table with a column of texts that are no numbers; looks at a few entries."""
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        texts = [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if str(dtype).lower() in _TEXT_TYPES]
+        return any(_is_text(next(iter(X[name]), None)) for name in texts)
+    if isinstance(X, (list, tuple)):
+        first = X[0] if len(X) else None
+        first = first[0] if isinstance(first, (list, tuple)) and len(first) else first
+        return _is_text(first)
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") not in "OUS" and str(dtype).lower() not in _TEXT_TYPES:
+        return False
+    entries = np.asarray(X, dtype=object).ravel()
+    return entries.size > 0 and _is_text(entries[0])
+
+
+_TEXT_TYPES = {"object", "str", "string", "category", "categorical", "utf8"}
+
+
+def _is_text(value):
+    """Whether a value is a text that is no number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False

@@ -7,7 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ._dask import refuse_dask
+from ._numbers import holds_texts
 from ._sparse import well_formed
+from ._warnings import warn_user
 
 _LARGEST = 2.0**53
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
@@ -83,6 +86,31 @@ def _refuse_bad_values(values, input_name, whom):
         )
 
 
+def refuse_texts(X, whom):
+    """Raise if X holds texts, which a model of counts cannot read."""
+    refuse_dask(X)
+    if holds_texts(X):
+        raise ValueError(
+            f"X holds texts (strings), but {whom} reads counts of words, in 2D; pass "
+            "sklearn.feature_extraction.text.CountVectorizer().fit_transform(X)."
+        )
+
+
+def warn_of_unit_rows(corpus, whom):
+    """Warn if rows of fractions have length or sum 1, as tf-idf rows do."""
+    if corpus.is_whole or not corpus.words.size:
+        return
+    rows = np.flatnonzero(np.diff(corpus.indptr))
+    for values in (corpus.counts, corpus.counts**2):
+        if np.allclose(np.add.reduceat(values, corpus.indptr[rows]), 1.0, atol=1e-5):
+            warn_user(
+                f"All rows of X have length 1, as tf-idf rows do, so {whom} takes each document for about one token. "
+                "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer; tf-idf rows are "
+                "modelled by SphericalAdmixtureModel."
+            )
+            return
+
+
 def _read_only(array, dtype):
     """A read-only view, C-contiguous, of the wanted type; copied only if type or layout require it."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
@@ -156,6 +184,11 @@ class Corpus:
     def tokens_per_pair(self):
         """Number of tokens that each pair stands for, ceil(count), int64 of shape (n_pairs,)."""
         return _read_only(np.ceil(self.counts), np.int64)
+
+    @property
+    def word_counts(self):
+        """Count of each word, float64 of shape (n_words,)."""
+        return np.bincount(self.words, self.counts, self.n_words)
 
     @property
     def n_tokens(self):

@@ -267,6 +267,11 @@ def test_predictions_average_probabilities_over_draws():
     eta = np.einsum("csrf,nf->csnr", model.samples_["coef"], X) + model.samples_["intercept"][:, :, None]
     p = np.exp(eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True)).reshape(-1, len(X), 3)
     np.testing.assert_allclose(model.predict_proba(X), p.mean(axis=0), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+    np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
+    two = BayesianLogisticRegression(random_state=0, n_iter=40).fit(X, y > 0)
+    proba = two.predict_proba(X)
+    np.testing.assert_allclose(two.decision_function(X), np.log(proba[:, 1] / proba[:, 0]), rtol=1e-9)
     mean, low, high = model.predict_interval(X, interval=0.8)
     np.testing.assert_allclose(mean, p.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(low, np.quantile(p, 0.1, axis=0), rtol=1e-6)

@@ -41,3 +41,38 @@ def test_components_behind_the_clusters_come_by_weight(model):
     others = model.samples_["weights"][:, :, model.n_clusters_ :]
     assert np.any(others[..., 0] > others[..., 1]), "no draw has other components, and nothing is shown"
     assert np.all(np.diff(others, axis=-1) <= 0)
+
+
+def test_the_profile_holds_every_level_in_order():
+    levels = np.array(["young", "mid", "old"])
+    rng = np.random.default_rng(0)
+    X = np.column_stack([levels[rng.integers(3, size=60)], rng.integers(2, size=60)]).astype(object)
+    model = DPCategoricalMixture(likelihood="categorical", n_iter=40, random_state=0).fit(X)
+    table = model.profile_table(interval=0.8)
+    assert list(table)[:4] == ["cluster", "weight", "feature", "level"]
+    first = table[table["cluster"] == 0]
+    assert first["level"].tolist() == [*model.categories_[0], *model.categories_[1]]
+    by_feature = first.groupby("feature")["probability"].sum()
+    np.testing.assert_allclose(by_feature, 1.0, rtol=1e-5)
+    assert np.all((table["low"] <= table["probability"]) & (table["probability"] <= table["high"]))
+    top = model.top_categories(n=5, interval=0.8).set_index(["cluster", "feature", "level"]).sort_index()
+    same = table.set_index(["cluster", "feature", "level"]).loc[top.index]
+    np.testing.assert_array_equal(top[["probability", "low", "high"]], same[["probability", "low", "high"]])
+
+
+def test_the_posterior_of_the_number_of_clusters(model):
+    table = model.n_clusters_posterior()
+    numbers = model.samples_["n_clusters"]
+    assert table["probability"].sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(table["probability"], [(numbers == n).mean() for n in table["n_clusters"]])
+
+
+def test_clusters_are_features_of_a_pipeline(model):
+    X = np.random.default_rng(1).poisson(2.0, (5, 8))
+    np.testing.assert_array_equal(model.transform(X), model.predict_proba(X))
+    assert list(model.get_feature_names_out()) == [f"dpcategoricalmixture{c}" for c in range(model.n_clusters_)]
+
+
+def test_texts_for_counts_name_the_likelihood_that_takes_them():
+    with pytest.raises(ValueError, match='likelihood="categorical"'):
+        DPCategoricalMixture().fit([["red", "blue"], ["red", "green"]])

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.chains import chain
@@ -367,11 +368,19 @@ def test_top_words(fitted):
             fitted.top_words(**bad)
 
 
+def test_tf_idf_rows_and_texts_are_named_for_what_they_are():
+    texts = ["the canal was dug", "the tariff was paid", "war and peace"] * 4
+    with pytest.warns(UserWarning, match="as tf-idf rows do.*SphericalAdmixtureModel"):
+        BayesianLDA(2, n_iter=4, random_state=0).fit(TfidfVectorizer().fit_transform(texts))
+    with pytest.raises(ValueError, match=r"BayesianLDA reads counts of words.*CountVectorizer\(\)"):
+        BayesianLDA(2, n_iter=4).fit(texts)
+
+
 def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     table = fitted.top_words(4, interval=0.9)
     assert type(table).__name__ == "Bunch" and list(table.rank[:5]) == [1, 2, 3, 4, 1]
-    assert set(table) == {"topic", "rank", "word", "probability", "low", "high", "top_probability"}
+    assert set(table) == {"topic", "name", "rank", "word", "probability", "low", "high", "top_probability"}
 
 
 def test_topics_of_many_cells_are_the_same_for_any_n_jobs():

@@ -153,6 +153,26 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
 
+    @by_rows(lambda self: self.n_clusters_)
+    def transform(self, X):
+        """Probability that each row belongs to each cluster, for pipelines; as `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
+            Rows sum to 1.
+        """
+        check_is_fitted(self)
+        return self._in_pieces(self._encoded(X), self._proba)
+
+    @property
+    def _n_features_out(self):
+        return self.n_clusters_
+
     @by_rows(dtype=np.intp)
     def predict(self, X):
         """The most probable cluster of each row.
@@ -267,33 +287,84 @@ class FittedDPMixture:
         check_is_fitted(self)
         if not n >= 1:
             raise ValueError(f"n={n} must be at least 1.")
-        tails = interval_tails(interval)
-        weights = self.samples_["weights"]
-        components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
-        weights = weights.reshape(-1, weights.shape[-1])
-        overall = np.mean([w @ theta / w.sum() for w, theta in zip(weights, components, strict=True)], axis=0)
+        overall, probabilities = self._profiles(interval_tails(interval))
         features, levels = self._entry_names()
         columns = {name: [] for name in ("cluster", "weight", "rank", "feature", "level", "probability", "low", "high",
                                          "overall", "lift")}  # fmt: skip
-        for c in range(self.n_clusters_):
-            there = weights[:, c] > 0
-            draws = components[there if there.any() else slice(None), c].astype(np.float64)
-            mean = draws.mean(axis=0)
+        for c, (mean, low, high) in enumerate(probabilities):
             # A probability below the smallest float64 in all draws gets lift 1.
             lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
             top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
-            low, high = np.quantile(draws[:, top], tails, axis=0)
             columns["cluster"] += [c] * top.size
             columns["weight"] += [self.weights_[c]] * top.size
             columns["rank"] += range(1, top.size + 1)
             columns["feature"] += features[top].tolist()
             columns["level"] += levels[top].tolist()
-            for name, value in (("probability", mean[top]), ("low", low), ("high", high), ("overall", overall[top]),
-                                ("lift", lift[top])):  # fmt: skip
+            for name, value in (("probability", mean[top]), ("low", low[top]), ("high", high[top]),
+                                ("overall", overall[top]), ("lift", lift[top])):  # fmt: skip
                 columns[name] += value.tolist()
         if self._layout.kind != CATEGORICAL:
             del columns["level"]
         return as_table({name: np.asarray(column) for name, column in columns.items()})
+
+    def n_clusters_posterior(self):
+        """Posterior of the number of clusters that hold rows.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per number that occurs in the draws: ``n_clusters``, ``probability``.
+        """
+        check_is_fitted(self)
+        values, often = np.unique(self.samples_["n_clusters"], return_counts=True)
+        return as_table({"n_clusters": values, "probability": often / often.sum()})
+
+    def profile_table(self, interval=0.9):
+        """Every probability of every cluster, with its uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per cluster and entry, in the order of the columns and of their levels: ``cluster``, ``weight`` (of
+            the cluster), ``feature``, ``level`` (only for categories), ``probability`` (posterior mean), ``low``,
+            ``high``, and ``overall`` (in all rows).
+        """
+        check_is_fitted(self)
+        overall, probabilities = self._profiles(interval_tails(interval))
+        features, levels = self._entry_names()
+        n, n_entries = self.n_clusters_, features.size
+        mean, low, high = (np.concatenate(part) for part in zip(*probabilities, strict=True))
+        columns = {
+            "cluster": np.repeat(np.arange(n), n_entries),
+            "weight": np.repeat(self.weights_, n_entries),
+            "feature": np.tile(features, n),
+            "level": np.tile(levels, n),
+            "probability": mean,
+            "low": low,
+            "high": high,
+            "overall": np.tile(overall, n),
+        }
+        if self._layout.kind != CATEGORICAL:
+            del columns["level"]
+        return as_table(columns)
+
+    def _profiles(self, tails):
+        """Probabilities in all rows; and of each cluster their mean and the ends of their interval."""
+        weights = self.samples_["weights"]
+        components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
+        weights = weights.reshape(-1, weights.shape[-1])
+        overall = np.mean([w @ theta / w.sum() for w, theta in zip(weights, components, strict=True)], axis=0)
+        each = []
+        for c in range(self.n_clusters_):
+            there = weights[:, c] > 0
+            draws = components[there if there.any() else slice(None), c].astype(np.float64)
+            each.append((draws.mean(axis=0), *np.quantile(draws, tails, axis=0)))
+        return overall, each
 
     def _entry_names(self):
         """Feature and level of each public probability."""

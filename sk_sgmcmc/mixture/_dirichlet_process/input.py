@@ -5,7 +5,8 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
-from ...utils._numbers import real_array
+from ...utils._dask import refuse_dask
+from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
 from .collapsed import CollapsedChain
 from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
@@ -73,6 +74,12 @@ class CheckedInput:
             encoded = encode_categories(X, self.categories_)
             sizes = [len(of) for of in self.categories_]
         else:
+            refuse_dask(X)
+            if holds_texts(X):
+                raise ValueError(
+                    f"X holds texts (strings), and likelihood={self.likelihood!r} reads numbers; for columns of "
+                    'categories use likelihood="categorical".'
+                )
             checked = validate_data(
                 self, X, reset=reset, accept_sparse=True, dtype=[np.float64, np.float32, np.int64, np.int32],
                 ensure_all_finite=False,

@@ -3,7 +3,7 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import DensityMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
 
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.plans import DrawPlan
@@ -31,7 +31,9 @@ def _steps_of_a_pass(pair, data):
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
-class DPCategoricalMixture(CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC):
+class DPCategoricalMixture(
+    CheckedInput, FittedDPMixture, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseSGMCMC
+):
     r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without a fixed number.
 
     Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)` with weights by stick breaking,

@@ -39,6 +39,14 @@ class YoungStream(NamedTuple):
         return YoungStream(joined, n_tokens if n_tokens >= _GROWTH * self.begun_at else self.begun_at)
 
 
+def grown(young, corpus, first):
+    """A stream with another block, None if it is no longer young; and whether chains restart from all that it keeps."""
+    if first:
+        return YoungStream.begun_with(corpus), False
+    after = None if young is None else young.with_block(corpus)
+    return after, after is not None and after.begun_at > young.begun_at
+
+
 def swept(collapsed, data, doc_prior, rng):
     """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the later half of them."""
     group, mean = np.zeros(data.n_docs, dtype=np.int64), 0.0

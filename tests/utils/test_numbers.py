@@ -1,0 +1,35 @@
+"""What is a number, and what is a text in the place of one."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc.utils._numbers import holds_texts
+from tests.conftest import importorskip
+
+TEXTS = ["a canal", "a tariff"]
+
+
+def test_texts_are_seen_in_every_container():
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    for X in (
+        TEXTS, tuple(TEXTS), [[text] for text in TEXTS], np.array(TEXTS), np.array(TEXTS, dtype=object),
+        pandas.Series(TEXTS), polars.Series(TEXTS), pandas.DataFrame({"n": [1, 2], "text": TEXTS}),
+        polars.DataFrame({"n": [1, 2], "text": TEXTS}), pandas.DataFrame({"c": pandas.Categorical(TEXTS)}),
+    ):  # fmt: skip
+        assert holds_texts(X)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [[[1, 2]], [["1", "2"]], np.eye(2), np.array([["1.5"]]), sparse.eye_array(2), [], None, np.array([[None]]), 3.0],
+)
+def test_numbers_are_none(X):
+    assert not holds_texts(X)
+
+
+def test_frames_of_numbers_are_none():
+    pandas = importorskip("pandas")
+    assert not holds_texts(pandas.DataFrame({"n": [1, 2]}))
+    assert not holds_texts(pandas.DataFrame.sparse.from_spmatrix(sparse.eye_array(3)))
+    assert not holds_texts(pandas.DataFrame({"n": [1, 2]}, dtype=object))
