@@ -65,6 +65,7 @@ class BaseSGMCMC(BaseEstimator):
 
     _offers = ()
     _default_sampler = None
+    _unneeded_by_answers = ("_chains", "trace_")  # what methods that answer row by row do not read
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -190,6 +191,14 @@ class BaseSGMCMC(BaseEstimator):
     def _doubts(self, chains):
         """Reasons to doubt the draws of a finished run: a message for each `ConvergenceWarning`."""
         return []
+
+    def _refuse_width(self, n_columns, **given):
+        """Raise unless rows of so many columns can be answered; ``given`` are the method's other arguments."""
+        if n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
+                "input."
+            )
 
     def _copied_state(self):
         """Copies of what a run changes: the chains, bound to their data, and whatever shares objects with them."""

@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -51,6 +52,18 @@ def test_automatic_thinning_keeps_what_memory_holds_and_at_least_a_draw(n_iter, 
 def test_plans_that_keep_nothing_are_refused(burn_in, thin, match):
     with pytest.raises(ValueError, match=match):
         DrawPlan(10, burn_in, thin)
+
+
+def test_chains_travel_as_bytes():
+    """Buffers beside a pickle come out read-only in Ray, and a chain must be able to go on."""
+    buffers = []
+    chain = Counter(0, DrawPlan(10, 0, 1))
+    away = pickle.dumps(run._Parcel(chain), protocol=5, buffer_callback=buffers.append)
+    with ThreadPoolExecutor(1) as other:  # outside of the main thread, it leaves the handler of Ctrl-C alone
+        back, _ = other.submit(run._run_there, pickle.loads(away), None, 10, np.inf).result()
+    returned = pickle.loads(pickle.dumps(back, protocol=5, buffer_callback=buffers.append)).chain
+    assert not buffers
+    assert returned.step == 10 and returned.kept["step"].flags.writeable
 
 
 class Counter(Chain):

@@ -256,7 +256,7 @@ def test_importing_the_package_loads_neither_numba_nor_an_optional_package():
         check=True,
     )
     already = {name.split(".")[0] for name in json.loads(plain.stdout)}  # what scikit-learn itself brings
-    heavy = {"numba", "llvmlite", "pandas", "matplotlib", "tqdm", "arviz", "pyLDAvis", "tomotopy", "jax", "blackjax"}
+    heavy = set("numba llvmlite pandas matplotlib tqdm arviz pyLDAvis tomotopy jax blackjax dask".split())
     assert not (loaded & heavy) - already
 
 

@@ -124,7 +124,7 @@ class _OtherProcesses:
         spent = time.monotonic() - began
         ran = max(seconds for _, seconds in results) * turns
         self._adapt(max(0.0, spent - ran))
-        return [_rebind(back, chain.data) for chain, (back, _) in zip(chains, results, strict=True)]
+        return [_rebind(back.chain, chain.data) for chain, (back, _) in zip(chains, results, strict=True)]
 
     def _hurry(self):
         """Give workers a little more time after the first Ctrl-C, and none after the second."""
@@ -145,7 +145,10 @@ def _rebind(chain, data):
 
 
 class _Parcel:
-    """A chain for another process, as bytes: for arrays, joblib would leave a file behind for each piece."""
+    """A chain on its way to another process or back, as bytes.
+
+    For arrays, joblib would leave a file behind for each piece, and Ray would make them read-only.
+    """
 
     def __init__(self, chain):
         self.chain = chain
@@ -160,4 +163,4 @@ def _run_there(parcel, data, until, seconds):
         chain = parcel.chain.bind(data)
         began = time.monotonic()
         chain.run(until, seconds)
-        return chain, time.monotonic() - began
+        return _Parcel(chain), time.monotonic() - began

@@ -13,6 +13,7 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
+from ..utils._dask import by_rows
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
@@ -321,21 +322,24 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         noise = np.linalg.solve(np.swapaxes(root, -1, -2), z)[..., 0] / np.sqrt(law.mean_precision)
         return Bunch(mean=law.mean + noise, precision=precision)
 
+    @by_rows(draws=())
     def score_samples(self, X):
         """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray, lazy for a Dask array, of shape (n_samples,)
             In nats.
         """
         check_is_fitted(self, "samples_")
-        X = self._checked_rows(X, reset=False)
+        return self._log_density(self._checked_rows(X, reset=False))
+
+    def _log_density(self, X):
         d = X.shape[1]
         mean = self._all_samples["mean"].reshape(-1, d)
         try:
@@ -370,4 +374,5 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         float
             In nats.
         """
-        return float(self.score_samples(X).mean())
+        check_is_fitted(self, "samples_")
+        return float(self._log_density(self._checked_rows(X, reset=False)).mean())

@@ -131,6 +131,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     True
     """
 
+    _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design")
+
     _parameter_constraints = {
         **BaseDenseSGMCMC._parameter_constraints,
         "prior_scale": [Interval(Real, 0, None, closed="neither")],

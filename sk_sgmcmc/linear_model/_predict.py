@@ -1,12 +1,14 @@
 """Predictions of linear classifiers, averaged over the draws of their coefficients."""
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 from sklearn.utils import Bunch
 
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
+from ..utils._dask import by_rows, refuse_dask
 from ..utils._numbers import interval_tails
+from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
 
@@ -29,7 +31,8 @@ class DrawsPredictMixin:
         step = max(1, _CELLS // max(1, flat.shape[0]))
         for lo in range(0, X.shape[0], step):
             near = less_offsets(X[lo : lo + step], self._offsets)
-            eta = (near @ flat.T + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
+            eta = near @ flat.T if sparse.issparse(near) else rowwise_product(near, flat.T)
+            eta = (eta + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
             if n_rows == 1:
                 p = special.expit(eta[..., 0])
                 p = np.stack([1.0 - p, p], axis=-1)
@@ -37,47 +40,50 @@ class DrawsPredictMixin:
                 p = special.softmax(eta, axis=-1)
             yield slice(lo, lo + step), p
 
+    @by_rows(lambda self: len(self.classes_), draws=())
     def predict_proba(self, X):
         """Probabilities of the classes, averaged over draws.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
             Rows sum to 1.
         """
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
+    @by_rows(lambda self: len(self.classes_), draws=())
     def predict_log_proba(self, X):
         """Logarithms of `predict_proba`.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
         """
         with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
             return np.log(self.predict_proba(X))
 
+    @by_rows(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
     def decision_function(self, X):
         """Log odds of the averaged probabilities.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ndarray, lazy for a Dask array, of shape (n_samples,) or (n_samples, n_classes)
             For two classes the logarithm of the second's probability over the first's: positive where `predict` gives
             the second. For more, the logarithms of their probabilities.
         """
@@ -87,21 +93,43 @@ class DrawsPredictMixin:
         with np.errstate(invalid="ignore"):
             return logs[:, 1] - logs[:, 0]
 
+    @by_rows(dtype=lambda self: self.classes_.dtype, draws=())
     def predict(self, X):
         """The most probable class of each row.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray, lazy for a Dask array, of shape (n_samples,)
             Labels.
         """
         most = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most]
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy of the predicted labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of rows whose label is predicted.
+        """
+        for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+            refuse_dask(given, name)
+        return super().score(X, y, sample_weight)
 
     def predict_interval(self, X, interval=0.9):
         """Mean and credible interval of the probabilities.

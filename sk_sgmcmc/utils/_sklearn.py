@@ -16,12 +16,14 @@ except ImportError:  # pragma: no cover - no known release
     from sklearn.utils.validation import check_sample_weight as _check_sample_weight
 
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_params
+from sklearn.utils._set_output import _get_output_config
 
 try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
     from sklearn import callback
 except ImportError:
     callback = None
 
+from ._dask import refuse_dask
 from ._numbers import real_array
 from ._sparse import well_formed
 
@@ -36,20 +38,28 @@ __all__ = [
     "callback",
     "check_is_fitted",
     "check_sample_weight",
+    "output_container",
     "validate_data",
     "validate_params",
 ]
 
 
-def validate_data(estimator, X="no_validation", *args, **params):
+def validate_data(estimator, X="no_validation", y="no_validation", **params):
     """scikit-learn's check of an estimator's data, after our check of sparse matrices."""
+    refuse_dask(y, "y")
     # Its search for infinite entries adds them up, and NumPy warns if two of them cancel.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _validate_data(estimator, well_formed(X), *args, **params)
+        return _validate_data(estimator, well_formed(X), y, **params)
 
 
 def check_sample_weight(sample_weight, X, **params):
     """scikit-learn's check of weights, after a check with a name that they are numbers."""
+    refuse_dask(sample_weight, "sample_weight")
     if not (sample_weight is None or isinstance(sample_weight, Real)):
         sample_weight = real_array("sample_weight", sample_weight)
     return _check_sample_weight(sample_weight, X, **params)
+
+
+def output_container(estimator, method):
+    """What a method returns its result in: "default", or "pandas" or "polars" as set for ``transform``."""
+    return _get_output_config(method, estimator)["dense"] if method == "transform" else "default"

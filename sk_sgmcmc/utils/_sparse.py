@@ -7,9 +7,11 @@ the matrix: a damaged matrix crashes the process, or is read as other data.
 import numpy as np
 from scipy import sparse
 
+from ._dask import refuse_dask
+
 
 def well_formed(X, name="X"):
-    """Check a sparse matrix; anything else is returned unchanged.
+    """Check a sparse matrix; anything else is returned unchanged, except for what holds no rows yet.
 
     Parameters
     ----------
@@ -28,7 +30,10 @@ def well_formed(X, name="X"):
     ------
     ValueError
         If index arrays do not describe a matrix of this shape; the message names the fault and a remedy.
+    TypeError
+        For a collection of Dask's, which has to be computed first.
     """
+    refuse_dask(X, name)
     if not sparse.issparse(X):
         return X
     if len(X.shape) != 2:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ._dask import refuse_dask
 from ._numbers import holds_texts
 from ._sparse import well_formed
 from ._warnings import warn_user
@@ -87,6 +88,7 @@ def _refuse_bad_values(values, input_name, whom):
 
 def refuse_texts(X, whom):
     """Raise if X holds texts, which a model of counts cannot read."""
+    refuse_dask(X)
     if holds_texts(X):
         raise ValueError(
             f"X holds texts (strings), but {whom} reads counts of words, in 2D; pass "

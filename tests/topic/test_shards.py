@@ -113,6 +113,21 @@ def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
     assert (table.max(axis=1).sum() / table.sum()) > 0.5  # topics of all shards are the same ones
 
 
+def test_the_start_does_not_depend_on_where_memory_is_free():
+    counts = make_lda(300, 300, 10, document_length=60, random_state=0).counts
+    data = TokenData(Corpus.from_counts(counts), 300, 1.0)
+    noise, learnt = np.random.default_rng(), set()
+    for n_topics in (18, 20, 22):
+        for _ in range(40):
+            taken = [np.empty(size, np.float32) for size in noise.integers(1, 200, size=2000)]
+            noise.shuffle(taken)
+            del taken[::2]
+            topics = start.SoftTopics(data, n_topics, 0.1, 0.01, float(data.words.size), np.random.default_rng(0))
+            topics.learn(np.arange(data.n_docs), 200.0, 40.0)
+            learnt.add((n_topics, topics.raw.tobytes()))
+    assert len(learnt) == 3
+
+
 def test_a_start_of_one_pass_is_not_cut(in_three, monkeypatch):
     # Its shards would have learnt nothing together.
     counts = make_lda(30, 40, 4, random_state=0).counts

@@ -8,7 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...metrics import point_partition
 from ...utils import as_table
+from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
+from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import check_sample_weight
 from .rows import CATEGORICAL
 
@@ -123,23 +125,24 @@ class FittedDPMixture:
     def _proba(self, X):
         total = np.zeros((X.shape[0], self.n_clusters_))
         for s, log_weight in self._each_draw(X, _N_PREDICTED):
-            total += _responsibilities(log_weight) @ self._part_of[s]
+            total += rowwise_product(_responsibilities(log_weight), self._part_of[s])
         return total / total.sum(axis=1, keepdims=True)
 
     def _most_probable(self, X):
         return self._in_pieces(X, lambda piece: self._proba(piece).argmax(axis=1))
 
     @available_if(lambda self: not getattr(self, "_with_y", True))
+    @by_rows(lambda self: self.n_clusters_)
     def predict_proba(self, X):
         """Probability that each row belongs to each cluster, averaged over draws.
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_clusters_)
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
             Rows sum to 1. A draw's component contributes to a cluster in proportion to the share of its rows in it.
 
         Notes
@@ -150,16 +153,17 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
 
+    @by_rows(lambda self: self.n_clusters_)
     def transform(self, X):
         """Probability that each row belongs to each cluster, for pipelines; as `predict_proba`.
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_clusters_)
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
             Rows sum to 1.
         """
         check_is_fitted(self)
@@ -169,16 +173,17 @@ class FittedDPMixture:
     def _n_features_out(self):
         return self.n_clusters_
 
+    @by_rows(dtype=np.intp)
     def predict(self, X):
         """The most probable cluster of each row.
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray, lazy for a Dask array, of shape (n_samples,)
             0 is the largest cluster.
         """
         check_is_fitted(self)
@@ -198,26 +203,28 @@ class FittedDPMixture:
         """
         return self.fit(X, y, sample_weight).labels_
 
+    @by_rows()
     def score_samples(self, X):
         """Log predictive probability of each row: the log of the probability averaged over draws.
 
         Parameters
         ----------
-        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        log_probability : ndarray of shape (n_samples,)
+        log_probability : ndarray, lazy for a Dask array, of shape (n_samples,)
             The multinomial coefficient is left out. A row that fits no component has the probability that a component
             yet unseen gives it; missing entries are ignored.
         """
         check_is_fitted(self)
+        return self._log_probability(self._encoded(X))
 
+    def _log_probability(self, X):
         def answer(X):
-            each = [logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)]
-            return logsumexp(each, axis=0) - np.log(len(each))
+            return log_mean_exp([logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)])
 
-        return self._in_pieces(self._encoded(X), answer)
+        return self._in_pieces(X, answer)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean of `score_samples` over rows; higher is better.
@@ -233,7 +240,8 @@ class FittedDPMixture:
         -------
         score : float
         """
-        return _mean(self.score_samples(X), sample_weight)
+        check_is_fitted(self)
+        return _mean(self._log_probability(self._encoded(X)), sample_weight)
 
     def co_clustering(self, X):
         """Probability that each pair of rows is in one component.

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
+from ...utils._dask import refuse_dask
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
 from .collapsed import CollapsedChain
@@ -73,6 +74,7 @@ class CheckedInput:
             encoded = encode_categories(X, self.categories_)
             sizes = [len(of) for of in self.categories_]
         else:
+            refuse_dask(X)
             if holds_texts(X):
                 raise ValueError(
                     f"X holds texts (strings), and likelihood={self.likelihood!r} reads numbers; for columns of "

@@ -174,6 +174,7 @@ class DPCategoricalMixture(
 
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
+    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,

@@ -13,7 +13,9 @@ from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
+from ...utils._dask import by_rows
 from ...utils._numbers import real_array
+from ...utils._rowwise import log_mean_exp
 from ...utils._sklearn import Interval, StrOptions
 from .chain import MixtureChain, MixturePrior, log_densities
 
@@ -125,6 +127,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
+    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -342,46 +345,49 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             n += 1
         return total / n
 
+    @by_rows(lambda self: len(self.means_), dtype=None)
     def transform(self, X):
         """Probability that each row belongs to each component, averaged over draws.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        shares : ndarray of shape (n_samples, n_components)
+        shares : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1. An all-zero row has the mean weights.
         """
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
+    @by_rows(dtype=np.intp)
     def predict(self, X):
         """The most probable component of each row.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray, lazy for a Dask array, of shape (n_samples,)
             An all-zero row gets the component of the largest mean weight.
         """
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
+    @by_rows()
     def score_samples(self, X):
         """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        log_density : ndarray of shape (n_samples,)
+        log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
             With respect to the surface of the sphere; 0 for an all-zero row, which is not an observation.
         """
         check_is_fitted(self)
@@ -389,8 +395,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return np.where(has_content(rows), self._log_density(rows), 0.0)  # exactly 0, without rounding error
 
     def _log_density(self, rows):
-        each = [logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)]
-        return logsumexp(each, axis=0) - np.log(len(each))
+        return log_mean_exp([logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)])
 
     def score(self, X, y=None):
         """Mean of `score_samples` over rows that are not all-zero; higher is better.

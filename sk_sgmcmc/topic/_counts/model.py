@@ -13,6 +13,7 @@ from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
+from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
@@ -51,6 +52,7 @@ class CountTopicModel(BaseTopicModel):
     """
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
+    _unneeded_by_answers = (*BaseTopicModel._unneeded_by_answers, "_young")
     _seeds_hint = ", or give topics seed words by a topic_word_prior of shape (n_components, n_features)"
 
     _parameter_constraints = {
@@ -283,10 +285,8 @@ class CountTopicModel(BaseTopicModel):
             if self.new_features == "extend":
                 extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
-        if self.batch_size == "auto":
-            n_batch = stream_batch(corpus)
-        else:  # the last block of a stream may be shorter than a minibatch
-            n_batch = min(corpus.n_docs, self.batch_size)
+        # The last block of a stream may be shorter than a minibatch.
+        n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         turns = first or not isinstance(self._chains[0].plan, StreamPlan)
         if first:
             self.n_samples_seen_ = self._n_stored = 0
@@ -384,17 +384,18 @@ class CountTopicModel(BaseTopicModel):
 
     # -- documents -------------------------------------------------------------------------------------------------
 
+    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X):
         """Topic proportions of documents.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
             Counts.
 
         Returns
         -------
-        proportions : ndarray of shape (n_samples, n_components)
+        proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
             the other documents or on its position.
         """

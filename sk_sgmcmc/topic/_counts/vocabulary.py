@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ...utils import check_counts
+from ...utils._sparse import well_formed
 
 
 def _names(X, estimator):
@@ -45,7 +46,7 @@ def extend_names(estimator, X):
 
 def aligned_counts(X, estimator):
     """Counts of the frame in the estimator's columns, as a csr_array: missing ones are empty, unknown ones dropped."""
-    names = _names(X, estimator)
+    names = _names(well_formed(X), estimator)
     place = {name: i for i, name in enumerate(estimator.feature_names_in_)}
     is_sparse = hasattr(X, "sparse") and all(
         hasattr(dtype, "subtype") and hasattr(dtype, "fill_value") for dtype in X.dtypes

@@ -24,10 +24,11 @@ def refuse_table(y):
 
 def with_columns(X):
     """X as a two-dimensional array, CSR array or frame, whose columns can be separated."""
+    X = well_formed(X)
     if not (hasattr(X, "shape") and hasattr(X, "dtype")) and not hasattr(X, "columns"):
         X = np.array(X, dtype=object)
     if sparse.issparse(X):
-        X = sparse.csr_array(well_formed(X))
+        X = sparse.csr_array(X)
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of shape {X.shape}; pass one row per document.")
     return X

@@ -10,6 +10,7 @@ from ...samplers._base import Sampler
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
 from ...utils import Corpus, as_table
+from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
@@ -408,20 +409,28 @@ class DMRTopicModel(BayesianLDA):
     def _tokens(self, corpus, *args):
         return MetadataTokens(self._encoder, corpus, *args)
 
+    def _refuse_width(self, n_columns, metadata=None, **given):
+        # X may lack its columns of metadata where these are given beside it.
+        absent = 0 if self._metadata_in_X is None or metadata is None else self._metadata_in_X.size
+        if n_columns != self.n_features_in_ - absent:
+            super()._refuse_width(n_columns, **given)
+
+    @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
     def transform(self, X, *, metadata=None):
         """Topic proportions of documents.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
-            None (without columns of metadata in X) means that nothing is known about the documents: they get the mean
-            prior of the fitted ones.
+            Beside a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without
+            columns of metadata in X) means that nothing is known about the documents: they get the mean prior of the
+            fitted ones.
 
         Returns
         -------
-        proportions : ndarray of shape (n_samples, n_components)
+        proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1, given the posterior mean of the topics and of the documents' priors; an empty document gets
             its prior.
         """

@@ -1,7 +1,9 @@
 """Prevalence of topics, and documents' priors, from draws of the coefficients."""
 
 import numpy as np
+from scipy import sparse
 
+from ...utils._rowwise import rowwise_product
 from .._counts.answers import scored_draws
 from .coefficients import _HIGHEST, _LOWEST
 
@@ -10,7 +12,8 @@ _CELLS_AT_ONCE = 10_000_000
 
 def doc_priors(encoded, coef):
     """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first."""
-    eta = encoded @ np.ascontiguousarray(coef[:, 1:].T)
+    slopes = np.ascontiguousarray(coef[:, 1:].T)
+    eta = encoded @ slopes if sparse.issparse(encoded) else rowwise_product(encoded, slopes)
     eta += coef[:, 0]
     np.clip(eta, _LOWEST, _HIGHEST, out=eta)
     return np.exp(eta, out=eta)

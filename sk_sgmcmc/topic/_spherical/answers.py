@@ -13,6 +13,7 @@ from ...kernels.models.spherical import proportions as proportions_kernels
 from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_table, rng_from_key
 from ...utils._numbers import check_n_jobs, interval_tails
+from ...utils._rowwise import log_mean_exp
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
@@ -119,7 +120,7 @@ def annealed_mean(rows, states, n_temperatures=N_TEMPERATURES, n_jobs=None):
             "fewer are less exact."
         )
     scores = [annealed_scores(rows, *state, n_temperatures, n_jobs) for state in states]
-    return logsumexp(scores, axis=0) - np.log(len(scores))
+    return log_mean_exp(scores)
 
 
 def log_density_under_prior(rows, draws, kappas, alpha, n_proportions):

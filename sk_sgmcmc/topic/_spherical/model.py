@@ -10,6 +10,7 @@ from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...utils import as_precise_as
+from ...utils._dask import by_rows
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from .._agreement import number_topics
@@ -413,16 +414,17 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- documents -----------------------------------------------------------------------------------------------
 
+    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X):
         """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
 
         Returns
         -------
-        proportions : ndarray of shape (n_samples, n_components)
+        proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1. They do not depend on one another; an all-zero row gets the prior's mean.
         """
         check_is_fitted(self)
@@ -430,18 +432,19 @@ class SphericalAdmixtureModel(BaseTopicModel):
         proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
         return as_precise_as(X, proportions)
 
+    @by_rows()
     def score_samples(self, X, *, n_temperatures=N_TEMPERATURES):
         """Log of each row's density averaged over draws, with proportions integrated by annealing.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse or Dask array of shape (n_samples, n_features)
         n_temperatures : int, default=400
             At least 1; more are more exact, and slower.
 
         Returns
         -------
-        log_density : ndarray of shape (n_samples,)
+        log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
             With respect to the surface of the sphere, from at most 5 kept draws, evenly spaced; 0 for an all-zero row,
             which is not an observation.
         """

@@ -10,6 +10,7 @@ from numba import types
 from ..._jit import BOOL, F1, F1_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 
 BLOCK = 16  # topics whose weights are summed before one of them is searched for
+_GAP = 128  # cells
 
 F4_1 = writable(types.float32, 1)
 F4_2 = writable(types.float32, 2)
@@ -17,6 +18,16 @@ F4_2_IN = read_only(types.float32, 2)
 I4_IN = read_only(types.int32, 1)
 U2_1 = writable(types.uint16, 1)
 B1 = writable(BOOL, 1)
+
+
+@helper
+def _apart(n):
+    """An array of float32 that is far from any other in memory.
+
+    A compiled loop that sums, and also writes, takes another path, with another rounding, if what it writes begins less
+    than a few vectors behind what it reads. Small arrays may lie so close, or not, as memory happens to be free.
+    """
+    return np.empty(n + 2 * _GAP, np.float32)[_GAP : _GAP + n]
 
 
 @kernel(
@@ -54,16 +65,16 @@ def soft_pass(
     V, K = raw.shape
     n_blocks = (K + BLOCK - 1) // BLOCK
     assigns = z.shape[0] > 0
-    expected, block = np.empty(K, np.float32), np.empty(n_blocks, np.float32)
+    expected, block = _apart(K), _apart(n_blocks)
     weighted = weights.shape[0] > 0
     vb, b32 = V * beta, np.float32(beta)
     longest = 1
     for b in range(start, stop):
         d = order[b]
         longest = max(longest, token_ptr[d + 1] - token_ptr[d])
-    ids, cnt = np.empty(longest, np.int32), np.empty(longest, np.float32)
-    a, share, own = np.empty(K, np.float32), np.empty(K, np.float32), np.empty(K, np.float32)
-    inv, prior = np.empty(K, np.float32), alpha.astype(np.float32)
+    ids, cnt = np.empty(longest, np.int32), _apart(longest)
+    a, share, own, inv, prior = _apart(K), _apart(K), _apart(K), _apart(K), _apart(K)
+    prior[:] = alpha
     for b in range(start, stop):
         d = order[b]
         lo, hi = token_ptr[d], token_ptr[d + 1]
