@@ -150,6 +150,7 @@ class BayesianLDA(CountTopicModel):
     (200, 3)
     """
 
+    _takes_blocks = True
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],

@@ -10,21 +10,22 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
-from ...metrics.completion import words_of
+from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._sklearn import Interval, StrOptions, validate_data
-from ...utils._warnings import warn_user
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import Samples
 from .answers import best_chain, scored_draws, word_table
-from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
+from .block_data import BlockCorpus
+from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks
+from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .stream import YoungStream
-from .tokens import TokenData, refuse_too_many_tokens
-from .vocabulary import aligned_counts, new_names
+from .tokens import TokenData, refuse_other_data, refuse_too_many_tokens
+from .vocabulary import aligned_counts, extend_names
 from .word_prior import LEAST_PASSES
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
@@ -60,6 +61,8 @@ class CountTopicModel(BaseTopicModel):
         "new_features": [StrOptions({"error", "extend"})],
     }
 
+    _takes_blocks = False  # whether X may be `CountBlocks`
+
     # For models without these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
 
@@ -73,6 +76,10 @@ class CountTopicModel(BaseTopicModel):
 
     def _check_X(self, X, *, reset):
         """A checked corpus; sets or compares the number and names of features."""
+        if is_in_blocks(X, self):
+            corpus = BlockCorpus(as_blocks(X))
+            validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
+            return corpus
         if not reset and self.new_features == "extend" and hasattr(X, "columns"):
             return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
         dtypes = [np.float64, np.float32, np.int64, np.int32]
@@ -87,7 +94,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x).
         y : ignored
 
@@ -109,6 +116,7 @@ class CountTopicModel(BaseTopicModel):
     def _fit(self, X, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
+        make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
         doc_prior, word_prior = self._priors(corpus.n_words)
         n_sweeps = checked_sweeps(self.n_sweeps)
@@ -125,7 +133,7 @@ class CountTopicModel(BaseTopicModel):
         self._young = None
         data = self._token_data(corpus, n_batch, total)
         chains = [
-            chain_class(sampler, pair)(
+            make_chain(
                 seed,
                 plan,
                 resolved,
@@ -146,10 +154,13 @@ class CountTopicModel(BaseTopicModel):
 
     def _token_data(self, corpus, n_batch, total):
         """The documents in the form to which chains are bound, and those of the start; records what `resume` checks."""
-        refuse_too_many_tokens(corpus, self.n_chains)
         self._token_args = n_batch, total
-        start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
-        data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
+        if isinstance(corpus, BlockCorpus):
+            data = bound_blocks(corpus, self.n_components, self._threads_per_chain())
+        else:
+            refuse_too_many_tokens(corpus, self.n_chains)
+            start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
+            data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
         self._fingerprint = data.fingerprint()
         return data
 
@@ -158,12 +169,7 @@ class CountTopicModel(BaseTopicModel):
     def _bound_data(self, X, y=None, **given):
         corpus, present = self._check_X(X, reset=False, **given), self._fingerprint
         data = self._token_data(corpus, *self._token_args)
-        if data.fingerprint() != present:
-            raise ValueError(
-                "resume continues with the data that were being fitted, but X of shape "
-                f"{corpus.n_docs, corpus.n_words} holds other counts; pass the same X again, or pass new documents to "
-                "partial_fit."
-            )
+        refuse_other_data(data, present)
         return data
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -215,13 +221,9 @@ class CountTopicModel(BaseTopicModel):
     def _checked_total(self, seen):
         if self.total_samples is None:
             return float(seen)
-        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
+        if is_far_off(self.total_samples, seen):
             if not getattr(self, "_warned_total", False):
-                warn_user(
-                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
-                    "far. Counts are scaled to it, so a wrong number makes topics too certain or too vague; leave it "
-                    "at None to count the documents.",
-                )
+                warn_of_total(self.total_samples, seen)
             self._warned_total = True
         return float(self.total_samples)
 
@@ -246,7 +248,7 @@ class CountTopicModel(BaseTopicModel):
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Counts of documents, as for `fit`.
+            Counts of documents, as for `fit`. Blocks are passed on one after another.
         y : ignored
 
         Returns
@@ -254,7 +256,9 @@ class CountTopicModel(BaseTopicModel):
         self : object
             Fitted.
         """
-        return self._partial_fit(X)
+        for block in blocks_of(X) if is_in_blocks(X, self) else [X]:
+            self._partial_fit(block)
+        return self
 
     def _partial_fit(self, X, **given):
         self._validate_params()
@@ -269,7 +273,7 @@ class CountTopicModel(BaseTopicModel):
         if not first:
             self._refuse_other_way(sampler, pair)
             if self.new_features == "extend":
-                self._extend_names(X)
+                extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
         if self.batch_size == "auto":
             n_batch = stream_batch(corpus)
@@ -348,17 +352,6 @@ class CountTopicModel(BaseTopicModel):
             )
         self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
 
-    def _extend_names(self, X):
-        """Append the new columns of X, in their order, to the estimator's; the caller then extends the chains."""
-        names = new_names(X, self)
-        if not len(names):
-            return
-        if np.ndim(self.topic_word_prior):
-            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
-        check_counts(X, whom=type(self).__name__)
-        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
-        self.n_features_in_ = self.feature_names_in_.size
-
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _collect(self, chains, groups=None):
@@ -409,6 +402,8 @@ class CountTopicModel(BaseTopicModel):
 
     def _transform(self, X, **given):
         check_is_fitted(self)
+        if is_in_blocks(X, self):
+            return np.concatenate(for_each_block(self, self._transform, X, **given))
         corpus = self._check_X(X, reset=False, **given)
         topics = [partial(words_of, self.components_)]
         proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
@@ -449,6 +444,8 @@ class CountTopicModel(BaseTopicModel):
 
     def _completion(self, X, **given):
         check_is_fitted(self)
+        if is_in_blocks(X, self):
+            return joined_results(for_each_block(self, self._completion, X, **given))
         corpus = self._check_X(X, reset=False, **given)
         observed, hidden = split_tokens(corpus.to_csr())
         draws = self._topic_draws

@@ -163,6 +163,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
+    _takes_blocks = False
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],

@@ -1,0 +1,201 @@
+"""A corpus in blocks as chains are bound to it, and its shards on this machine: tokens in memory-mapped files."""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections import deque
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+
+from ...datasets._blocks import joined_checksums
+from ...utils.corpus import Corpus
+from .shard_steps import Shard
+from .shards import cuts
+from .tokens import TokenData
+
+# Of a shard, unless the topics have many cells: about a second of work.
+_SHARD_TOKENS = 1_000_000
+_CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
+_SAMPLE = 5_000_000  # tokens of the documents from which chains start
+_SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
+
+
+class BlockCorpus:
+    """A checked corpus in blocks, in place of a `Corpus`.
+
+    Parameters
+    ----------
+    blocks : CountBlocks
+    """
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+        self.n_docs, self.n_words = blocks.shape
+        self.n_tokens = blocks.n_tokens
+        self.is_whole = all(each.is_whole for each in blocks.sizes)
+
+    def shard_tokens(self, n_topics):
+        """Tokens of a shard."""
+        least = self.n_words * n_topics / _CELLS_PER_TOKEN
+        return self.blocks.shard_tokens or max(_SHARD_TOKENS, least)
+
+    def fingerprint(self):
+        """A checksum by which to recognise the data, however they are divided into blocks."""
+        return joined_checksums(self.blocks.sizes)
+
+
+def rounded_weights(weights):
+    """Weights of tokens as multiples of 2^-20, whose sums are exact in any order."""
+    return np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
+
+
+class BlockData:
+    """A corpus in blocks and the way that rounds over its shards are run; shared by all chains.
+
+    Parameters
+    ----------
+    corpus : BlockCorpus
+    n_topics, n_threads : int
+    shards : callable
+        Function from this object to what runs rounds: `LocalShards` or a class with its methods.
+    """
+
+    weights = np.empty(0)
+
+    def __init__(self, corpus, n_topics, n_threads, shards):
+        self.corpus = corpus
+        self.n_docs, self.n_words, self.is_whole = corpus.n_docs, corpus.n_words, corpus.is_whole
+        self.n_batch, self.total_samples, self.n_threads = corpus.n_docs, float(corpus.n_docs), n_threads
+        self.n_shards = max(1, round(corpus.n_tokens / corpus.shard_tokens(n_topics)))
+        self._make = shards
+
+    def fingerprint(self):
+        """A checksum by which to recognise the data and their shards."""
+        return self.corpus.fingerprint(), self.n_shards
+
+    @cached_property
+    def shards(self):
+        """The shards, where they are processed."""
+        return self._make(self)
+
+    @cached_property
+    def start(self):
+        """Evenly spaced documents from which chains start, a `TokenData`."""
+        sample = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
+        return TokenData(sample, sample.n_docs, sample.n_docs)
+
+
+def every_nth(corpus, first_doc, n):
+    """Documents of a block whose index in the corpus is a multiple of ``n``."""
+    return corpus if n == 1 else corpus.take(np.arange(-first_doc % n, corpus.n_docs, n))
+
+
+def joined(corpora):
+    """Many `Corpus` objects of the same words as one."""
+    counts = [np.diff(each.indptr) for each in corpora]
+    return Corpus(
+        np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
+        np.concatenate([each.words for each in corpora]),
+        np.concatenate([each.counts for each in corpora]),
+        corpora[0].n_words,
+    )
+
+
+class LocalShards:
+    """Shards on this machine: words and assignments in memory-mapped files, processed by threads.
+
+    Parameters
+    ----------
+    data : BlockData
+    """
+
+    def __init__(self, data):
+        self.blocks = blocks = data.corpus.blocks
+        self.n_words, self.n_shards, self.n_threads = data.n_words, data.n_shards, data.n_threads
+        self.folder = _temporary_folder(blocks.folder, data)
+        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._n_files = 0
+        n_tokens, weighted = data.corpus.n_tokens, not data.is_whole
+        self.token_ptr = self._new(np.int64, data.n_docs + 1)
+        self.words = self._new(np.int32, n_tokens)
+        self.weights = self._new(np.float64, n_tokens if weighted else 0)
+        doc = token = 0
+        for corpus in blocks.corpora():
+            ptr, words, weights = corpus.expand_tokens()
+            self.token_ptr[doc + 1 : doc + ptr.size] = token + ptr[1:]
+            self.words[token : token + words.size] = words
+            if weighted:
+                weights = weights if weights.size else np.ones(words.size)
+                self.weights[token : token + words.size] = rounded_weights(weights)
+            doc, token = doc + corpus.n_docs, token + words.size
+        self.ends = cuts(self.token_ptr, data.n_shards)
+
+    def __getstate__(self):
+        # For a chain in another process, which reads the same files.
+        raise TypeError("Chains over CountBlocks run in threads of this process; use joblib's default backend.")
+
+    def _new(self, dtype, size):
+        """An array in a file of its own; an ordinary one if it is empty."""
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        self._n_files += 1
+        path = os.path.join(self.folder, f"{self._n_files}.bin")
+        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=(int(size),)))
+
+    def assignments(self, z=None):
+        """Room for the assignments of a chain, or a copy of ``z``, in a file."""
+        room = self._new(np.uint16, self.words.size)
+        if z is not None:
+            room[:] = z
+        return room
+
+    def sample(self, n):
+        """Every n-th document, a `Corpus`."""
+        chosen, doc = [], 0
+        for corpus in self.blocks.corpora():
+            chosen.append(every_nth(corpus, doc, n))
+            doc += corpus.n_docs
+        return joined(chosen)
+
+    def shard(self, i):
+        """Shard ``i``, and the range of its tokens."""
+        start, stop = self.ends[i], self.ends[i + 1]
+        ptr = self.token_ptr[start : stop + 1]
+        part = slice(int(ptr[0]), int(ptr[-1]))
+        weights = self.weights[part] if self.weights.size else self.weights
+        return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words), part
+
+    def proceed(self, now, z, pool):
+        """Process the next shards of a `Round` in the threads of ``pool``, and write their assignments into ``z``."""
+        n = _SHARDS_PER_CALL * self.n_threads
+        numbers, lock, results = range(now.next_shard, min(now.next_shard + n, self.n_shards)), Lock(), deque()
+
+        def work(i):
+            shard, part = self.shard(i)
+            done = now.step(shard, z[part], now.seed_of(i))
+            z[part] = done.z
+            with lock:
+                done.change.add_to(now.sums)
+            return done.statistics
+
+        results.extend(map(work, numbers) if pool is None else pool.map(work, numbers))
+        now.statistics.extend(results)
+        now.next_shard = numbers.stop
+
+
+def _temporary_folder(folder, data):
+    """A new folder with room for the tokens of all chains."""
+    per_token = 4 + 2 + (0 if data.is_whole else 8)
+    made = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=folder)
+    free, needed = shutil.disk_usage(made).free, per_token * data.corpus.n_tokens + 8 * data.n_docs
+    if needed > free:
+        os.rmdir(made)
+        raise ValueError(
+            f"The corpus has {data.corpus.n_tokens:.3g} tokens, whose files take {needed / 2**30:.3g} GiB, but "
+            f"{tempfile.gettempdir() if folder is None else folder} has only {free / 2**30:.3g} GiB free; name a "
+            "folder with more room by CountBlocks(..., folder=...)."
+        )
+    return made

@@ -1,0 +1,36 @@
+"""The door for documents that need not fit in memory: `CountBlocks`, and Dask arrays of sparse blocks."""
+
+from ...datasets._blocks import CountBlocks
+from .block_data import BlockData, LocalShards
+
+
+def is_in_blocks(X, model):
+    """Whether X holds blocks of counts; raises if the ``model`` does not take them."""
+    found = isinstance(X, CountBlocks) or type(X).__module__.startswith("dask.array")
+    if found and not model._takes_blocks:
+        raise TypeError(
+            f"{type(model).__name__} does not take CountBlocks or Dask arrays; BayesianLDA does. Pass a matrix in "
+            "memory, or block after block to partial_fit."
+        )
+    return found
+
+
+def as_blocks(X):
+    """X as `CountBlocks`."""
+    return X if isinstance(X, CountBlocks) else CountBlocks(X)
+
+
+def blocks_of(X):
+    """The blocks of X that hold documents, one after another."""
+    return (corpus.to_csr() for corpus in as_blocks(X).corpora() if corpus.n_docs)
+
+
+def for_each_block(model, method, X, **given):
+    """Results of a method of a fitted ``model`` for all blocks of X, a list."""
+    model._check_X(X, reset=False, **given)
+    return [method(block) for block in blocks_of(X)]
+
+
+def bound_blocks(corpus, n_topics, n_threads):
+    """A corpus in blocks in the form to which chains are bound."""
+    return BlockData(corpus, n_topics, n_threads, LocalShards)
