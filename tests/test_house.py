@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "density": _MODEL | {"dense"},
     "linear_model": _MODEL | {"dense"},
     "mixture": _MODEL | {"dense", "directions"},
-    "topic": _MODEL | {"dense", "directions", "datasets"},
+    "topic": _MODEL | {"dense", "directions"},
     "inspection": {"topic"},
 }
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics

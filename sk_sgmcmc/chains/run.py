@@ -77,6 +77,8 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
                     chain.run(max(until, chain.step), PIECE_SECONDS, stop)
             else:
                 pool(delayed(chain.run)(max(until, chain.step), PIECE_SECONDS, stop) for chain in chains)
+            if any(chain.failure is not None for chain in chains):
+                break
             reached = min(chain.step for chain in chains)
             if callbacks and reached > step and any([callback(view(chains), reached) for callback in callbacks]):
                 break

@@ -24,7 +24,7 @@ msweb, nltcs              visits to areas of a web site; answers to a disability
 ========================  ===============================================================================
 """
 
-from ._blocks import CountBlocks
+from ..utils.blocks import CountBlocks
 from ._docstrings import load_docstrings
 from ._real import (
     fetch_20news_different,

@@ -31,9 +31,9 @@ def test_every_way_gives_the_same_counts(X, tmp_path):
 
 
 def test_a_large_matrix_is_cut_without_a_copy(X, monkeypatch):
-    from sk_sgmcmc.datasets import _blocks
+    from sk_sgmcmc.utils import blocks as module
 
-    monkeypatch.setattr(_blocks, "_ENTRIES", 20)
+    monkeypatch.setattr(module, "_ENTRIES", 20)
     blocks = CountBlocks(X)
     assert len(blocks.sizes) > 3
     np.testing.assert_array_equal(stacked(blocks), X.toarray())

@@ -1,7 +1,10 @@
 """The chain over a corpus in shards: burn-in by collapsed sweeps of each, then partially collapsed Gibbs sampling."""
 
+from copy import deepcopy
+
 import numpy as np
 
+from ...exceptions import WorkersLostError
 from ...kernels.math import dirichlet_rows, lanes
 from .collapsed_chain import CollapsedTopicChain
 from .record import CountRecord
@@ -81,10 +84,11 @@ class BlockTopicChain(CollapsedTopicChain):
     counts, then the assignments of all shards given the topics: Gibbs sampling in two blocks, which is exact.
     """
 
-    round = None
+    _unpickled = ("data", "_pool", "checkpoint", "failure")
+    round = checkpoint = None
 
     def bind(self, data):
-        self.data = data
+        self.data, self.failure = data, None
         self.doc_prior.bind(data)
         self._pool = None
         if self.assignments.z is not None:  # unpickled
@@ -94,12 +98,6 @@ class BlockTopicChain(CollapsedTopicChain):
     def restart(self, plan):
         super().restart(plan)
         self.record = CountRecord(self.assignments.seed)
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        if self.step >= getattr(self.plan, "n_iter", np.inf):  # only counts are needed from here on
-            state["assignments"] = self.assignments.without_z()
-        return state
 
     def _start(self, z=None):
         data, rng, shares = self.data, self.rng, seed_shares(self.word_prior, False)
@@ -158,19 +156,51 @@ class BlockTopicChain(CollapsedTopicChain):
     def _advance(self, until):
         if not self.is_started:
             self._start()
-        if self.round is None:
-            self.round = self._new_round(self._next_step())
-        self.data.shards.proceed(self.round, self.assignments.z, self._threads())
+        shards, z = self.data.shards, self.assignments.z
+        try:
+            if self.round is None:
+                if shards.wants_checkpoint(z, self.step):
+                    self._save()
+                self.round = self._new_round(self._next_step())
+            shards.proceed(self.round, z, self._threads())
+        except WorkersLostError as lost:
+            if self.checkpoint is None:
+                raise
+            self._go_back()
+            self.failure = lost
+            return
         if self.round.next_shard < self.data.n_shards:
             return
-        now, self.round = self.round, None
-        self._finish_round(now)
+        self._finish_round()
         self.step += 1
         if self.plan.wants(self.step):
             self.keep(self._kept_draw())
+        if self.step >= self.plan.n_iter:
+            self._release()
 
-    def _finish_round(self, now):
+    def _release(self):
+        """Give back what only further rounds would need: the draws follow from counts."""
+        self.assignments, self.checkpoint = self.assignments.without_z(), None
+        self.data = self.data.without_shards()
+
+    def _save(self):
+        """Remember the present state, to which the chain returns if the workers are lost."""
+        z = self.data.shards.checkpoint(self.assignments.z, self.step)
+        state = {name: value for name, value in self.__getstate__().items() if name != "assignments"}
+        memo = {id(value): value for value in self.kept.values()}
+        self.checkpoint = deepcopy(state, memo), z
+
+    def _go_back(self):
+        """Return to the last checkpoint."""
+        state, z = self.checkpoint
+        self.__setstate__(deepcopy(state, {id(value): value for value in self.kept.values()}))
+        self.doc_prior.bind(self.data)
+        self.assignments.z = self.data.shards.assignments(z)
+        self.checkpoint = None
+
+    def _finish_round(self):
         """Take in the counts of all shards, and fit priors in burn-in."""
+        now, self.round = self.round, None
         self.collapsed.table = now.sums
         moment = self._after_round()
         self.n_passes += 1

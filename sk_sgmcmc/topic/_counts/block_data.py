@@ -5,12 +5,11 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from functools import cached_property
-from threading import Lock
+from threading import Lock, RLock
 
 import numpy as np
 
-from ...datasets._blocks import joined_checksums
+from ...utils.blocks import joined_checksums
 from ...utils.corpus import Corpus
 from .shard_steps import Shard
 from .shards import cuts
@@ -19,8 +18,11 @@ from .tokens import TokenData
 # Of a shard, unless the topics have many cells: about a second of work.
 _SHARD_TOKENS = 1_000_000
 _CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
+_WORD, _TOPIC, _WEIGHT = 4, 2, 8  # bytes per token
 _SAMPLE = 5_000_000  # tokens of the documents from which chains start
 _SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
+
+_lock = RLock()  # chains in several threads share what is made at first use
 
 
 class BlockCorpus:
@@ -71,21 +73,39 @@ class BlockData:
         self.n_batch, self.total_samples, self.n_threads = corpus.n_docs, float(corpus.n_docs), n_threads
         self.n_shards = max(1, round(corpus.n_tokens / corpus.shard_tokens(n_topics)))
         self._make = shards
+        self._shards = self._start = None
+
+    def __getstate__(self):
+        # Another process makes shards of its own.
+        return {**self.__dict__, "_shards": None}
+
+    def without_shards(self):
+        """A copy for a chain that has finished, so that files and workers' memory are given back."""
+        self.start  # noqa: B018 - may be needed later, and comes from the shards
+        other = object.__new__(BlockData)
+        other.__dict__.update(self.__getstate__())
+        return other
 
     def fingerprint(self):
         """A checksum by which to recognise the data and their shards."""
         return self.corpus.fingerprint(), self.n_shards
 
-    @cached_property
+    @property
     def shards(self):
-        """The shards, where they are processed."""
-        return self._make(self)
+        """The shards, where they are processed; made at first use."""
+        with _lock:
+            if self._shards is None:
+                self._shards = self._make(self)
+            return self._shards
 
-    @cached_property
+    @property
     def start(self):
         """Evenly spaced documents from which chains start, a `TokenData`."""
-        sample = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
-        return TokenData(sample, sample.n_docs, sample.n_docs)
+        with _lock:
+            if self._start is None:
+                sample = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
+                self._start = TokenData(sample, sample.n_docs, sample.n_docs)
+            return self._start
 
 
 def every_nth(corpus, first_doc, n):
@@ -104,6 +124,38 @@ def joined(corpora):
     )
 
 
+class Scratch:
+    """A folder for files that last as long as this object.
+
+    Parameters
+    ----------
+    parent : str, path-like or None
+        None: the system's folder for temporary files.
+    needed : int
+        Bytes to be written.
+    """
+
+    def __init__(self, parent, needed):
+        self.folder = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=parent)
+        self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._n_files = 0
+        free = shutil.disk_usage(self.folder).free
+        if needed > free:
+            self.remove()
+            raise ValueError(
+                f"Words and assignments take {needed / 2**30:.3g} GiB, but only {free / 2**30:.3g} GiB are free in "
+                f"{os.path.dirname(self.folder)}; name a folder with more room by CountBlocks(..., folder=...)."
+            )
+
+    def new(self, dtype, size):
+        """An array in a file of its own; an ordinary one if it is empty."""
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        self._n_files += 1
+        path = os.path.join(self.folder, f"{self._n_files}.bin")
+        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=(int(size),)))
+
+
 class LocalShards:
     """Shards on this machine: words and assignments in memory-mapped files, processed by threads.
 
@@ -115,13 +167,12 @@ class LocalShards:
     def __init__(self, data):
         self.blocks = blocks = data.corpus.blocks
         self.n_words, self.n_shards, self.n_threads = data.n_words, data.n_shards, data.n_threads
-        self.folder = _temporary_folder(blocks.folder, data)
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        self._n_files = 0
+        per_token = _WORD + _TOPIC + (0 if data.is_whole else _WEIGHT)
+        self.scratch = Scratch(blocks.folder, per_token * data.corpus.n_tokens + 8 * data.n_docs)
         n_tokens, weighted = data.corpus.n_tokens, not data.is_whole
-        self.token_ptr = self._new(np.int64, data.n_docs + 1)
-        self.words = self._new(np.int32, n_tokens)
-        self.weights = self._new(np.float64, n_tokens if weighted else 0)
+        self.token_ptr = self.scratch.new(np.int64, data.n_docs + 1)
+        self.words = self.scratch.new(np.int32, n_tokens)
+        self.weights = self.scratch.new(np.float64, n_tokens if weighted else 0)
         doc = token = 0
         for corpus in blocks.corpora():
             ptr, words, weights = corpus.expand_tokens()
@@ -133,21 +184,9 @@ class LocalShards:
             doc, token = doc + corpus.n_docs, token + words.size
         self.ends = cuts(self.token_ptr, data.n_shards)
 
-    def __getstate__(self):
-        # For a chain in another process, which reads the same files.
-        raise TypeError("Chains over CountBlocks run in threads of this process; use joblib's default backend.")
-
-    def _new(self, dtype, size):
-        """An array in a file of its own; an ordinary one if it is empty."""
-        if size == 0:
-            return np.empty(0, dtype=dtype)
-        self._n_files += 1
-        path = os.path.join(self.folder, f"{self._n_files}.bin")
-        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=(int(size),)))
-
     def assignments(self, z=None):
         """Room for the assignments of a chain, or a copy of ``z``, in a file."""
-        room = self._new(np.uint16, self.words.size)
+        room = self.scratch.new(np.uint16, self.words.size)
         if z is not None:
             room[:] = z
         return room
@@ -168,6 +207,10 @@ class LocalShards:
         weights = self.weights[part] if self.weights.size else self.weights
         return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words), part
 
+    def wants_checkpoint(self, z, step):
+        """Whether assignments should be copied before the next round: never, as they cannot be lost."""
+        return False
+
     def proceed(self, now, z, pool):
         """Process the next shards of a `Round` in the threads of ``pool``, and write their assignments into ``z``."""
         n = _SHARDS_PER_CALL * self.n_threads
@@ -184,18 +227,3 @@ class LocalShards:
         results.extend(map(work, numbers) if pool is None else pool.map(work, numbers))
         now.statistics.extend(results)
         now.next_shard = numbers.stop
-
-
-def _temporary_folder(folder, data):
-    """A new folder with room for the tokens of all chains."""
-    per_token = 4 + 2 + (0 if data.is_whole else 8)
-    made = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=folder)
-    free, needed = shutil.disk_usage(made).free, per_token * data.corpus.n_tokens + 8 * data.n_docs
-    if needed > free:
-        os.rmdir(made)
-        raise ValueError(
-            f"The corpus has {data.corpus.n_tokens:.3g} tokens, whose files take {needed / 2**30:.3g} GiB, but "
-            f"{tempfile.gettempdir() if folder is None else folder} has only {free / 2**30:.3g} GiB free; name a "
-            "folder with more room by CountBlocks(..., folder=...)."
-        )
-    return made

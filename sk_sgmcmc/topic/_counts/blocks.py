@@ -1,7 +1,11 @@
 """The door for documents that need not fit in memory: `CountBlocks`, and Dask arrays of sparse blocks."""
 
-from ...datasets._blocks import CountBlocks
+from functools import partial
+
+from ...utils._warnings import warn_user
+from ...utils.blocks import CountBlocks
 from .block_data import BlockData, LocalShards
+from .dask_shards import DaskShards, present_client, remote_sizes
 
 
 def is_in_blocks(X, model):
@@ -16,8 +20,17 @@ def is_in_blocks(X, model):
 
 
 def as_blocks(X):
-    """X as `CountBlocks`."""
-    return X if isinstance(X, CountBlocks) else CountBlocks(X)
+    """X as `CountBlocks`, checked; Dask's workers check the blocks that they compute."""
+    blocks = X if isinstance(X, CountBlocks) else CountBlocks(X)
+    client = present_client()
+    if blocks.is_dask and client is None:
+        warn_user(
+            "X is a Dask array, but there is no Dask client: its blocks are loaded and fitted in this process. Start "
+            "one first, for example client = dask.distributed.Client()."
+        )
+    elif blocks.is_dask and not blocks.is_checked:
+        blocks.take_sizes(remote_sizes(client, blocks))
+    return blocks
 
 
 def blocks_of(X):
@@ -33,4 +46,5 @@ def for_each_block(model, method, X, **given):
 
 def bound_blocks(corpus, n_topics, n_threads):
     """A corpus in blocks in the form to which chains are bound."""
-    return BlockData(corpus, n_topics, n_threads, LocalShards)
+    client = present_client()
+    return BlockData(corpus, n_topics, n_threads, LocalShards if client is None else partial(DaskShards, client=client))

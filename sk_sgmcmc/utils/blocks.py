@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..utils._seeds import row_keys
-from ..utils.corpus import Corpus, check_counts
+from ._seeds import row_keys
+from .corpus import Corpus, check_counts
 
 # Entries of a block that is cut from one large matrix.
 _ENTRIES = 2**22
@@ -190,6 +190,11 @@ class CountBlocks:
     def sizes(self):
         """The `BlockSizes` of all blocks, which are checked here."""
         return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
+
+    @property
+    def is_checked(self):
+        """Whether the blocks were checked already."""
+        return "sizes" in self.__dict__
 
     def take_sizes(self, sizes):
         """Use sizes that a check elsewhere has found, a list of `BlockSizes`."""
