@@ -1,6 +1,7 @@
 """Counts that need not fit in memory: blocks of documents, read one after another."""
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -230,6 +231,19 @@ class CountBlocks:
         )
 
 
+def present_client():
+    """The default client of Dask; None if there is none that is connected."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    return client if client.status == "running" else None
+
+
 def load_block(item, name):
     """A sparse matrix from what a block is loaded from: itself, a path, or a delayed computation."""
     if isinstance(item, (str, os.PathLike)):
@@ -241,7 +255,10 @@ def load_block(item, name):
             ) from error
     if isinstance(item, _Rows):
         return item.block()
-    return item.compute() if hasattr(item, "compute") else item
+    if not hasattr(item, "compute"):
+        return item
+    # After a client was closed, the default of Dask may still be to send work to it.
+    return item.compute(**({} if present_client() else {"scheduler": "threads"}))
 
 
 def checked_sizes(sizes, name_of):

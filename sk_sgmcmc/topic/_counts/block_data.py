@@ -10,10 +10,8 @@ from threading import Lock, RLock
 import numpy as np
 
 from ...utils.blocks import joined_checksums
-from ...utils.corpus import Corpus
-from .shard_steps import Shard
+from .shard_steps import Shard, joined, sampled
 from .shards import cuts
-from .tokens import TokenData
 
 # Of a shard, unless the topics have many cells: about a second of work.
 _SHARD_TOKENS = 1_000_000
@@ -100,28 +98,11 @@ class BlockData:
 
     @property
     def start(self):
-        """Evenly spaced documents from which chains start, a `TokenData`."""
+        """Evenly spaced documents from which chains start, a `Shard`."""
         with _lock:
             if self._start is None:
-                sample = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
-                self._start = TokenData(sample, sample.n_docs, sample.n_docs)
+                self._start = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
             return self._start
-
-
-def every_nth(corpus, first_doc, n):
-    """Documents of a block whose index in the corpus is a multiple of ``n``."""
-    return corpus if n == 1 else corpus.take(np.arange(-first_doc % n, corpus.n_docs, n))
-
-
-def joined(corpora):
-    """Many `Corpus` objects of the same words as one."""
-    counts = [np.diff(each.indptr) for each in corpora]
-    return Corpus(
-        np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
-        np.concatenate([each.words for each in corpora]),
-        np.concatenate([each.counts for each in corpora]),
-        corpora[0].n_words,
-    )
 
 
 class Scratch:
@@ -192,12 +173,8 @@ class LocalShards:
         return room
 
     def sample(self, n):
-        """Every n-th document, a `Corpus`."""
-        chosen, doc = [], 0
-        for corpus in self.blocks.corpora():
-            chosen.append(every_nth(corpus, doc, n))
-            doc += corpus.n_docs
-        return joined(chosen)
+        """Every n-th document, a `Shard`."""
+        return joined([sampled(self.shard(i)[0], n) for i in range(self.n_shards)])
 
     def shard(self, i):
         """Shard ``i``, and the range of its tokens."""

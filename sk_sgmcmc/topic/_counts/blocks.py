@@ -3,9 +3,9 @@
 from functools import partial
 
 from ...utils._warnings import warn_user
-from ...utils.blocks import CountBlocks
+from ...utils.blocks import CountBlocks, present_client
 from .block_data import BlockData, LocalShards
-from .dask_shards import DaskShards, present_client, remote_sizes
+from .dask_shards import DaskShards, remote_sizes
 
 
 def is_in_blocks(X, model):

@@ -6,7 +6,6 @@ computes those of a lost worker again, with the same draws; every few rounds the
 from the copy, so that never more than a few rounds are repeated.
 """
 
-import sys
 import time
 from contextlib import contextmanager
 from itertools import pairwise
@@ -16,26 +15,13 @@ import numpy as np
 
 from ...exceptions import WorkersLostError
 from ...utils.blocks import checked_block, load_block, sizes_of
-from .block_data import Scratch, every_nth, joined, rounded_weights
-from .shard_steps import Change, Shard
+from .block_data import Scratch, rounded_weights
+from .shard_steps import Change, Shard, joined, sampled
 
 PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
 _ROUNDS_PER_CHECKPOINT = 10
 _FAN_IN = 8  # changes that are summed in a task
 _POLL_SECONDS = 0.5
-
-
-def present_client():
-    """The default client of Dask; None if there is none that is connected."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import default_client
-
-    try:
-        client = default_client()
-    except ValueError:
-        return None
-    return client if client.status == "running" else None
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------------
@@ -47,10 +33,6 @@ def _same(value):
 
 def _sizes(item, name):
     return sizes_of(load_block(item, name), name)
-
-
-def _sample(item, name, first_doc, n):
-    return every_nth(checked_block(load_block(item, name), name), first_doc, n)
 
 
 def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
@@ -75,21 +57,6 @@ def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
     ]
 
 
-def _joined_shard(parts):
-    """One shard from its parts in adjacent blocks."""
-    parts = [part for part in parts if part.n_docs] or parts[:1]
-    if len(parts) == 1:
-        return parts[0]
-    lengths = [np.diff(part.token_ptr) for part in parts]
-    return Shard(
-        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.weights for part in parts]),
-        parts[0].first_doc,
-        parts[0].n_words,
-    )
-
-
 def _step(step, shard, z, seed):
     return step(shard, z, seed)
 
@@ -111,12 +78,12 @@ class RemoteAssignments:
         self.shards = self.saved_at = None
         self.rooms = []  # two copies, of which the older one is overwritten
 
-    def __reduce__(self):
-        return np.asarray, (self.gathered(),)
+    def __array__(self, dtype=None, copy=None):
+        z = self.z if self.futures is None else np.concatenate(self.shards.results(self.futures))
+        return z if dtype is None else z.astype(dtype)
 
-    def gathered(self):
-        """The assignments as an array here."""
-        return self.z if self.futures is None else np.concatenate(self.shards.results(self.futures))
+    def __reduce__(self):
+        return np.asarray, (np.asarray(self),)
 
 
 class DaskShards:
@@ -160,21 +127,17 @@ class DaskShards:
                 cut = self.client.compute(task)
                 for i in range(first, last + 1):
                     parts[i].append(self._submit(itemgetter(int(i - first)), cut))
-            shards = [self._submit(_joined_shard, each) for each in parts]
+            shards = [self._submit(joined, each) for each in parts]
         self._wait(shards)
         return shards
 
     def sample(self, n):
-        """Every n-th document, a `Corpus`."""
-        from dask import delayed
-
-        tasks = [delayed(_sample, pure=False)(item, name, doc, n) for item, name, _, doc, _ in self._items()]
-        with _large_graphs():
-            return joined(self.results(self.client.compute(tasks)))
+        """Every n-th document, a `Shard`."""
+        return joined(self.results([self._submit(sampled, shard, n) for shard in self.shards]))
 
     def assignments(self, z=None):
         """The assignments of a chain."""
-        return RemoteAssignments(z)
+        return RemoteAssignments(None if z is None else np.asarray(z))
 
     def _send(self, z):
         """Hand out assignments, of which the scheduler keeps a copy for workers that are lost."""

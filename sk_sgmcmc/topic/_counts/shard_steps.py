@@ -50,6 +50,33 @@ class Shard(NamedTuple):
         return rows[:n].copy(), slot
 
 
+def sampled(shard, n):
+    """The documents of a shard whose index in the corpus is a multiple of ``n``, a `Shard`."""
+    if n == 1:
+        return shard
+    docs = np.arange(-shard.first_doc % n, shard.n_docs, n)
+    starts, lengths = shard.token_ptr[docs], np.diff(shard.token_ptr)[docs]
+    ptr = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+    weights = shard.weights[tokens] if shard.weights.size else shard.weights
+    return Shard(ptr, shard.words[tokens], weights, shard.first_doc, shard.n_words)
+
+
+def joined(parts):
+    """One shard of adjacent parts."""
+    parts = [part for part in parts if part.n_docs] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [np.diff(part.token_ptr) for part in parts]
+    return Shard(
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
+        np.concatenate([part.words for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        parts[0].first_doc,
+        parts[0].n_words,
+    )
+
+
 class Change:
     """Change of the counts of some words.
 
