@@ -31,7 +31,7 @@ class Planted:
     def __init__(self, n_tokens, n_words, n_topics, block_tokens=2_000_000, length=100):
         rng = np.random.default_rng(0)
         base = 1.0 / np.arange(1, n_words + 1)
-        cells = rng.standard_gamma(200.0 * n_words * base / base.sum() / 1000.0, (n_topics, n_words)) + 1e-12
+        cells = rng.standard_gamma(200.0 * base / base.sum(), (n_topics, n_words)) + 1e-9
         self.topics = cells / cells.sum(axis=1, keepdims=True)
         self.ends = np.cumsum(self.topics, axis=1)
         self.n_docs, self.n_words, self.length = int(n_tokens // length), n_words, length

@@ -32,6 +32,7 @@ class Chain:
 
     _unpickled = ("data",)
     data = None
+    progress = ""  # for people who watch, beside the number of steps
     failure = None  # the error after which the chain went back to an earlier state, and should not go on
 
     def __init__(self, seed, plan):

@@ -66,6 +66,8 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
         others = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
+            if chains[0].progress:
+                bar.set_postfix_str(chains[0].progress)
             bar.update(step - bar.n)
             if step >= n_iter:
                 break

@@ -1,5 +1,6 @@
 """The chain over a corpus in shards: burn-in by collapsed sweeps of each, then partially collapsed Gibbs sampling."""
 
+import time
 from copy import deepcopy
 
 import numpy as np
@@ -84,7 +85,7 @@ class BlockTopicChain(CollapsedTopicChain):
     counts, then the assignments of all shards given the topics: Gibbs sampling in two blocks, which is exact.
     """
 
-    _unpickled = ("data", "_pool", "checkpoint", "failure")
+    _unpickled = ("data", "_pool", "checkpoint", "failure", "progress")
     round = checkpoint = None
 
     def bind(self, data):
@@ -162,7 +163,7 @@ class BlockTopicChain(CollapsedTopicChain):
                 if shards.wants_checkpoint(z, self.step):
                     self._save()
                 self.round = self._new_round(self._next_step())
-            shards.proceed(self.round, z, self._threads())
+            self._proceed(shards, z)
         except WorkersLostError as lost:
             if self.checkpoint is None:
                 raise
@@ -177,6 +178,14 @@ class BlockTopicChain(CollapsedTopicChain):
             self.keep(self._kept_draw())
         if self.step >= self.plan.n_iter:
             self._release()
+
+    def _proceed(self, shards, z):
+        """Process the next shards of the round, and time it."""
+        began, first = time.monotonic(), self.round.next_shard
+        shards.proceed(self.round, z, self._threads())
+        seconds, n = time.monotonic() - began, self.round.next_shard - first
+        rate = n / self.data.n_shards * self.data.corpus.n_tokens / max(seconds, 1e-6) / 1e6
+        self.progress = f"shard {self.round.next_shard} of {self.data.n_shards}, {rate:.3g} million tokens/s"
 
     def _release(self):
         """Give back what only further rounds would need: the draws follow from counts."""
