@@ -1,13 +1,15 @@
 """Corpora in blocks: the law of the chain over shards, the same draws wherever they are made, and refusals."""
 
 import pickle
+import re
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
-from sk_sgmcmc.callbacks import Checkpoint, load_checkpoint
+from sk_sgmcmc.callbacks import Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.samplers import SCIR, Gibbs
@@ -173,6 +175,36 @@ def test_a_round_cut_in_two_gives_the_same_draws(counts, fitted, monkeypatch):
     assert same(model, fitted)
 
 
+def test_a_chain_may_be_saved_in_the_middle_of_a_round(counts, fitted, monkeypatch):
+    from sk_sgmcmc.topic._counts import block_data
+
+    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
+    chain = fitted_so_far(counts)._chains[0]
+    chain._advance(24)
+    assert chain.round.next_shard == 2 and chain.step == 9
+    copy = pickle.loads(pickle.dumps(chain)).bind(chain.data).run(24)
+    np.testing.assert_array_equal(copy.draws()["components"], fitted._chains[0].draws()["components"])
+
+
+def fitted_so_far(counts, steps=9):
+    source = CountBlocks([counts], shard_tokens=3000)
+    return BayesianLDA(**PARAMS, callbacks=lambda _, now: now >= steps).fit(source).set_params(callbacks=None)
+
+
+def test_held_out_documents_are_a_matrix(counts):
+    source = CountBlocks([counts])
+    model = BayesianLDA(**PARAMS, callbacks=HeldOutScore(counts[:20], every=8)).fit(source)
+    assert len(model.trace_["score"]) == 3
+    with pytest.raises(TypeError, match="must be a matrix in memory, not CountBlocks"):
+        BayesianLDA(**PARAMS, callbacks=HeldOutScore(source, every=8)).fit(source)
+
+
+def test_progress_tells_shards_and_tokens_a_second(counts, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    BayesianLDA(**PARAMS, verbose=1).fit(CountBlocks([counts], shard_tokens=3000))
+    assert re.search(r"step 24 of 24, shard 6 of 6, [\d.]+ million tokens/s", capsys.readouterr().out)
+
+
 def test_a_checkpoint_continues(counts, fitted, tmp_path):
     path = tmp_path / "model.joblib"
     source = CountBlocks([counts], shard_tokens=3000)
@@ -201,6 +233,8 @@ def test_weights_seeds_and_chains(counts):
     model.fit(CountBlocks([half[:100], half[100:]], shard_tokens=2000))
     chain = model._chains[0]
     assert chain.collapsed.counts.sum() == pytest.approx(half.sum())
+    beside = BayesianLDA(3, topic_word_prior=beta, n_iter=10, n_chains=2, n_jobs=4, random_state=0)
+    assert same(beside.fit(CountBlocks([half[:100], half[100:]], shard_tokens=2000)), model)
     assert model.samples_["components"].shape == (2, 5, 3, 60)
     assert np.isfinite(model.perplexity(half))
 

@@ -123,6 +123,18 @@ def test_resume_on_dask_of_a_fit_here(client, counts, local):
     assert same(copy.resume(source), local)
 
 
+def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
+    from sk_sgmcmc.topic._counts import block_data
+
+    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
+    source = CountBlocks([counts], shard_tokens=3000)
+    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
+    model._chains[0]._advance(24)
+    assert model._chains[0].round.next_shard == 2
+    with distributed.Client(cluster, timeout=TIMEOUT):
+        assert same(model.resume(source), local)
+
+
 class Kill:
     """Kill a worker at these steps."""
 

@@ -42,6 +42,10 @@ class BlockCorpus:
         least = self.n_words * n_topics / _CELLS_PER_TOKEN
         return self.blocks.shard_tokens or max(_SHARD_TOKENS, least)
 
+    def to_csr(self):
+        """Refuse to become a matrix in memory."""
+        raise TypeError("Held-out documents must be a matrix in memory, not CountBlocks; pass some of the documents.")
+
     def fingerprint(self):
         """A checksum by which to recognise the data, however they are divided into blocks."""
         return joined_checksums(self.blocks.sizes)

@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from itertools import pairwise
 from operator import itemgetter
+from threading import RLock
 
 import numpy as np
 
@@ -22,6 +23,7 @@ PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
 _ROUNDS_PER_CHECKPOINT = 10
 _FAN_IN = 8  # changes that are summed in a task
 _POLL_SECONDS = 0.5
+_lock = RLock()  # Dask's settings belong to the process
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------------
@@ -154,21 +156,24 @@ class DaskShards:
         before = z.futures
         if before is None:
             before = [None] * self.n_shards if z.z is None else self._send(z.z)
+        first = now.next_shard  # above 0 if a round goes on that began elsewhere
         with _large_graphs():
             step = self._submit(_same, now.step)
             done = [
-                self._submit(_step, step, shard, old, now.seed_of(i))
-                for i, (shard, old) in enumerate(zip(self.shards, before, strict=True))
+                self._submit(_step, step, self.shards[i], before[i], now.seed_of(i))
+                for i in range(first, self.n_shards)
             ]
         new, changes, statistics = ([self._submit(itemgetter(j), each) for each in done] for j in range(3))
         del step, done
         while len(changes) > 1:
             changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
         self._wait([*new, *changes])
-        self.results(changes)[0].add_to(now.sums)
-        now.statistics.extend(self.results(statistics))
+        change, learnt = self.results(changes)[0], self.results(statistics)
+        # From here on nothing can be lost.
+        change.add_to(now.sums)
+        now.statistics.extend(learnt)
         now.next_shard = self.n_shards
-        z.futures, z.shards, z.z = new, self, None
+        z.futures, z.shards, z.z = [*before[:first], *new], self, None
 
     def wants_checkpoint(self, z, step):
         """Whether assignments should be copied before the next round, after ``step`` of them."""
@@ -219,7 +224,7 @@ def _large_graphs():
     """Without a warning for large graphs: what is sent is sent once a round."""
     import dask
 
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+    with _lock, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
         yield
 
 
