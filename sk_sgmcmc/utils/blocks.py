@@ -83,7 +83,7 @@ class CountBlocks:
         each time; one CSR matrix, whose arrays may be memory maps, and which is cut into blocks without a copy; or a
         Dask array of sparse matrices in one chunk of columns.
     shard_tokens : int or None, default=None
-        Tokens of a shard: the documents that are processed at a time, see the Notes. Draws depend on it. None: a
+        Tokens of a shard: the documents that are processed at a time, see the Notes. Draws depend on it. None: two
         million, or more if topics have many cells.
     folder : str, path-like or None, default=None
         Folder for temporary files, six bytes for each token; None takes the system's.
@@ -226,8 +226,8 @@ class CountBlocks:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA takes it in fit, "
-            "partial_fit, transform and score; for other estimators, pass block after block to partial_fit."
+            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA and GammaProcessTopicModel "
+            "take it in fit, partial_fit, transform and score; pass other estimators block after block."
         )
 
 

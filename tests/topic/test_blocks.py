@@ -18,6 +18,7 @@ from sk_sgmcmc.topic._counts.block_data import BlockCorpus
 from sk_sgmcmc.topic._counts.blocks import bound_blocks
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.shard_steps import Change, CollapsedStep
+from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, batch_means, exact_law, statistics
 
@@ -264,10 +265,29 @@ def test_other_samplers_are_refused_before_blocks_are_read():
             BayesianLDA(**params).fit(CountBlocks(unread))
 
 
-@pytest.mark.parametrize("model", [DMRTopicModel(), GammaProcessTopicModel()])
-def test_other_models_are_refused_by_name(model, counts):
-    with pytest.raises(TypeError, match=f"{type(model).__name__} does not take CountBlocks"):
-        model.fit(CountBlocks([counts]))
+def test_other_models_are_refused_by_name(counts):
+    with pytest.raises(TypeError, match="DMRTopicModel does not take CountBlocks"):
+        DMRTopicModel().fit(CountBlocks([counts]))
+
+
+# ------------------------------------------------------------------------------------------------ the gamma process
+
+
+def test_gamma_process_over_shards_is_calibrated(global_random_seed):
+    ranks = tiny_gamma_process.ranks(global_random_seed, 60, "gibbs", shard_tokens=4)
+    assert calibration.p_values(ranks).min() > 1e-5
+
+
+@pytest.mark.parametrize("sampler", [None, "sghmc"])
+def test_gamma_process_finds_the_topics_of_a_fit_in_memory(sampler, counts):
+    arguments = {"n_components": 20, "sampler": sampler, "n_iter": 100, "random_state": 0}
+    source = CountBlocks([counts[:100], counts[100:]], shard_tokens=3000)
+    whole, blocks = GammaProcessTopicModel(**arguments).fit(counts), GammaProcessTopicModel(**arguments).fit(source)
+    assert blocks.perplexity(source) < 1.01 * whole.perplexity(counts)
+    assert abs(blocks.n_topics_ - whole.n_topics_) <= 1
+    assert same(GammaProcessTopicModel(**arguments, n_jobs=2).fit(CountBlocks([counts], shard_tokens=3000)), blocks)
+    stream = pickle.loads(pickle.dumps(blocks)).partial_fit(source)
+    assert stream.perplexity(counts) < 1.1 * whole.perplexity(counts)
 
 
 def test_other_width_is_refused_as_everywhere(counts, fitted):

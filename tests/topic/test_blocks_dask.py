@@ -4,11 +4,12 @@ import os
 import pickle
 import signal
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
@@ -86,6 +87,22 @@ def test_weighted_tokens(client, counts):
     model = BayesianLDA(**PARAMS).fit(half)
     client.close()
     assert same(BayesianLDA(**PARAMS).fit(half), model)
+
+
+def test_the_gamma_process(client, counts):
+    source, arguments = CountBlocks([counts], shard_tokens=3000), {"n_components": 9, "n_iter": 20, "random_state": 0}
+    model = GammaProcessTopicModel(**arguments).fit(source)
+    assert on_dask(model)
+    client.close()
+    assert same(GammaProcessTopicModel(**arguments).fit(source), model)
+
+
+def test_chains_side_by_side_through_joblib(client, counts):
+    arguments = {"n_components": 3, "n_iter": 10, "n_chains": 2, "random_state": 0}
+    here = BayesianLDA(**arguments).fit(counts)
+    with joblib.parallel_config("dask", wait_for_workers_timeout=TIMEOUT):
+        there = BayesianLDA(**arguments, n_jobs=2).fit(counts)
+    assert same(there, here)
 
 
 def test_a_dask_array_is_taken_as_it_is(client, counts):

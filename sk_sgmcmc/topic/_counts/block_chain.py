@@ -111,14 +111,23 @@ class BlockTopicChain(CollapsedTopicChain):
             topics, memory = learnt_topics(data.start, alpha, float(np.mean(common)), rng, first, shares)
             if topics is not None:
                 topics.learn_if_many(memory)
+                if self.doc_prior.refines:
+                    topics.learn(rng.permutation(data.start.n_docs), *memory, first)
+                    alpha = self.doc_prior.refine(data.start, first, alpha, self.topic_word_prior, rng)
+                    topics.begin_from(first, alpha)
                 topics.data = None
         self.word_prior = FIRST if self.fits_word_prior else self.word_prior
-        self.collapsed = BlockCounts(self.topic_word_prior, data.is_whole)
-        self.assignments.z = data.shards.assignments()
-        now = self._new_round(StartStep(topics, memory, alpha, shares))
+        collapsed = BlockCounts(self.topic_word_prior, data.is_whole)
+        z, moment, doc_prior = data.shards.assignments(), self._now(), self.doc_prior.unbound()
+        learns = self.doc_prior.learns_from_round(moment)
+        step = StartStep(topics, memory, alpha, shares, doc_prior, learns)
+        now = Round(step, int(rng.integers(2**63)), collapsed.table)
         while now.next_shard < data.n_shards:
-            data.shards.proceed(now, self.assignments.z, self._threads())
-        self.collapsed.table = now.sums
+            data.shards.proceed(now, z, self._threads())
+        self.assignments.z, collapsed.table = z, now.sums
+        self.collapsed = collapsed
+        if learns:
+            self.doc_prior.after_round(now.statistics, moment)
 
     def _new_round(self, step):
         return Round(step, int(self.rng.integers(2**63)), self.collapsed.table)

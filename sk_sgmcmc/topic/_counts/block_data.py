@@ -13,8 +13,8 @@ from ...utils.blocks import joined_checksums
 from .shard_steps import Shard, joined, sampled
 from .shards import cuts
 
-# Of a shard, unless the topics have many cells: about a second of work.
-_SHARD_TOKENS = 1_000_000
+# Of a shard, unless the topics have many cells: some tenths of a second of work, beside which handing it out costs little.
+_SHARD_TOKENS = 2_000_000
 _CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
 _WORD, _TOPIC, _WEIGHT = 4, 2, 8  # bytes per token
 _SAMPLE = 5_000_000  # tokens of the documents from which chains start

@@ -13,8 +13,8 @@ def is_in_blocks(X, model):
     found = isinstance(X, CountBlocks) or type(X).__module__.startswith("dask.array")
     if found and not model._takes_blocks:
         raise TypeError(
-            f"{type(model).__name__} does not take CountBlocks or Dask arrays; BayesianLDA does. Pass a matrix in "
-            "memory, or block after block to partial_fit."
+            f"{type(model).__name__} does not take CountBlocks or Dask arrays; BayesianLDA and GammaProcessTopicModel "
+            "do. Pass a matrix in memory, or block after block to partial_fit."
         )
     return found
 

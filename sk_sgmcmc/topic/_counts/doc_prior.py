@@ -58,6 +58,7 @@ class DocumentPrior:
     """
 
     reads_every_draw = False  # whether `after_minibatch` needs all draws of fresh assignments, not just the last
+    refines = False  # whether `refine` improves first assignments
     bears_heat = False  # whether collapsed Gibbs sampling begins at a temperature above 1
     _unpickled = ("data",)
     data = None
@@ -124,11 +125,11 @@ class DocumentPrior:
     # -- shards ----------------------------------------------------------------------------------------------------
 
     def learns_from_round(self, now):
-        """Whether `after_round` needs statistics of the round that ends at a `Moment`."""
+        """Whether `after_round` needs statistics of the round that ends at a `Moment`; after no pass, of the start."""
         return False
 
-    def statistics(self, shard, z):
-        """What a round needs of a `Shard` with assignments ``z``; called wherever the shard is."""
+    def statistics(self, shard, z, rng):
+        """What a round needs of a `Shard` with assignments ``z``; called wherever the shard is, with its own stream."""
 
     def after_round(self, statistics, now):
         """Called after all shards were reassigned, with their `statistics` in order, if they were wanted."""
@@ -178,7 +179,7 @@ class FittedPrior(DocumentPrior):
         """Half of the rounds of burn-in: each makes one update, where `after_pass` makes five at a time."""
         return now.burns_in and now.n_passes % 10 >= 5
 
-    def statistics(self, shard, z):
+    def statistics(self, shard, z, rng):
         """Sums of the fixed point, (n_topics + 1,)."""
         sums = np.zeros(self.alpha.size + 1)
         dirichlet.add_statistics(0, shard.n_docs, shard.token_ptr, shard.weights, z, self.alpha, sums)

@@ -39,6 +39,11 @@ class Shard(NamedTuple):
         """Number of documents."""
         return self.token_ptr.size - 1
 
+    @property
+    def group(self):
+        """The row of each document in a table of priors that has one row."""
+        return np.zeros(self.n_docs, dtype=np.int64)
+
     def groups(self, doc_prior):
         """The documents' priors: as `DocumentPrior.table`."""
         return doc_prior.table(self.first_doc + np.arange(self.n_docs))
@@ -146,10 +151,14 @@ class StartStep:
     alpha : ndarray of shape (n_topics,)
     shares : ndarray of shape (n_words, n_topics) or None
         See `seed_shares`.
+    doc_prior : DocumentPrior
+    learns : bool
+        Whether the documents' prior needs statistics.
     """
 
-    def __init__(self, topics, memory, alpha, shares):
+    def __init__(self, topics, memory, alpha, shares, doc_prior, learns):
         self.topics, self.memory, self.alpha, self.shares = topics, memory, alpha, shares
+        self.doc_prior, self.learns = doc_prior, learns
 
     def __call__(self, shard, z, seed):
         """Return the first `Done` of a shard, whose change are its counts."""
@@ -165,7 +174,8 @@ class StartStep:
         rows, slot = shard.active()
         counts = np.zeros((rows.size, n_topics))
         assignments.count_assignments(slot[shard.words], shard.weights, z, counts)
-        return Done(z, Change.of_whole(rows, counts, not shard.weights.size), None)
+        statistics = self.doc_prior.statistics(shard, z, rng) if self.learns else None
+        return Done(z, Change.of_whole(rows, counts, not shard.weights.size), statistics)
 
 
 class CollapsedStep:
@@ -188,16 +198,16 @@ class CollapsedStep:
 
     def __call__(self, shard, z, seed):
         """Return the `Done` of a shard with assignments ``z``."""
-        z, table, mass = np.array(z), self.table.copy(), self.mass.copy()
+        z, table, mass, rng = np.array(z), self.table.copy(), self.mass.copy(), generator(seed)
         prior, group = shard.groups(self.doc_prior)
         whole_tokens.sweep(
-            0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, generator(seed),
+            0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, rng,
             self.temperature,
         )  # fmt: skip
         rows = shard.active()[0]
         n_topics = self.mass.size
         change = Change.of_whole(rows, table[rows, :n_topics] - self.table[rows, :n_topics])
-        return Done(z, change, self.doc_prior.statistics(shard, z) if self.learns else None)
+        return Done(z, change, self.doc_prior.statistics(shard, z, rng) if self.learns else None)
 
 
 class GivenTopicsStep:
@@ -218,6 +228,7 @@ class GivenTopicsStep:
     def __call__(self, shard, z, seed):
         """Return the `Done` of a shard with assignments ``z``."""
         z, (rows, slot), n_topics = np.array(z), shard.active(), self.topics.shape[1]
+        rng = generator(seed)
         prior, group = shard.groups(self.doc_prior)
         phi = np.empty((rows.size, n_topics), dtype=np.float32)
         blocks = np.empty((rows.size, -(-n_topics // assignments.BLOCK) + 1), dtype=np.float32)
@@ -227,8 +238,8 @@ class GivenTopicsStep:
         counts = np.zeros((rows.size, n_topics))
         assignments.draw_assignments(
             0, shard.n_docs, np.arange(shard.n_docs), shard.token_ptr, shard.words, shard.weights, slot, phi, blocks,
-            made_for, prior, group, np.uint64(generator(seed).integers(2**63)), 1, 0, 1, z, counts,
+            made_for, prior, group, np.uint64(rng.integers(2**63)), 1, 0, 1, z, counts,
             np.empty((0, shard.n_docs, n_topics)),
         )  # fmt: skip
         change = Change.of_whole(rows, counts, not shard.weights.size)
-        return Done(z, change, self.doc_prior.statistics(shard, z) if self.learns else None)
+        return Done(z, change, self.doc_prior.statistics(shard, z, rng) if self.learns else None)

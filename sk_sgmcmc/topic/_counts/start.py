@@ -241,6 +241,11 @@ class SoftTopics:
         others *= (rest / np.maximum(others.sum(axis=1), 1e-30))[:, None].astype(np.float32)
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
 
+    def begin_from(self, z, doc_prior):
+        """Go on as the topics of assignments ``z``, which others have improved, and with another prior (n_topics,)."""
+        self.begin_at(z, doc_prior.size, np.arange(doc_prior.size))
+        self.scale[0], self.doc_prior = 1.0, doc_prior
+
     def place(self, seeded, n_topics):
         """Give the first topics the numbers ``seeded``, and the others those that are left."""
         order = np.concatenate([seeded, np.setdiff1d(np.arange(n_topics), seeded)])
