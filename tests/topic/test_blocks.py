@@ -4,6 +4,7 @@ import pickle
 import re
 import sys
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -263,6 +264,11 @@ def test_other_samplers_are_refused_before_blocks_are_read():
     for params in ({"sampler": SCIR()}, {"batch_size": 10}, {"total_samples": 100}):
         with pytest.raises(ValueError, match=r"SCIR reads minibatches .* partial_fit"):
             BayesianLDA(**params).fit(CountBlocks(unread))
+
+
+def test_chains_in_other_processes_are_refused(counts):
+    with joblib.parallel_config("loky"), pytest.raises(ValueError, match="n_chains=2 over CountBlocks share"):
+        BayesianLDA(**PARAMS, n_chains=2, n_jobs=2).fit(CountBlocks([counts]))
 
 
 def test_other_models_are_refused_by_name(counts):

@@ -13,7 +13,7 @@ from ...utils.blocks import joined_checksums
 from .shard_steps import Shard, joined, sampled
 from .shards import cuts
 
-# Of a shard, unless the topics have many cells: some tenths of a second of work, beside which handing it out costs little.
+# Of a shard, unless topics have many cells: some tenths of a second of work, beside which handing it out costs little.
 _SHARD_TOKENS = 2_000_000
 _CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
 _WORD, _TOPIC, _WEIGHT = 4, 2, 8  # bytes per token
@@ -77,15 +77,11 @@ class BlockData:
         self._make = shards
         self._shards = self._start = None
 
-    def __getstate__(self):
-        # Another process makes shards of its own.
-        return {**self.__dict__, "_shards": None}
-
     def without_shards(self):
         """A copy for a chain that has finished, so that files and workers' memory are given back."""
         self.start  # noqa: B018 - may be needed later, and comes from the shards
         other = object.__new__(BlockData)
-        other.__dict__.update(self.__getstate__())
+        other.__dict__.update(self.__dict__, _shards=None)
         return other
 
     def fingerprint(self):

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from joblib.parallel import get_active_backend
+
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountBlocks, present_client
 from .block_data import BlockData, LocalShards
@@ -44,7 +46,13 @@ def for_each_block(model, method, X, **given):
     return [method(block) for block in blocks_of(X)]
 
 
-def bound_blocks(corpus, n_topics, n_threads):
+def bound_blocks(corpus, n_topics, n_threads, n_chains=1):
     """A corpus in blocks in the form to which chains are bound."""
+    if n_chains > 1 and not getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False):
+        raise ValueError(
+            f"n_chains={n_chains} over CountBlocks share the files or workers that hold the shards, and cannot run in "
+            "other processes; leave out joblib.parallel_config. Where there is a Dask client, shards run on its "
+            "workers by themselves."
+        )
     client = present_client()
     return BlockData(corpus, n_topics, n_threads, LocalShards if client is None else partial(DaskShards, client=client))

@@ -156,7 +156,7 @@ class CountTopicModel(BaseTopicModel):
         """The documents in the form to which chains are bound, and those of the start; records what `resume` checks."""
         self._token_args = n_batch, total
         if isinstance(corpus, BlockCorpus):
-            data = bound_blocks(corpus, self.n_components, self._threads_per_chain())
+            data = bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
         else:
             refuse_too_many_tokens(corpus, self.n_chains)
             start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
