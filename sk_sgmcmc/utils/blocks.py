@@ -117,7 +117,7 @@ class CountBlocks:
         self.shard_tokens = shard_tokens
         self.folder = folder
         self._made_by = self._items = None
-        self.is_dask = type(blocks).__module__.split(".")[0] == "dask"
+        self.is_dask = type(blocks).__module__.startswith("dask.array")
         if self.is_dask:
             self._items = _dask_blocks(blocks)
         elif sparse.issparse(blocks):
@@ -191,6 +191,11 @@ class CountBlocks:
     def sizes(self):
         """The `BlockSizes` of all blocks, which are checked here."""
         return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
+
+    @property
+    def is_elsewhere(self):
+        """Whether blocks are computed by Dask, or lie in files, and so need not pass through this process."""
+        return self.is_dask or all(isinstance(item, (str, os.PathLike)) for item in self._items or [None])
 
     @property
     def is_checked(self):

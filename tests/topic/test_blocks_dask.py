@@ -124,9 +124,12 @@ def test_columns_in_several_chunks_are_refused(counts):
         BayesianLDA().fit(da.from_array(np.ones((4, 6)), chunks=(2, 3)))
 
 
-def test_faulty_blocks_are_named(client, counts):
-    with pytest.raises(ValueError, match=r"smallest entry of block \d is -"):
+def test_faulty_blocks_are_named(client, counts, tmp_path):
+    with pytest.raises(ValueError, match="smallest entry of block 0 is -"):
         BayesianLDA().fit(dask_array(-counts))
+    with pytest.raises(ValueError, match=r"block 1 \('nowhere.npz'\) cannot be read"):
+        sparse.save_npz(tmp_path / "a.npz", counts)
+        BayesianLDA().fit(CountBlocks([tmp_path / "a.npz", "nowhere.npz"]))
     with pytest.raises(TypeError, match="block 0 is of type ndarray"):
         BayesianLDA().fit(da.from_array(np.ones((4, 6)), chunks=(2, 6)))
 

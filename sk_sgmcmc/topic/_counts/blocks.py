@@ -22,7 +22,7 @@ def is_in_blocks(X, model):
 
 
 def as_blocks(X):
-    """X as `CountBlocks`, checked; Dask's workers check the blocks that they compute."""
+    """X as `CountBlocks`; where there are Dask workers, they check the blocks that they can load."""
     blocks = X if isinstance(X, CountBlocks) else CountBlocks(X)
     client = present_client()
     if blocks.is_dask and client is None:
@@ -30,7 +30,7 @@ def as_blocks(X):
             "X is a Dask array, but there is no Dask client: its blocks are loaded and fitted in this process. Start "
             "one first, for example client = dask.distributed.Client()."
         )
-    elif blocks.is_dask and not blocks.is_checked:
+    elif client is not None and blocks.is_elsewhere and not blocks.is_checked:
         blocks.take_sizes(remote_sizes(client, blocks))
     return blocks
 

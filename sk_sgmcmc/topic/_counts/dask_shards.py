@@ -163,7 +163,8 @@ class DaskShards:
                 self._submit(_step, step, self.shards[i], before[i], now.seed_of(i))
                 for i in range(first, self.n_shards)
             ]
-        new, changes, statistics = ([self._submit(itemgetter(j), each) for each in done] for j in range(3))
+        new, changes = ([self._submit(itemgetter(j), each) for each in done] for j in range(2))
+        statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
         del step, done
         while len(changes) > 1:
             changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
@@ -252,6 +253,9 @@ def results_of(client, futures):
     futures = list(futures)
     with losses(client):
         wait_for(client, futures)
+        for future in futures:  # of several errors the first in order, not in time
+            if future.status == "error":
+                future.result()
         return client.gather(futures)
 
 
