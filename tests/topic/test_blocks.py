@@ -1,7 +1,9 @@
 """Corpora in blocks: the law of the chain over shards, the same draws wherever they are made, and refusals."""
 
+import os
 import pickle
 import re
+import signal
 import sys
 
 import joblib
@@ -13,6 +15,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.callbacks import Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
+from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs
 from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
 from sk_sgmcmc.topic._counts.block_data import BlockCorpus
@@ -191,6 +194,19 @@ def test_a_chain_may_be_saved_in_the_middle_of_a_round(counts, fitted, monkeypat
 def fitted_so_far(counts, steps=9):
     source = CountBlocks([counts], shard_tokens=3000)
     return BayesianLDA(**PARAMS, callbacks=lambda _, now: now >= steps).fit(source).set_params(callbacks=None)
+
+
+def test_interrupted_fit_goes_on(counts, fitted):
+    def press(_, step):
+        if step == 9:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    source = CountBlocks([counts], shard_tokens=3000)
+    model = BayesianLDA(**PARAMS, callbacks=press)
+    with pytest.raises(FitInterrupted), pytest.warns(UserWarning, match="resume"):
+        model.fit(source)
+    assert model.n_iter_ < 24
+    assert same(model.set_params(callbacks=None).resume(source), fitted)
 
 
 def test_held_out_documents_are_a_matrix(counts):
