@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .callbacks import as_callbacks
 from .chains.interrupts import deferred_interrupt
 from .chains.run import run_chains
-from .exceptions import FitInterrupted
+from .exceptions import FitInterrupted, WorkersLostError
 from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
@@ -25,8 +25,8 @@ from .utils._warnings import warn_user
 def all_or_nothing(fit):
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
-    After `FitInterrupted`, and only then, its changes stay: the estimator is fitted so far. ``fit`` makes new chains;
-    other methods change the existing ones, and therefore work on copies.
+    After `FitInterrupted` or `WorkersLostError` of its own, and only then, its changes stay: the estimator is fitted so
+    far. ``fit`` makes new chains; other methods change the existing ones, and therefore work on copies.
     """
 
     @wraps(fit)
@@ -37,7 +37,7 @@ def all_or_nothing(fit):
                 self.__dict__.update(self._copied_state())
             with plain_integers(self):
                 return fit(self, *args, **kwargs)
-        except FitInterrupted as interrupted:
+        except (FitInterrupted, WorkersLostError) as interrupted:
             if interrupted.estimator_id != id(self):
                 self.__dict__ = before
             raise
@@ -173,6 +173,13 @@ class BaseSGMCMC(BaseEstimator):
             )
             self._set_fitted(self._chains)
             self.n_iter_ = min(chain.step for chain in self._chains)
+        for failure in (chain.failure for chain in self._chains if chain.failure is not None):
+            lost = WorkersLostError(
+                f"{failure} The fitted attributes hold the draws up to the last checkpoint, after {self.n_iter_} of "
+                f"{n_iter} steps, and resume(X) continues from there."
+            )
+            lost.estimator_id = id(self)
+            raise lost from failure
         if stop.is_set():
             with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
                 warn_user(

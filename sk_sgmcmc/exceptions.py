@@ -14,5 +14,14 @@ class FitInterrupted(KeyboardInterrupt):
     estimator_id = None  # of the fit: one interrupted inside a callback of another fit leaves the outer one unfinished
 
 
+class WorkersLostError(RuntimeError):
+    """All workers of a Dask cluster were lost; the estimator is fitted as of its last checkpoint, if there was one.
+
+    ``resume`` continues from there, on another cluster or without one.
+    """
+
+    estimator_id = None  # of the estimator that is fitted so far
+
+
 class DamagedFileError(ValueError):
     """A saved model is damaged: bytes are missing, or are not those that were written."""

@@ -36,6 +36,8 @@ def _in(file, tests, *pairs):
 
 
 _LAWS = "tests/samplers/test_laws.py"
+_BLOCKS = "tests/topic/test_blocks.py"
+_ON_DASK = "tests/topic/test_blocks_dask.py"
 _LDA = "tests/topic/test_lda.py"
 _DMR = "tests/topic/test_dmr.py"
 _DIAGNOSTICS = "tests/metrics/test_diagnostics.py"
@@ -93,6 +95,22 @@ METRICS = [
         "metrics/stein.py", "tests/metrics/test_stein.py",
         ("- 4.0 * b * (b - 1.0) * q", "- 2.0 * b * (b - 1.0) * q"),
     ),
+]  # fmt: skip
+
+BLOCKS = [
+    *_in(
+        "topic/_counts/block_chain.py", _BLOCKS,
+        ("if self.step < self.plan.n_burn and counts.is_fast:", "if counts.is_fast:"),
+        ("np.random.SeedSequence([self.seed, i])", "np.random.SeedSequence([self.seed])"),
+        ("np.uint64(seed + start)", "np.uint64(0)"),
+    ),
+    *_in(
+        "topic/_counts/shard_steps.py", _BLOCKS,
+        ("-shard.first_doc % n", "0"),
+        ("np.min_scalar_type(-largest - 1)", "np.int8"),
+    ),
+    *_in("topic/_counts/dask_shards.py", _ON_DASK, ("[*before[:first], *new]", "new")),
+    *_in("utils/blocks.py", "tests/datasets/test_blocks.py", ("if n_read < len(self.sizes):", "if False:")),
 ]  # fmt: skip
 
 SAMPLERS = [
@@ -316,7 +334,15 @@ KERNELS = [
     ]
 ]  # fmt: skip
 
-PARTS = {"metrics": METRICS, "samplers": SAMPLERS, "base": BASE, "topic": TOPIC, "models": MODELS, "kernels": KERNELS}
+PARTS = {
+    "metrics": METRICS,
+    "samplers": SAMPLERS,
+    "base": BASE,
+    "topic": TOPIC,
+    "blocks": BLOCKS,
+    "models": MODELS,
+    "kernels": KERNELS,
+}
 
 
 NAMES = {False: "caught", True: "SURVIVED", None: "NO END"}  # by whether the tests passed

@@ -4,9 +4,13 @@ import numpy as np
 from scipy import sparse
 
 from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
+from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
+from sk_sgmcmc.topic._counts.block_data import BlockCorpus
+from sk_sgmcmc.topic._counts.blocks import bound_blocks
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.tokens import TokenData
@@ -53,9 +57,13 @@ def statistics(weights, concentration, rate, topics):
     )
 
 
-def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n_batch=None, n_inner=10, n_warm=0):
-    """A chain bound to the counts; not run yet."""
-    data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
+def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n_batch=None, n_inner=10, n_warm=0,
+               shard_tokens=None):  # fmt: skip
+    """A chain bound to the counts, or to shards of so many tokens; not run yet."""
+    X = sparse.csr_array(counts.astype(float))
+    data = TokenData(Corpus.from_counts(X), n_batch or len(counts), len(counts))
+    if shard_tokens is not None:
+        data, make = bound_blocks(BlockCorpus(CountBlocks([X], shard_tokens=shard_tokens)), K, 1), BlockTopicChain
     sampler = make_sampler(sampler)
     moves_flat = any(geometry == "euclidean" for geometry, _ in sampler._fits)
     weights_sampler = sampler._resolved(ConstantStep(0.1 if moves_flat else np.inf))

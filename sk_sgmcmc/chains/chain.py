@@ -32,6 +32,8 @@ class Chain:
 
     _unpickled = ("data",)
     data = None
+    progress = ""  # for people who watch, beside the number of steps
+    failure = None  # the error after which the chain went back to an earlier state, and should not go on
 
     def __init__(self, seed, plan):
         self.rng = np.random.Generator(np.random.PCG64(seed))
@@ -51,7 +53,7 @@ class Chain:
         deadline = time.monotonic() + seconds
         while self.step < until and not (stop is not None and stop.is_set()):
             self._advance(until)
-            if time.monotonic() > deadline:
+            if self.failure is not None or time.monotonic() > deadline:
                 break
         return self
 

@@ -66,6 +66,8 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
         others = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
+            if chains[0].progress:
+                bar.set_postfix_str(chains[0].progress)
             bar.update(step - bar.n)
             if step >= n_iter:
                 break
@@ -77,6 +79,8 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
                     chain.run(max(until, chain.step), PIECE_SECONDS, stop)
             else:
                 pool(delayed(chain.run)(max(until, chain.step), PIECE_SECONDS, stop) for chain in chains)
+            if any(chain.failure is not None for chain in chains):
+                break
             reached = min(chain.step for chain in chains)
             if callbacks and reached > step and any([callback(view(chains), reached) for callback in callbacks]):
                 break

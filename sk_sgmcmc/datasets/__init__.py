@@ -7,6 +7,7 @@ from a folder of yours (see `fetch_corpus`), or download them.
 `make_lda`                documents drawn from latent Dirichlet allocation
 `make_dmr`                documents whose topics follow metadata, drawn from a Dirichlet-multinomial regression
 `make_gamma_process`      documents whose topics have the weights of a gamma process
+`CountBlocks`             your own counts in blocks, more than fit in memory
 `load_docstrings`         docstrings of NumPy, SciPy, scikit-learn, numba, joblib
 `fetch_corpus`            any of the sets below, by name
 20newsgroups              posts to 20 Usenet groups (`fetch_20newsgroups_counts` downloads them)
@@ -23,6 +24,7 @@ msweb, nltcs              visits to areas of a web site; answers to a disability
 ========================  ===============================================================================
 """
 
+from ..utils.blocks import CountBlocks
 from ._docstrings import load_docstrings
 from ._real import (
     fetch_20news_different,
@@ -43,6 +45,7 @@ from ._synthetic import make_dmr, make_gamma_process, make_lda
 from ._text import make_count_vectorizer, normalize_text
 
 __all__ = [
+    "CountBlocks",
     "fetch_20news_different",
     "fetch_20newsgroups_counts",
     "fetch_acl2020_abstracts",

@@ -146,6 +146,11 @@ def document_completion(
     return result
 
 
+def joined_results(results):
+    """The result of `document_completion` for all documents from those for some of them each."""
+    return _summary(*(np.concatenate([each[name] for each in results]) for name in ("log_predictive", "n_hidden")))
+
+
 def completion_perplexity(observed, hidden, topics, **params):
     """Perplexity of hidden tokens, exp of minus the score of `document_completion`; lower is better.
 

@@ -161,6 +161,7 @@ class BayesianLDA(CountTopicModel):
     """
 
     _prior_is_additive = True
+    _takes_blocks = True
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],

@@ -2,10 +2,13 @@
 
 
 class _Silent:
-    n = 0
+    n, text = 0, ""
 
     def update(self, n):
         self.n += n
+
+    def set_postfix_str(self, text):
+        self.text = text
 
     def __enter__(self):
         return self
@@ -24,7 +27,7 @@ class _Lines(_Silent):
         self.n += n
         if 10 * self.n // max(1, self.total) > self.tenth:
             self.tenth = 10 * self.n // max(1, self.total)
-            print(f"step {self.n} of {self.total}", flush=True)
+            print(f"step {self.n} of {self.total}", *([self.text] if self.text else []), sep=", ", flush=True)
 
 
 def progress_bar(verbose, total, initial):

@@ -38,6 +38,7 @@ SMALLER = {
     ],
     "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
+    "plot_blocks.py": [("n_components=20, n_iter=100", "n_components=4, n_iter=62")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_product_of_manifolds.py": [("SHARE = 1.0", "SHARE = 0.02")],
@@ -148,6 +149,8 @@ def smaller(page, folder):
 def test_page_runs(page, run_here, tmp_path, importorskip):
     matplotlib = importorskip("matplotlib")
     importorskip("pandas")
+    if "dask" in page.read_text(encoding="utf-8"):
+        importorskip("distributed")
     with matplotlib.rc_context():
         run_here(smaller(page, tmp_path), tmp_path)
 

@@ -43,6 +43,10 @@ class Assignments:
         self._row = np.full(data.n_words, -1, dtype=np.int32)  # each word's index in the minibatch
         self._words = np.empty(data.n_words, dtype=np.int64)
 
+    def without_z(self):
+        """A copy that keeps no assignments, bound to nothing."""
+        return Assignments(self.stored, self.n_sweeps, self.seed)
+
     def words_of(self, docs):
         """Words that occur in documents ``docs``, (n_rows,); call it before each `draw`."""
         data = self.data

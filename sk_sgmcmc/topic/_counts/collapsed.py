@@ -102,7 +102,12 @@ def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):
         sums = np.zeros(doc_topic_prior.size + 1)
         for start, stop in pieces(data.token_ptr):
             dirichlet.add_statistics(start, stop, data.token_ptr, data.weights, z, doc_topic_prior, sums)
-        if not sums[-1] > 0:
-            return doc_topic_prior
-        doc_topic_prior = np.clip(doc_topic_prior * sums[:-1] / sums[-1], 1e-4, 1e3)
+        doc_topic_prior = moved_prior(doc_topic_prior, sums)
     return doc_topic_prior
+
+
+def moved_prior(doc_topic_prior, sums):
+    """One update of the fixed point from sums over documents, (n_topics + 1,); see `dirichlet.add_statistics`."""
+    if not sums[-1] > 0:
+        return doc_topic_prior
+    return np.clip(doc_topic_prior * sums[:-1] / sums[-1], 1e-4, 1e3)

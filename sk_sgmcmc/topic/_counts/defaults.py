@@ -2,6 +2,8 @@
 
 from numbers import Integral
 
+from ...utils._warnings import warn_user
+
 _FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
 # Tokens in a minibatch of a chain with stored assignments, per cell of the topics: a cell costs about a third of what a
 # token costs.
@@ -46,3 +48,16 @@ def checked_sweeps(n_sweeps):
             "least 1), for example (5, 5)."
         )
     return int(sweeps[0]), int(sweeps[1])
+
+
+def is_far_off(total_samples, seen):
+    """Whether ``total_samples`` cannot be meant for the documents seen so far."""
+    return total_samples > 10 * seen or seen > 10 * total_samples
+
+
+def warn_of_total(total_samples, seen):
+    """Warn of a ``total_samples`` that is far off."""
+    warn_user(
+        f"total_samples={total_samples} is more than ten times off the {seen} documents seen so far. Counts are scaled "
+        "to it, so a wrong number makes topics too certain or too vague; leave it at None to count the documents."
+    )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.math import dirichlet
-from .collapsed import fitted_doc_prior
+from .collapsed import fitted_doc_prior, moved_prior
 from .general_sweeps import collapsed_sweeps
 
 
@@ -58,6 +58,7 @@ class DocumentPrior:
     """
 
     reads_every_draw = False  # whether `after_minibatch` needs all draws of fresh assignments, not just the last
+    refines = False  # whether `refine` improves first assignments
     bears_heat = False  # whether collapsed Gibbs sampling begins at a temperature above 1
     _unpickled = ("data",)
     data = None
@@ -115,6 +116,24 @@ class DocumentPrior:
     def after_epoch(self, z, now):
         """Called each time that minibatches have passed over all documents, if assignments are stored."""
 
+    def unbound(self):
+        """A copy without the documents."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        return other
+
+    # -- shards ----------------------------------------------------------------------------------------------------
+
+    def learns_from_round(self, now):
+        """Whether `after_round` needs statistics of the round that ends at a `Moment`; after no pass, of the start."""
+        return False
+
+    def statistics(self, shard, z, rng):
+        """What a round needs of a `Shard` with assignments ``z``; called wherever the shard is, with its own stream."""
+
+    def after_round(self, statistics, now):
+        """Called after all shards were reassigned, with their `statistics` in order, if they were wanted."""
+
     # -- topics --------------------------------------------------------------------------------------------------
 
     @property
@@ -155,6 +174,20 @@ class FittedPrior(DocumentPrior):
         """Fit, after the fifth pass of burn-in and every tenth."""
         if now.burns_in and now.n_passes % 10 == 5:
             self.alpha = fitted_doc_prior(self.data, z, self.alpha)
+
+    def learns_from_round(self, now):
+        """Half of the rounds of burn-in: each makes one update, where `after_pass` makes five at a time."""
+        return now.burns_in and now.n_passes % 10 >= 5
+
+    def statistics(self, shard, z, rng):
+        """Sums of the fixed point, (n_topics + 1,)."""
+        sums = np.zeros(self.alpha.size + 1)
+        dirichlet.add_statistics(0, shard.n_docs, shard.token_ptr, shard.weights, z, self.alpha, sums)
+        return sums
+
+    def after_round(self, statistics, now):
+        sums = np.sum(statistics, axis=0)
+        self.alpha = moved_prior(self.alpha, sums)
 
     def after_minibatch(self, docs, doc_counts, z, now):
         """Make one damped fixed-point step during burn-in, if counts are fresh."""

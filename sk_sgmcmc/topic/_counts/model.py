@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
-from ...metrics.completion import words_of
+from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
-from ...utils._warnings import warn_user
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
 from .._answers.merging import refuse_merged
@@ -24,11 +23,13 @@ from .._answers.words import checked_names
 from .._base import BaseTopicModel
 from .._draws import Samples
 from .answers import best_chain, evenly, scored_draws
-from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
+from .block_data import BlockCorpus
+from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks
+from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .stream import grown
-from .tokens import TokenData, refuse_too_many_tokens
+from .tokens import TokenData, refuse_other_data, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
@@ -66,6 +67,8 @@ class CountTopicModel(BaseTopicModel):
         "new_features": [StrOptions({"error", "extend"})],
     }
 
+    _takes_blocks = False  # whether X may be `CountBlocks`
+
     # For models without these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
 
@@ -79,12 +82,19 @@ class CountTopicModel(BaseTopicModel):
 
     def _check_X(self, X, *, reset):
         """A checked corpus; sets or compares the number and names of features."""
+        if is_in_blocks(X, self):
+            corpus = BlockCorpus(as_blocks(X))
+            validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
+            return corpus
         if not reset and self.new_features == "extend" and hasattr(X, "columns"):
             return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
         refuse_texts(X, type(self).__name__)
         dtypes = [np.float64, np.float32, np.int64, np.int32]
         checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
-        return Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
+        corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
+        if reset:
+            warn_of_unit_rows(corpus, type(self).__name__)
+        return corpus
 
     # -- fit -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +104,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x).
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
@@ -118,11 +128,11 @@ class CountTopicModel(BaseTopicModel):
     def _fit(self, X, feature_names=None, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
+        make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
         self._feature_names = None if feature_names is None else checked_names(feature_names, corpus.n_words)
         self._topic_names = None
         self.word_counts_ = corpus.word_counts
-        warn_of_unit_rows(corpus, type(self).__name__)
         doc_prior, word_prior = self._priors(corpus.n_words)
         n_sweeps = checked_sweeps(self.n_sweeps)
         stored = self._stores(sampler, corpus)
@@ -138,7 +148,7 @@ class CountTopicModel(BaseTopicModel):
         self._young = None
         data = self._token_data(corpus, n_batch, total)
         chains = [
-            chain_class(sampler, pair)(
+            make_chain(
                 seed,
                 plan,
                 resolved,
@@ -159,10 +169,13 @@ class CountTopicModel(BaseTopicModel):
 
     def _token_data(self, corpus, n_batch, total):
         """The documents in the form to which chains are bound, and those of the start; records what `resume` checks."""
-        refuse_too_many_tokens(corpus, self.n_chains)
         self._token_args = n_batch, total
-        start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
-        data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
+        if isinstance(corpus, BlockCorpus):
+            data = bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
+        else:
+            refuse_too_many_tokens(corpus, self.n_chains)
+            start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
+            data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
         self._fingerprint = data.fingerprint()
         return data
 
@@ -171,12 +184,7 @@ class CountTopicModel(BaseTopicModel):
     def _bound_data(self, X, y=None, **given):
         corpus, present = self._check_X(X, reset=False, **given), self._fingerprint
         data = self._token_data(corpus, *self._token_args)
-        if data.fingerprint() != present:
-            raise ValueError(
-                "resume continues with the data that were being fitted, but X of shape "
-                f"{corpus.n_docs, corpus.n_words} holds other counts; pass the same X again, or pass new documents to "
-                "partial_fit."
-            )
+        refuse_other_data(data, present)
         return data
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -228,13 +236,9 @@ class CountTopicModel(BaseTopicModel):
     def _checked_total(self, seen):
         if self.total_samples is None:
             return float(seen)
-        if self.total_samples > 10 * seen or seen > 10 * self.total_samples:
+        if is_far_off(self.total_samples, seen):
             if not getattr(self, "_warned_total", False):
-                warn_user(
-                    f"total_samples={self.total_samples} is more than ten times off the {seen} documents seen so "
-                    "far. Counts are scaled to it, so a wrong number makes topics too certain or too vague; leave it "
-                    "at None to count the documents.",
-                )
+                warn_of_total(self.total_samples, seen)
             self._warned_total = True
         return float(self.total_samples)
 
@@ -259,7 +263,7 @@ class CountTopicModel(BaseTopicModel):
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Counts of documents, as for `fit`.
+            Counts of documents, as for `fit`. Blocks are passed on one after another.
         y : ignored
 
         Returns
@@ -267,7 +271,9 @@ class CountTopicModel(BaseTopicModel):
         self : object
             Fitted.
         """
-        return self._partial_fit(X)
+        for block in blocks_of(X) if is_in_blocks(X, self) else [X]:
+            self._partial_fit(block)
+        return self
 
     def _partial_fit(self, X, **given):
         self._validate_params()
@@ -364,6 +370,8 @@ class CountTopicModel(BaseTopicModel):
 
         self._agreement, means = number_topics(draws, samples, self._metric, groups, best)
         self.samples_ = Samples(samples, draws)
+        if self.word_counts_ is None:  # of blocks, which were not counted
+            self.word_counts_ = chains[0].collapsed.counts.sum(axis=1, dtype=np.float64)
         # Of the reference chain alone: a mean over chains may be a topic that none of them has.
         self.components_ = means[self.reference_chain_] if len(means) == 1 else means[self.reference_chain_].copy()
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
@@ -403,6 +411,8 @@ class CountTopicModel(BaseTopicModel):
 
     def _transform(self, X, **given):
         check_is_fitted(self)
+        if is_in_blocks(X, self):
+            return np.concatenate(for_each_block(self, self._transform, X, **given))
         corpus = self._check_X(X, reset=False, **given)
         topics = [partial(words_of, self.components_)]
         proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
@@ -458,6 +468,8 @@ class CountTopicModel(BaseTopicModel):
 
     def _completion(self, X, **given):
         check_is_fitted(self)
+        if is_in_blocks(X, self):
+            return joined_results(for_each_block(self, self._completion, X, **given))
         corpus = self._check_X(X, reset=False, **given)
         observed, hidden = split_tokens(corpus.to_csr())
         draws = self._topic_draws

@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from ...chains.chain import stacked_draws
 from ...kernels.math import dirichlet_rows
 from ...kernels.models.lda import staying
+from ...metrics import align_topics
 from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
 # Topics of two draws are matched only if one of them kept less than this share of its tokens in between.
@@ -104,7 +105,7 @@ class TopicRecord:
         self._last = None
 
     def __deepcopy__(self, memo):
-        copy = TopicRecord(self.seed)
+        copy = type(self)(self.seed)
         copy.counts, copy.orders, copy.steps, copy._last = (
             list(self.counts), list(self.orders), list(self.steps), self._last,
         )  # fmt: skip
@@ -169,6 +170,26 @@ class TopicRecord:
         seed = np.random.SeedSequence([self.seed, self.steps[s]]).generate_state(1, np.uint64)[0]
         dirichlet_rows.dirichlet_rows(shapes, seed, out)
         return out
+
+
+class CountRecord(TopicRecord):
+    """A record of a chain whose assignments are not at hand: topics are recognised by their counts."""
+
+    def add(self, step, counts, z, groups):
+        """Keep the counts; only topics of equal ``groups()`` change places."""
+        order = np.arange(counts.shape[1])
+        if self._last is not None:
+            # As many tokens at least have another topic as the counts of words differ by.
+            stayed = np.minimum(counts, self._last).sum(axis=0, dtype=np.float64)
+            if np.any(stayed < _STAYS * self._last.sum(axis=0, dtype=np.float64)):
+                cells = self._last + 1e-9, counts + 1e-9
+                shares = ((each / each.sum(axis=0)).T for each in cells)
+                order = align_topics(*shares, groups=groups())
+            order = order[self.orders[-1]]
+        self._last = np.array(counts)
+        self.counts.append(Counts(counts))
+        self.orders.append(order)
+        self.steps.append(step)
 
 
 def _prior_of(word_prior, k):

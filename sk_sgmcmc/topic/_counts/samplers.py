@@ -1,6 +1,7 @@
 """Which class of chain a sampler of the topics needs, and its step size."""
 
 from ...samplers.schedules import ConstantStep
+from .block_chain import BlockTopicChain
 from .chain import TopicChain
 from .collapsed_chain import CollapsedTopicChain
 from .particles import ParticleTopicChain
@@ -10,8 +11,19 @@ from .particles import ParticleTopicChain
 _TOLERANCE, _NOISE = 0.05, 0.1
 
 
-def chain_class(sampler, pair):
-    """The class of chain for a sampler that fits by ``pair``, (geometry, signal)."""
+def chain_class(sampler, pair, in_blocks=False):
+    """The class of chain for a sampler that fits by ``pair``, (geometry, signal); for a corpus in memory or in blocks.
+
+    Raises `ValueError` if there is none.
+    """
+    if in_blocks:
+        if pair[1] == "conditionals":
+            return BlockTopicChain
+        raise ValueError(
+            f"{type(sampler).__name__} reads minibatches of documents, but fit sweeps over all blocks of CountBlocks; "
+            'use sampler="gibbs", or None with batch_size="auto" and assignments="auto", or pass the blocks to '
+            "partial_fit."
+        )
     if pair[1] == "conditionals":
         return CollapsedTopicChain
     return ParticleTopicChain if sampler._runner == "particles" else TopicChain

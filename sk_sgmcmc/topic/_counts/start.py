@@ -116,10 +116,31 @@ def soft_start(data, doc_prior, word_prior, rng, z, shares=None, pool=None):
         Threads over shards.
     """
     n_topics = doc_prior.size
-    total = float(data.weights.sum() if data.weights.size else data.words.size)
-    if total == 0 or n_topics == 1:
+    topics, memory = learnt_topics(data, doc_prior, word_prior, rng, z, shares)
+    if topics is None:
         z[:] = rng.integers(n_topics, size=z.size, dtype=np.uint16)
         return
+    order = rng.permutation(data.n_docs)
+    if n_topics <= _FEW:
+        topics.learn_in_shards(order, *memory, z, pool)
+    else:  # shards that have learnt nothing together would number their topics each in its own way
+        topics.learn(order, *memory, z)
+
+
+def learnt_topics(data, doc_prior, word_prior, rng, z, shares=None):
+    """Topics before the last pass of `soft_start`, whose parameters these are, and the memory of that pass.
+
+    Returns
+    -------
+    topics : SoftTopics or None
+        None if there is nothing to learn.
+    memory : tuple of float
+        Window and unit in tokens, see `SoftTopics.learn`.
+    """
+    n_topics = doc_prior.size
+    total = float(data.weights.sum() if data.weights.size else data.words.size)
+    if total == 0 or n_topics == 1:
+        return None, None
     small = total < _SMALL
     mean = total / data.n_docs
     window, unit = (400.0, 80.0) if small else (200.0, 40.0)
@@ -139,11 +160,7 @@ def soft_start(data, doc_prior, word_prior, rng, z, shares=None, pool=None):
     if shares is not None:
         topics.place(seeded, n_topics)
     topics.doc_prior = doc_prior
-    last = rng.permutation(data.n_docs), window * mean, unit * mean, z
-    if few:
-        topics.learn_in_shards(*last, pool)
-    else:  # shards that have learnt nothing together would number their topics each in its own way
-        topics.learn(*last)
+    return topics, (window * mean, unit * mean)
 
 
 def pieces(token_ptr, tokens=_TOKENS_PER_CALL):
@@ -192,6 +209,11 @@ class SoftTopics:
                 _GROWTH, unit, z, self.rng,
             )  # fmt: skip
 
+    def learn_if_many(self, memory):
+        """One pass more if there are many topics, of which `learnt_topics` has learnt nothing yet."""
+        if self.mass.size > _FEW:
+            self.learn(self.rng.permutation(self.data.n_docs), *memory)
+
     def learn_in_shards(self, order, window, unit, z, pool):
         """The last pass: the same as `learn`, in shards, none of which sees what the others learn."""
         n = shards.number_of_shards(self.data.words.size, self.raw.size)
@@ -218,6 +240,11 @@ class SoftTopics:
         others = self.raw[:, seeded.size :]
         others *= (rest / np.maximum(others.sum(axis=1), 1e-30))[:, None].astype(np.float32)
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
+
+    def begin_from(self, z, doc_prior):
+        """Go on as the topics of assignments ``z``, which others have improved, and with another prior (n_topics,)."""
+        self.begin_at(z, doc_prior.size, np.arange(doc_prior.size))
+        self.scale[0], self.doc_prior = 1.0, doc_prior
 
     def place(self, seeded, n_topics):
         """Give the first topics the numbers ``seeded``, and the others those that are left."""

@@ -79,3 +79,12 @@ def lengths_of(data):
     weights = data.weights if data.weights.size else np.ones(data.words.size)
     docs = np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr))
     return np.bincount(docs, weights, minlength=data.n_docs).astype(np.float64)
+
+
+def refuse_other_data(data, fingerprint):
+    """Raise if ``data`` are not those of a ``fingerprint``, with which chains were started."""
+    if data.fingerprint() != fingerprint:
+        raise ValueError(
+            f"resume continues with the data that were being fitted, but X of shape {data.n_docs, data.n_words} holds "
+            "other counts; pass the same X again, or pass new documents to partial_fit."
+        )

@@ -169,6 +169,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__score = {"metadata": True}
 
     _prior_is_additive = False  # a sum of log-linear prevalences is not one
+    _takes_blocks = False
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],

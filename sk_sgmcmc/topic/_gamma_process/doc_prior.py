@@ -6,7 +6,7 @@ from .._counts.doc_prior import DocumentPrior
 from .._counts.start import pieces
 from .._counts.tokens import lengths_of
 from .atoms import Atoms, MovingAtoms
-from .statistics import AveragedStatistics, StoredStatistics
+from .statistics import AveragedStatistics, StoredStatistics, SummedStatistics
 from .sweeps import SweepsInUse
 
 START_MASS = 5.0  # sum of the documents' prior at the start
@@ -40,7 +40,9 @@ class GammaProcessPrior(DocumentPrior):
         Length of the chain's burn-in, in steps.
     """
 
+    refines = True
     _unpickled = (*DocumentPrior._unpickled, "_lengths")
+    _lengths = None
 
     def __init__(self, alpha, stored, *, process, weights_sampler, moves_flat, n_inner, n_burn):
         super().__init__(alpha, stored)
@@ -52,9 +54,9 @@ class GammaProcessPrior(DocumentPrior):
         self.tried, self.just_joined = set(), False
 
     def bind(self, data):
-        self._lengths = lengths_of(data)
-        if self.seen is None:
-            self.seen = StoredStatistics(data, self.alpha.size) if self.stored else AveragedStatistics(self.alpha.size)
+        self._lengths = None
+        if self.seen is None and not self.stored:
+            self.seen = AveragedStatistics(self.alpha.size)
         super().bind(data)
 
     # -- start ---------------------------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ class GammaProcessPrior(DocumentPrior):
 
     def refine(self, data, z, alpha, topic_word_prior, rng):
         """Make a few collapsed sweeps, which also join topics."""
-        seen = self.seen if self.stored else StoredStatistics(data, self.alpha.size)
+        seen = StoredStatistics(data, self.alpha.size)
         collapsed, tried = SweepsInUse(data, z, topic_word_prior), set()
         for i in range(_START_SWEEPS):
             for start, stop in pieces(data.token_ptr):
@@ -85,6 +87,7 @@ class GammaProcessPrior(DocumentPrior):
 
     def begin(self, data, z, alpha, rng, swept=True):
         if self.stored:
+            self.seen = StoredStatistics(data, self.alpha.size)
             self.seen.read_all(data, z, self.atoms, rng)
             for _ in range(_START_UPDATES):
                 Atoms.move(self.atoms, *self.seen.values(None), rng)
@@ -102,6 +105,8 @@ class GammaProcessPrior(DocumentPrior):
         if self.stored:
             self._count(docs, z, now)
         else:
+            if self._lengths is None:
+                self._lengths = lengths_of(self.data)
             self.seen.remember(docs, doc_counts[-1], self._lengths, now.forgotten, self.atoms, now.rng)
         self._move(now)
 
@@ -134,6 +139,26 @@ class GammaProcessPrior(DocumentPrior):
         for kept, left in collapsed.join(self.data, self.alpha, self.tried):
             self.atoms.join(kept, left)
             self.just_joined = True
+
+    # -- shards ----------------------------------------------------------------------------------------------------
+
+    def learns_from_round(self, now):
+        return True
+
+    def statistics(self, shard, z, rng):
+        """`StoredStatistics` of the shard, as counts and the sum of its documents' scales."""
+        seen = StoredStatistics(shard, self.alpha.size)
+        seen.read_all(shard, z, self.atoms, rng)
+        return seen.summed()
+
+    def after_round(self, statistics, now):
+        self.seen = SummedStatistics(statistics)
+        if now.n_passes == 0:
+            for _ in range(_START_UPDATES):
+                Atoms.move(self.atoms, *self.seen.values(None), now.rng)
+            self.alpha = self.atoms.weights
+        else:
+            self._move(now)
 
     # -- topics, draws and streams -------------------------------------------------------------------------------
 

@@ -127,6 +127,7 @@ class GammaProcessTopicModel(CountTopicModel):
     3
     """
 
+    _takes_blocks = True
     _seeds_hint = ""  # all topics have one prior
     _offers = (
         ("simplex", "counts"),

@@ -65,6 +65,10 @@ class StoredStatistics:
         self.count(data, z, self.docs, 1.0)
         self.total_log = _draw_scales(self.docs, self.lengths, atoms, self.logs, rng)
 
+    def summed(self):
+        """Parts of `SummedStatistics`: counts above each level in use, the sum of scales, and its magnitude."""
+        return self.used_levels().copy(), self.total_log, self.typical
+
     def redraw(self, docs, atoms, rng):
         """Draw the scales of some documents."""
         before = self.logs[docs].sum()
@@ -72,6 +76,35 @@ class StoredStatistics:
 
     def values(self, total_samples):
         """Arguments of `Atoms.move`: cells, their values, -sum_d log(1 - p_d), and a number of its magnitude."""
+        return *gamma_process.cells_of(self.above), self.total_log, self.typical
+
+
+class SummedStatistics:
+    """Statistics of all documents, summed over shards whose assignments are not at hand.
+
+    Parameters
+    ----------
+    parts : list of tuple
+        Of each shard: see `StoredStatistics.summed`.
+    """
+
+    def __init__(self, parts):
+        self.above = np.zeros((len(parts[0][0]), max(above.shape[1] for above, *_ in parts)))
+        for above, *_ in parts:
+            self.above[:, : above.shape[1]] += above
+        self.total_log = sum(total_log for _, total_log, _ in parts)
+        self.typical = sum(typical for *_, typical in parts)
+
+    def used_levels(self):
+        """``above``, which holds no more levels than are in use."""
+        return self.above
+
+    def renumber(self, order):
+        """Reorder the topics."""
+        self.above = self.above[order]
+
+    def values(self, total_samples):
+        """As for `StoredStatistics`."""
         return *gamma_process.cells_of(self.above), self.total_log, self.typical
 
 

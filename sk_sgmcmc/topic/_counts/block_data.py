@@ -1,0 +1,208 @@
+"""A corpus in blocks as chains are bound to it, and its shards on this machine: tokens in memory-mapped files."""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections import deque
+from threading import Lock, RLock
+
+import numpy as np
+
+from ...utils.blocks import joined_checksums
+from .shard_steps import Shard, joined, sampled
+from .shards import cuts
+
+# Of a shard, unless topics have many cells: some tenths of a second of work, beside which handing it out costs little.
+_SHARD_TOKENS = 2_000_000
+_CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
+_WORD, _TOPIC, _WEIGHT = 4, 2, 8  # bytes per token
+_SAMPLE = 5_000_000  # tokens of the documents from which chains start
+_SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
+
+_lock = RLock()  # chains in several threads share what is made at first use
+
+
+class BlockCorpus:
+    """A checked corpus in blocks, in place of a `Corpus`.
+
+    Parameters
+    ----------
+    blocks : CountBlocks
+    """
+
+    word_counts = None  # known once all tokens are assigned
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+        self.n_docs, self.n_words = blocks.shape
+        self.n_tokens = blocks.n_tokens
+        self.is_whole = all(each.is_whole for each in blocks.sizes)
+
+    def shard_tokens(self, n_topics):
+        """Tokens of a shard."""
+        least = self.n_words * n_topics / _CELLS_PER_TOKEN
+        return self.blocks.shard_tokens or max(_SHARD_TOKENS, least)
+
+    def to_csr(self):
+        """Refuse to become a matrix in memory."""
+        raise TypeError("This needs a matrix in memory, not CountBlocks or a Dask array; pass some of the documents.")
+
+    def fingerprint(self):
+        """A checksum by which to recognise the data, however they are divided into blocks."""
+        return joined_checksums(self.blocks.sizes)
+
+
+def rounded_weights(weights):
+    """Weights of tokens as multiples of 2^-20, whose sums are exact in any order."""
+    return np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
+
+
+class BlockData:
+    """A corpus in blocks and the way that rounds over its shards are run; shared by all chains.
+
+    Parameters
+    ----------
+    corpus : BlockCorpus
+    n_topics, n_threads : int
+    shards : callable
+        Function from this object to what runs rounds: `LocalShards` or a class with its methods.
+    """
+
+    weights = np.empty(0)
+
+    def __init__(self, corpus, n_topics, n_threads, shards):
+        self.corpus = corpus
+        self.n_docs, self.n_words, self.is_whole = corpus.n_docs, corpus.n_words, corpus.is_whole
+        self.n_batch, self.total_samples, self.n_threads = corpus.n_docs, float(corpus.n_docs), n_threads
+        self.n_shards = max(1, round(corpus.n_tokens / corpus.shard_tokens(n_topics)))
+        self._make = shards
+        self._shards = self._start = None
+
+    def without_shards(self):
+        """A copy for a chain that has finished, so that files and workers' memory are given back."""
+        self.start  # noqa: B018 - may be needed later, and comes from the shards
+        other = object.__new__(BlockData)
+        other.__dict__.update(self.__dict__, _shards=None)
+        return other
+
+    def fingerprint(self):
+        """A checksum by which to recognise the data and their shards."""
+        return self.corpus.fingerprint(), self.n_shards
+
+    @property
+    def shards(self):
+        """The shards, where they are processed; made at first use."""
+        with _lock:
+            if self._shards is None:
+                self._shards = self._make(self)
+            return self._shards
+
+    @property
+    def start(self):
+        """Evenly spaced documents from which chains start, a `Shard`."""
+        with _lock:
+            if self._start is None:
+                self._start = self.shards.sample(max(1, -(-self.corpus.n_tokens // _SAMPLE)))
+            return self._start
+
+
+class Scratch:
+    """A folder for files that last as long as this object.
+
+    Parameters
+    ----------
+    parent : str, path-like or None
+        None: the system's folder for temporary files.
+    needed : int
+        Bytes to be written.
+    """
+
+    def __init__(self, parent, needed):
+        self.folder = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=parent)
+        self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._n_files = 0
+        free = shutil.disk_usage(self.folder).free
+        if needed > free:
+            self.remove()
+            raise ValueError(
+                f"Words and assignments take {needed / 2**30:.3g} GiB, but only {free / 2**30:.3g} GiB are free in "
+                f"{os.path.dirname(self.folder)}; name a folder with more room by CountBlocks(..., folder=...)."
+            )
+
+    def new(self, dtype, size):
+        """An array in a file of its own; an ordinary one if it is empty."""
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        self._n_files += 1
+        path = os.path.join(self.folder, f"{self._n_files}.bin")
+        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=(int(size),)))
+
+
+class LocalShards:
+    """Shards on this machine: words and assignments in memory-mapped files, processed by threads.
+
+    Parameters
+    ----------
+    data : BlockData
+    """
+
+    def __init__(self, data):
+        self.blocks = blocks = data.corpus.blocks
+        self.n_words, self.n_shards, self.n_threads = data.n_words, data.n_shards, data.n_threads
+        per_token = _WORD + _TOPIC + (0 if data.is_whole else _WEIGHT)
+        self.scratch = Scratch(blocks.folder, per_token * data.corpus.n_tokens + 8 * data.n_docs)
+        n_tokens, weighted = data.corpus.n_tokens, not data.is_whole
+        self.token_ptr = self.scratch.new(np.int64, data.n_docs + 1)
+        self.words = self.scratch.new(np.int32, n_tokens)
+        self.weights = self.scratch.new(np.float64, n_tokens if weighted else 0)
+        doc = token = 0
+        for corpus in blocks.corpora():
+            ptr, words, weights = corpus.expand_tokens()
+            self.token_ptr[doc + 1 : doc + ptr.size] = token + ptr[1:]
+            self.words[token : token + words.size] = words
+            if weighted:
+                weights = weights if weights.size else np.ones(words.size)
+                self.weights[token : token + words.size] = rounded_weights(weights)
+            doc, token = doc + corpus.n_docs, token + words.size
+        self.ends = cuts(self.token_ptr, data.n_shards)
+
+    def assignments(self, z=None):
+        """Room for the assignments of a chain, or a copy of ``z``, in a file."""
+        room = self.scratch.new(np.uint16, self.words.size)
+        if z is not None:
+            room[:] = z
+        return room
+
+    def sample(self, n):
+        """Every n-th document, a `Shard`."""
+        return joined([sampled(self.shard(i)[0], n) for i in range(self.n_shards)])
+
+    def shard(self, i):
+        """Shard ``i``, and the range of its tokens."""
+        start, stop = self.ends[i], self.ends[i + 1]
+        ptr = self.token_ptr[start : stop + 1]
+        part = slice(int(ptr[0]), int(ptr[-1]))
+        weights = self.weights[part] if self.weights.size else self.weights
+        return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words), part
+
+    def wants_checkpoint(self, z, step):
+        """Whether assignments should be copied before the next round: never, as they cannot be lost."""
+        return False
+
+    def proceed(self, now, z, pool):
+        """Process the next shards of a `Round` in the threads of ``pool``, and write their assignments into ``z``."""
+        n = _SHARDS_PER_CALL * self.n_threads
+        numbers, lock, results = range(now.next_shard, min(now.next_shard + n, self.n_shards)), Lock(), deque()
+
+        def work(i):
+            shard, part = self.shard(i)
+            done = now.step(shard, z[part], now.seed_of(i))
+            z[part] = done.z
+            with lock:
+                done.change.add_to(now.sums)
+            return done.statistics
+
+        results.extend(map(work, numbers) if pool is None else pool.map(work, numbers))
+        now.statistics.extend(results)
+        now.next_shard = numbers.stop

@@ -1,0 +1,289 @@
+"""Shards on the workers of a Dask cluster: a round is a graph of tasks without side effects.
+
+Blocks are loaded, and turned into shards, where they are processed. A round's topics or counts go down once, and the
+changes of the counts come up as the sum of a tree. Assignments stay on the workers as results of tasks, so that Dask
+computes those of a lost worker again, with the same draws; every few rounds they are copied here and handed out again
+from the copy, so that never more than a few rounds are repeated.
+"""
+
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+from operator import itemgetter
+from threading import RLock
+
+import numpy as np
+
+from ...exceptions import WorkersLostError
+from ...utils.blocks import checked_block, load_block, sizes_of
+from .block_data import Scratch, rounded_weights
+from .shard_steps import Change, Shard, joined, sampled
+
+PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
+_ROUNDS_PER_CHECKPOINT = 10
+_FAN_IN = 8  # changes that are summed in a task
+_POLL_SECONDS = 0.5
+_lock = RLock()  # Dask's settings belong to the process
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------------
+
+
+def _same(value):
+    return value
+
+
+def _sizes(item, name):
+    return sizes_of(load_block(item, name), name)
+
+
+def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
+    """The parts of a block that belong to each of the shards between the cuts ``inner``, in tokens of the corpus."""
+    corpus = checked_block(load_block(item, name), name)
+    if (corpus.n_docs, corpus.n_words, corpus.n_tokens) != tuple(sizes[:3]):
+        raise ValueError(f"{name} has changed since it was checked; leave files alone during a fit.")
+    ptr, words, weights = corpus.expand_tokens()
+    if weighted:
+        weights = rounded_weights(weights if weights.size else np.ones(words.size))
+    ends = [0, *np.searchsorted(first_token + ptr, inner), corpus.n_docs]
+    ends = np.minimum(ends, corpus.n_docs)
+    return [
+        Shard(
+            ptr[start : stop + 1] - ptr[start],
+            words[ptr[start] : ptr[stop]],
+            weights[ptr[start] : ptr[stop]] if weighted else np.empty(0),
+            first_doc + int(start),
+            corpus.n_words,
+        )
+        for start, stop in pairwise(ends)
+    ]
+
+
+def _step(step, shard, z, seed):
+    return step(shard, z, seed)
+
+
+# -- the client's side -----------------------------------------------------------------------------------------------
+
+
+class RemoteAssignments:
+    """Assignments of the tokens of all shards, on the workers.
+
+    Parameters
+    ----------
+    z : ndarray of uint16, shape (n_tokens,), or None
+        What they are before the first round; sent when they are needed.
+    """
+
+    def __init__(self, z=None):
+        self.z, self.futures = z, None
+        self.shards = self.saved_at = None
+        self.rooms = []  # two copies, of which the older one is overwritten
+
+    def __array__(self, dtype=None, copy=None):
+        z = self.z if self.futures is None else np.concatenate(self.shards.results(self.futures))
+        return z if dtype is None else z.astype(dtype)
+
+    def __reduce__(self):
+        return np.asarray, (np.asarray(self),)
+
+
+class DaskShards:
+    """Shards on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    data : BlockData
+    client : distributed.Client
+    """
+
+    def __init__(self, data, client):
+        self.client, self.blocks = client, data.corpus.blocks
+        self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
+        self.scratch = Scratch(self.blocks.folder, 2 * self.n_tokens)
+        self.shards = self._made_shards(not data.is_whole)
+        self.sizes = self.results([self._submit(_n_tokens, each) for each in self.shards])
+
+    def _submit(self, function, *args):
+        return self.client.submit(function, *args, pure=False)
+
+    def _items(self):
+        """What each block is loaded from, its name, its sizes, and where its documents and tokens begin."""
+        blocks, doc, token = self.blocks, 0, 0
+        # Blocks that a function makes are read here.
+        items = blocks.items if blocks.items is not None else list(blocks)
+        for i, (item, sizes) in enumerate(zip(items, blocks.sizes, strict=True)):
+            yield item, blocks.name_of(i), sizes, doc, token
+            doc, token = doc + sizes.n_docs, token + sizes.n_tokens
+
+    def _made_shards(self, weighted):
+        """Futures of all shards."""
+        from dask import delayed
+
+        inner = self.n_tokens * np.arange(1, self.n_shards) // self.n_shards
+        parts = [[] for _ in range(self.n_shards)]
+        with _large_graphs():
+            for item, name, sizes, doc, token in self._items():
+                first, last = np.searchsorted(inner, [token, token + sizes.n_tokens], side="right")
+                task = delayed(_parts, pure=False)(item, name, sizes, doc, token, inner[first:last], weighted)
+                cut = self.client.compute(task)
+                for i in range(first, last + 1):
+                    parts[i].append(self._submit(itemgetter(int(i - first)), cut))
+            shards = [self._submit(joined, each) for each in parts]
+        self._wait(shards)
+        return shards
+
+    def sample(self, n):
+        """Every n-th document, a `Shard`."""
+        return joined(self.results([self._submit(sampled, shard, n) for shard in self.shards]))
+
+    def assignments(self, z=None):
+        """The assignments of a chain."""
+        return RemoteAssignments(None if z is None else np.asarray(z))
+
+    def _send(self, z):
+        """Hand out assignments, of which the scheduler keeps a copy for workers that are lost."""
+        ends = np.cumsum([0, *self.sizes])
+        with _large_graphs():
+            return [self._submit(_same, np.array(z[a:b])) for a, b in pairwise(ends)]
+
+    def proceed(self, now, z, pool):
+        """Process all shards of a `Round`; `z` is a `RemoteAssignments`."""
+        with losses(self.client):
+            self._proceed(now, z)
+
+    def _proceed(self, now, z):
+        before = z.futures
+        if before is None:
+            before = [None] * self.n_shards if z.z is None else self._send(z.z)
+        first = now.next_shard  # above 0 if a round goes on that began elsewhere
+        with _large_graphs():
+            step = self._submit(_same, now.step)
+            done = [
+                self._submit(_step, step, self.shards[i], before[i], now.seed_of(i))
+                for i in range(first, self.n_shards)
+            ]
+        new, changes = ([self._submit(itemgetter(j), each) for each in done] for j in range(2))
+        statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
+        del step, done
+        while len(changes) > 1:
+            changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
+        self._wait([*new, *changes])
+        change, learnt = self.results(changes)[0], self.results(statistics)
+        # From here on nothing can be lost.
+        change.add_to(now.sums)
+        now.statistics.extend(learnt)
+        now.next_shard = self.n_shards
+        z.futures, z.shards, z.z = [*before[:first], *new], self, None
+
+    def wants_checkpoint(self, z, step):
+        """Whether assignments should be copied before the next round, after ``step`` of them."""
+        return z.saved_at is None or step >= z.saved_at + _ROUNDS_PER_CHECKPOINT
+
+    def checkpoint(self, z, step):
+        """Copy the assignments here, hand them out again from the copy, and return it."""
+        if len(z.rooms) < 2:
+            z.rooms.append(self.scratch.new(np.uint16, self.n_tokens))
+        copy, end = z.rooms[-1], 0
+        if z.futures is None:
+            copy[:] = z.z
+        else:
+            for i in range(0, self.n_shards, _FAN_IN):
+                for part in self.results(z.futures[i : i + _FAN_IN]):
+                    copy[end : end + part.size] = part
+                    end += part.size
+            with losses(self.client):
+                z.futures = self._send(copy)
+        z.rooms.reverse()
+        z.saved_at = step
+        return copy
+
+    # -- waiting -------------------------------------------------------------------------------------------------
+
+    def results(self, futures):
+        """Results of futures, a list."""
+        return results_of(self.client, futures)
+
+    def _wait(self, futures):
+        wait_for(self.client, futures)
+
+
+def _n_tokens(shard):
+    return shard.words.size
+
+
+def remote_sizes(client, blocks):
+    """The `BlockSizes` of blocks that Dask computes, which workers check."""
+    from dask import delayed
+
+    tasks = [delayed(_sizes, pure=False)(item, blocks.name_of(i)) for i, item in enumerate(blocks.items)]
+    return results_of(client, client.compute(tasks))
+
+
+@contextmanager
+def _large_graphs():
+    """Without a warning for large graphs: what is sent is sent once a round."""
+    import dask
+
+    with _lock, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+        yield
+
+
+@contextmanager
+def losses(client):
+    """Raise `WorkersLostError` instead of Dask's errors of workers and connections."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except WorkersLostError:
+        raise
+    except (CancelledError, KilledWorker) as error:
+        raise WorkersLostError(f"Workers of the Dask cluster were lost ({type(error).__name__}: {error}).") from error
+    except Exception as error:
+        if client.status == "running":
+            raise
+        raise WorkersLostError(f"The connection to the Dask cluster was lost ({error}).") from error
+
+
+def results_of(client, futures):
+    """Results of futures, a list; raises `WorkersLostError` if no worker is left to compute them."""
+    futures = list(futures)
+    with losses(client):
+        wait_for(client, futures)
+        for future in futures:  # of several errors the first in order, not in time
+            if future.status == "error":
+                future.result()
+        return client.gather(futures)
+
+
+def wait_for(client, futures):
+    """Wait for futures; raises `WorkersLostError` if there is no worker for too long."""
+    from distributed import wait
+
+    alone_since = None
+    while True:
+        try:
+            wait(futures, timeout=_POLL_SECONDS)
+            return
+        except TimeoutError:
+            if _n_workers(client):
+                alone_since = None
+                continue
+            alone_since = alone_since or time.monotonic()
+            if time.monotonic() - alone_since > PATIENCE_SECONDS:
+                raise WorkersLostError(
+                    f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds."
+                ) from None
+        except Exception:  # `client.gather` raises it again with its reason
+            return
+
+
+def _n_workers(client):
+    """Number of workers; 0 if the scheduler cannot be reached."""
+    try:
+        return len(client.nthreads()) if client.status == "running" else 0
+    except Exception:  # of the connection
+        return 0

@@ -1,0 +1,319 @@
+"""Counts that need not fit in memory: blocks of documents, read one after another."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ._seeds import row_keys
+from .corpus import Corpus, check_counts
+
+# Entries of a block that is cut from one large matrix.
+_ENTRIES = 2**22
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+
+
+class BlockSizes(NamedTuple):
+    """What a check learns of a block.
+
+    Parameters
+    ----------
+    n_docs, n_words, n_tokens : int
+    is_whole : bool
+        Whether every count is a whole number.
+    checksum : int
+        By which to recognise its content: a polynomial in `_BASE` whose coefficients are hashes of the rows.
+    """
+
+    n_docs: int
+    n_words: int
+    n_tokens: int
+    is_whole: bool
+    checksum: int
+
+
+def checked_block(X, name):
+    """A block as a `Corpus`; errors name the block."""
+    if not sparse.issparse(X):
+        raise TypeError(
+            f"{name} is of type {type(X).__name__}; a block must be a sparse matrix, for example "
+            "scipy.sparse.csr_array(block)."
+        )
+    return Corpus.from_counts(X, input_name=name, whom="CountBlocks") if X.shape[0] else _without_rows(X)
+
+
+def _without_rows(X):
+    nothing = np.empty(0)
+    return Corpus(np.zeros(1), nothing, nothing, X.shape[1])
+
+
+def sizes_of(X, name):
+    """Check a block; returns its `BlockSizes`."""
+    corpus = checked_block(X, name)
+    keys = row_keys(corpus.to_csr())
+    powers = np.full(keys.size, _BASE)
+    powers[-1:] = 1
+    checksum = int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
+    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, corpus.is_whole, checksum)
+
+
+def joined_checksums(sizes):
+    """The checksum of all blocks together, the same however documents are divided into blocks."""
+    total = 0
+    for each in sizes:
+        total = (total * pow(int(_BASE), each.n_docs, 2**64) + each.checksum) % 2**64
+    return total
+
+
+class CountBlocks:
+    """Counts of documents in blocks, of which only a few are in memory at a time.
+
+    Estimators of counts take it in place of X; see the user guide on more data than memory.
+
+    Parameters
+    ----------
+    blocks : list, callable, sparse matrix or Dask array
+        Blocks of documents with the same columns: a list of sparse matrices, or of paths of ``.npz`` files that
+        `scipy.sparse.save_npz` wrote; a function without arguments that returns a new iterator over sparse matrices
+        each time; one CSR matrix, whose arrays may be memory maps, and which is cut into blocks without a copy; or a
+        Dask array of sparse matrices in one chunk of columns.
+    shard_tokens : int or None, default=None
+        Tokens of a shard: the documents that are processed at a time, see the Notes. Draws depend on it. None: two
+        million, or more if topics have many cells.
+    folder : str, path-like or None, default=None
+        Folder for temporary files, six bytes for each token; None takes the system's.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Documents and words, over all blocks.
+    n_tokens : int
+        Tokens; a fractional entry counts as floor(x) tokens and one that weighs the rest.
+
+    Notes
+    -----
+    All blocks are read and checked at first use, before anything is fitted. Shards are cut by tokens, wherever blocks
+    end: how documents are divided into blocks, where blocks are kept and how many threads or machines process them
+    changes no draw.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from sk_sgmcmc.datasets import CountBlocks
+    >>> X = sp.random_array((100, 20), density=0.2, format="csr", rng=0).ceil()
+    >>> blocks = CountBlocks([X[:40], X[40:]])
+    >>> blocks.shape
+    (100, 20)
+    """
+
+    def __init__(self, blocks, *, shard_tokens=None, folder=None):
+        if shard_tokens is not None and not shard_tokens >= 1:
+            raise ValueError(f"shard_tokens={shard_tokens!r} must be at least 1; use None or, say, 1_000_000.")
+        self.shard_tokens = shard_tokens
+        self.folder = folder
+        self._made_by = self._items = None
+        self.is_dask = type(blocks).__module__.startswith("dask.array")
+        if self.is_dask:
+            self._items = _dask_blocks(blocks)
+        elif sparse.issparse(blocks):
+            self._items = _cut(blocks)
+        elif callable(blocks):
+            self._made_by = blocks
+        elif isinstance(blocks, Iterator):
+            raise TypeError(
+                f"blocks is a {type(blocks).__name__}, which can be read only once, but a fit reads all blocks several "
+                "times; pass the function that makes it, for example CountBlocks(read_blocks) or "
+                "CountBlocks(lambda: (load(path) for path in paths))."
+            )
+        elif isinstance(blocks, Sequence) and not isinstance(blocks, (str, bytes)):
+            self._items = list(blocks)
+        else:
+            raise TypeError(
+                f"blocks is of type {type(blocks).__name__}; pass a list of sparse matrices or of .npz paths, a "
+                "function that returns an iterator over sparse matrices, a CSR matrix, or a Dask array."
+            )
+        if self._items is not None and not self._items:
+            raise ValueError("blocks is empty; pass at least one block of documents.")
+
+    def __repr__(self):
+        n_blocks = "?" if self._items is None else len(self._items)
+        return f"CountBlocks(<{n_blocks} blocks>, shard_tokens={self.shard_tokens!r}, folder={self.folder!r})"
+
+    # -- blocks --------------------------------------------------------------------------------------------------
+
+    def __iter__(self):
+        """Iterate over blocks as they are given: sparse matrices."""
+        if self._made_by is not None:
+            yield from self._made_by()
+            return
+        for i in range(len(self._items)):
+            yield self.load(i)
+
+    @property
+    def items(self):
+        """What each block is loaded from, a list; None if a function makes all blocks in turn."""
+        return self._items
+
+    def load(self, i):
+        """Block ``i``, a sparse matrix."""
+        return load_block(self._items[i], self.name_of(i))
+
+    def name_of(self, i):
+        """The name of block ``i`` in errors."""
+        item = None if self._items is None else self._items[i]
+        return f"block {i} ({os.fspath(item)!r})" if isinstance(item, (str, os.PathLike)) else f"block {i}"
+
+    def corpora(self):
+        """Iterate over blocks as `Corpus`; raises if they are no longer those that were checked."""
+        n_read = 0
+        for i, (block, sizes) in enumerate(zip(self, self.sizes, strict=False)):
+            corpus = checked_block(block, self.name_of(i))
+            if (corpus.n_docs, corpus.n_words, corpus.n_tokens) != sizes[:3]:
+                self._refuse_change(f"{self.name_of(i)} has changed")
+            n_read += 1
+            yield corpus
+        if n_read < len(self.sizes):
+            self._refuse_change(f"only {n_read} of {len(self.sizes)} blocks were there")
+
+    @staticmethod
+    def _refuse_change(what):
+        raise ValueError(
+            f"Reading the blocks a second time, {what}. Leave files alone during a fit; a function must return a new "
+            "iterator over the same blocks each time, not one that is used up."
+        )
+
+    @cached_property
+    def sizes(self):
+        """The `BlockSizes` of all blocks, which are checked here."""
+        return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
+
+    @property
+    def is_elsewhere(self):
+        """Whether blocks are computed by Dask, or lie in files, and so need not pass through this process."""
+        return self.is_dask or all(isinstance(item, (str, os.PathLike)) for item in self._items or [None])
+
+    @property
+    def is_checked(self):
+        """Whether the blocks were checked already."""
+        return "sizes" in self.__dict__
+
+    def take_sizes(self, sizes):
+        """Use sizes that a check elsewhere has found, a list of `BlockSizes`."""
+        self.__dict__["sizes"] = checked_sizes(sizes, self.name_of)
+
+    @property
+    def shape(self):
+        """Documents and words, over all blocks."""
+        return sum(each.n_docs for each in self.sizes), self.sizes[0].n_words
+
+    @property
+    def n_tokens(self):
+        """Tokens of all blocks."""
+        return sum(each.n_tokens for each in self.sizes)
+
+    @property
+    def ndim(self):
+        """Two, as for a matrix."""
+        return 2
+
+    # -- what they are not ---------------------------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        raise TypeError(
+            "CountBlocks has no rows to take: cross-validation, train_test_split and indexing need a matrix in memory. "
+            "Hold out whole blocks instead, for example CountBlocks(paths[:-1]) and CountBlocks(paths[-1:])."
+        )
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA and GammaProcessTopicModel "
+            "take it in fit, partial_fit, transform and score; pass other estimators block after block."
+        )
+
+
+def present_client():
+    """The default client of Dask; None if there is none that is connected."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    return client if client.status == "running" else None
+
+
+def load_block(item, name):
+    """A sparse matrix from what a block is loaded from: itself, a path, or a delayed computation."""
+    if isinstance(item, (str, os.PathLike)):
+        try:
+            return sparse.load_npz(item)
+        except Exception as error:  # a damaged archive may raise anything
+            raise ValueError(
+                f"{name} cannot be read ({type(error).__name__}: {error}); write blocks by scipy.sparse.save_npz."
+            ) from error
+    if isinstance(item, _Rows):
+        return item.block()
+    if not hasattr(item, "compute"):
+        return item
+    # After a client was closed, the default of Dask may still be to send work to it.
+    return item.compute(**({} if present_client() else {"scheduler": "threads"}))
+
+
+def checked_sizes(sizes, name_of):
+    """Raise unless blocks have the same columns and hold documents; returns their sizes."""
+    if not sizes:
+        raise ValueError("blocks holds no block; the function must return an iterator over sparse matrices.")
+    for i, each in enumerate(sizes):
+        if each.n_words != sizes[0].n_words:
+            raise ValueError(
+                f"{name_of(i)} has {each.n_words} columns, but block 0 has {sizes[0].n_words}; count all blocks with "
+                "the same vocabulary, for example by one fitted CountVectorizer."
+            )
+    if not sum(each.n_docs for each in sizes):
+        raise ValueError("Found array with 0 sample(s): none of the blocks has a row, but at least one is required.")
+    return sizes
+
+
+class _Rows:
+    """Rows start:stop of a CSR matrix, a block that shares its memory."""
+
+    def __init__(self, X, start, stop):
+        self.X, self.start, self.stop = X, start, stop
+
+    def block(self):
+        ptr = np.asarray(self.X.indptr[self.start : self.stop + 1])
+        part = slice(int(ptr[0]), int(ptr[-1]))
+        rows = sparse.csr_array((self.stop - self.start, self.X.shape[1]))
+        # Its constructor would copy a small part of a large array.
+        rows.data, rows.indices, rows.indptr = self.X.data[part], self.X.indices[part], ptr - ptr[0]
+        return rows
+
+
+def _cut(X):
+    """Blocks of a matrix, cut by entries, that share its memory."""
+    if X.format != "csr":
+        raise TypeError(f"blocks is one {X.format} matrix; only a CSR matrix can be cut by rows: pass X.tocsr().")
+    ptr = np.asarray(X.indptr)
+    if ptr.size != X.shape[0] + 1 or ptr[0] != 0 or np.any(ptr[1:] < ptr[:-1]) or ptr[-1] > len(X.indices):
+        check_counts(X, input_name="blocks", whom="CountBlocks")  # names the fault
+    n_blocks = max(1, int(-(-ptr[-1] // _ENTRIES)))
+    cuts = np.searchsorted(ptr, ptr[-1] * np.arange(1, n_blocks) / n_blocks)
+    cuts = np.unique([0, *cuts, X.shape[0]])
+    return [_Rows(X, int(start), int(stop)) for start, stop in pairwise(cuts)]
+
+
+def _dask_blocks(X):
+    """Blocks of a Dask array, as delayed computations."""
+    if X.ndim != 2 or X.numblocks[1] != 1:
+        raise ValueError(
+            f"The Dask array has chunks {X.numblocks}; it must have one chunk of columns, so that a block holds whole "
+            f"documents: X.rechunk({{1: -1}})."
+        )
+    return list(X.to_delayed().ravel())

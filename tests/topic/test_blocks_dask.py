@@ -1,0 +1,201 @@
+"""Corpora in blocks on Dask: the same draws as on this machine, also when workers are lost."""
+
+import os
+import pickle
+import signal
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
+from sk_sgmcmc.datasets import CountBlocks, make_lda
+from sk_sgmcmc.exceptions import WorkersLostError
+from sk_sgmcmc.topic._counts import dask_shards
+from tests.conftest import importorskip
+
+distributed = importorskip("distributed")
+dask = importorskip("dask")
+da = importorskip("dask.array")
+
+pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
+TIMEOUT = 60
+PARAMS = {"n_components": 3, "n_iter": 24, "random_state": 0}
+
+
+def new_cluster(n_workers=2):
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with new_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster, timeout=TIMEOUT) as client:
+        client.wait_for_workers(2, timeout=TIMEOUT)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return sparse.csr_array(make_lda(n_samples=240, n_features=60, n_components=3, random_state=0).counts)
+
+
+def blocks_of(counts):
+    return [counts[:7], counts[7:7], counts[7:100], counts[100:]]
+
+
+@pytest.fixture(scope="module")
+def local(counts):
+    return BayesianLDA(**PARAMS).fit(CountBlocks([counts], shard_tokens=3000))
+
+
+def same(a, b):
+    return all(np.array_equal(a.samples_[name], b.samples_[name]) for name in a.samples_) and np.array_equal(
+        a.components_, b.components_
+    )
+
+
+def dask_array(counts):
+    parts = [dask.delayed(part) for part in blocks_of(counts)]
+    arrays = [da.from_delayed(p, shape=(np.nan, 60), meta=sparse.csr_array((0, 60)), dtype=float) for p in parts]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def on_dask(model):
+    return type(model._chains[0].data._make).__name__ == "partial"
+
+
+def test_two_processes_give_the_draws_of_one(client, counts, local, tmp_path):
+    paths = [tmp_path / f"{i}.npz" for i in range(4)]
+    for path, part in zip(paths, blocks_of(counts), strict=True):
+        sparse.save_npz(path, part)
+    for blocks in (paths, blocks_of(counts), lambda: iter(blocks_of(counts)), dask_array(counts)):
+        model = BayesianLDA(**PARAMS).fit(CountBlocks(blocks, shard_tokens=3000))
+        assert on_dask(model) and same(model, local)
+
+
+def test_weighted_tokens(client, counts):
+    half = CountBlocks([0.5 * counts[:80], counts[80:]], shard_tokens=3000)
+    model = BayesianLDA(**PARAMS).fit(half)
+    client.close()
+    assert same(BayesianLDA(**PARAMS).fit(half), model)
+
+
+def test_the_gamma_process(client, counts):
+    source, arguments = CountBlocks([counts], shard_tokens=3000), {"n_components": 9, "n_iter": 20, "random_state": 0}
+    model = GammaProcessTopicModel(**arguments).fit(source)
+    assert on_dask(model)
+    client.close()
+    assert same(GammaProcessTopicModel(**arguments).fit(source), model)
+
+
+def test_chains_side_by_side_through_joblib(client, counts):
+    arguments = {"n_components": 3, "n_iter": 10, "n_chains": 2, "random_state": 0}
+    here = BayesianLDA(**arguments).fit(counts)
+    with joblib.parallel_config("dask", wait_for_workers_timeout=TIMEOUT):
+        there = BayesianLDA(**arguments, n_jobs=2).fit(counts)
+    assert same(there, here)
+
+
+def test_a_dask_array_is_taken_as_it_is(client, counts):
+    X = dask_array(counts)
+    model = BayesianLDA(**PARAMS).fit(X)
+    assert model.n_samples_seen_ == 240 and on_dask(model)
+    assert model.score(X) == model.score(counts)
+    assert BayesianLDA(3, random_state=0).partial_fit(X).n_samples_seen_ == 240
+
+
+def test_without_a_client_it_runs_here_and_says_so(counts, local):
+    with pytest.warns(UserWarning, match="there is no Dask client"):
+        model = BayesianLDA(**PARAMS).fit(CountBlocks(dask_array(counts), shard_tokens=3000))
+    assert same(model, local)
+
+
+def test_columns_in_several_chunks_are_refused(counts):
+    with pytest.raises(ValueError, match="one chunk of columns"):
+        BayesianLDA().fit(da.from_array(np.ones((4, 6)), chunks=(2, 3)))
+
+
+def test_faulty_blocks_are_named(client, counts, tmp_path):
+    with pytest.raises(ValueError, match="smallest entry of block 0 is -"):
+        BayesianLDA().fit(dask_array(-counts))
+    with pytest.raises(ValueError, match=r"block 1 \('nowhere.npz'\) cannot be read"):
+        sparse.save_npz(tmp_path / "a.npz", counts)
+        BayesianLDA().fit(CountBlocks([tmp_path / "a.npz", "nowhere.npz"]))
+    with pytest.raises(TypeError, match="block 0 is of type ndarray"):
+        BayesianLDA().fit(da.from_array(np.ones((4, 6)), chunks=(2, 6)))
+
+
+def test_resume_on_dask_of_a_fit_here(client, counts, local):
+    source = CountBlocks([counts], shard_tokens=3000)
+    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source)
+    copy = pickle.loads(pickle.dumps(model)).set_params(callbacks=None)
+    assert same(model.set_params(callbacks=None).resume(source), local)
+    client.close()
+    assert same(copy.resume(source), local)
+
+
+def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
+    from sk_sgmcmc.topic._counts import block_data
+
+    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
+    source = CountBlocks([counts], shard_tokens=3000)
+    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
+    model._chains[0]._advance(24)
+    assert model._chains[0].round.next_shard == 2
+    with distributed.Client(cluster, timeout=TIMEOUT):
+        assert same(model.resume(source), local)
+
+
+class Kill:
+    """Kill a worker at these steps."""
+
+    def __init__(self, client, steps):
+        self.client, self.steps, self.killed = client, list(steps), 0
+
+    def __call__(self, estimator, step):
+        if self.steps and step >= self.steps[0]:
+            self.steps.pop(0)
+            workers = self.client.run(os.getpid)
+            os.kill(next(iter(workers.values())), signal.SIGKILL)
+            self.killed += 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
+    rounds = np.sort(np.random.default_rng(0).choice(np.arange(1, 23), 5, replace=False))
+    with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
+        kill = Kill(client, rounds)
+        model = BayesianLDA(**PARAMS, callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
+    assert kill.killed == 5
+    assert same(model, local)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+def test_without_any_worker_the_last_checkpoint_stays(counts, local, monkeypatch):
+    monkeypatch.setattr(dask_shards, "PATIENCE_SECONDS", 1.0)
+    source = CountBlocks(blocks_of(counts), shard_tokens=3000)
+    with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
+
+        def close(estimator, step):
+            if step == 17:
+                cluster.scale(0)
+                client.sync(cluster._correct_state)
+
+        model = BayesianLDA(**PARAMS, callbacks=close)
+        with pytest.raises(WorkersLostError, match="after 10 of 24 steps, and resume"):
+            model.fit(source)
+        assert model.n_iter_ == 10 and model.components_.shape == (3, 60)
+        with pytest.raises(WorkersLostError, match="no worker"):
+            model.set_params(callbacks=None).resume(source)
+    assert same(pickle.loads(pickle.dumps(model)).resume(source), local)
+    assert same(model.resume(source), local)
