@@ -257,12 +257,22 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
                 "step size is too large; try a tenth of it."
             )
         L /= np.sqrt(nu)
+        self._log_det = 2.0 * np.log(L[..., i, i] / np.diag(self._root)).sum(axis=-1)
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
         L = back @ L
         precision = L @ np.swapaxes(L, -1, -2)
         self._all_samples = {"mean": mean, "precision": precision}
         self.samples_ = self._shown(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
+
+    def _monitored(self, chains):
+        mean, precision = (self._all_samples[name] for name in ("mean", "precision"))
+        X = chains[0].data[0].X @ self._root.T + self._centre  # as given
+        away, centre = X - X.mean(axis=0), X.mean(axis=0) - mean
+        square = np.einsum("csij,ij->cs", precision, away.T @ away / len(X))
+        square += np.einsum("csi,csij,csj->cs", centre, precision, centre)
+        density = 0.5 * (self._log_det - square - X.shape[1] * np.log(2.0 * np.pi))
+        return {"log_likelihood": density, "log_det_precision": self._log_det, "mean": mean}
 
     def exact_posterior(self, X):
         r"""The normal-Wishart posterior given rows, under the prior of the fit.

@@ -18,7 +18,7 @@ from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import row_offsets, row_weights
+from ._rows import log_likelihoods, row_offsets, row_weights
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
@@ -387,3 +387,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self._all_samples = {"coef": coef, "intercept": intercept}
         self.samples_ = self._shown(self._all_samples)
         self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))
+
+    def _monitored(self, chains):
+        coef, intercept = (self._all_samples[name] for name in ("coef", "intercept"))
+        density = log_likelihoods(self._design, chains[0].data[0], coef, self._near_intercepts)
+        return {"log_likelihood": density, "coef": coef, **({"intercept": intercept} if self.fit_intercept else {})}
