@@ -69,7 +69,7 @@ class BaseSGMCMC(BaseEstimator):
 
     _offers = ()
     _default_sampler = None
-    _drifts = None  # the one of `_monitored` that approaches its limit for ever; None: chains can settle
+    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit for ever
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -223,7 +223,7 @@ class BaseSGMCMC(BaseEstimator):
         if self._drifts is None:
             found = diagnosis.unsettled()
             return [f"The draws have not converged: {found.message} {self._remedy(found)}"] if found else []
-        found = diagnosis.drift(self._drifts)
+        found = diagnosis.drift(*self._drifts)
         return [] if found is None else [self._drift_message(found)]
 
     def _remedy(self, found):

@@ -109,20 +109,17 @@ class Diagnosis:
                 n_chains, n_kept = values.shape[:2]
                 self._limits.append(r_hat_limit(n_chains, n_kept, int(np.prod(values.shape[2:]))))
                 self._few.append(min(FEW_DRAWS * min(n_chains, 4), n_chains * n_kept / _FEW_SHARE))
-        known = [in_time and draws.shape[1] >= MIN_KEPT for draws in self._draws]
-
-        def each(statistic):
-            pairs = zip(self._draws, known, strict=True)
-            return np.array([statistic(draws) if there else np.nan for draws, there in pairs], dtype=np.float64)
-
+        statistics = np.full((3, len(names)), np.nan)
+        for shape in {draws.shape for draws in self._draws if in_time and draws.shape[1] >= MIN_KEPT}:
+            alike = [i for i, draws in enumerate(self._draws) if draws.shape == shape]
+            together = np.stack([self._draws[i] for i in alike], axis=-1)
+            statistics[:, alike] = split_r_hat(together), effective_sample_size(together), mcse(together)
         self._in_time = in_time
         self.names = list(monitored)
         self.columns = {
             "quantity": np.array(names, dtype=object),
             "mean": np.array([draws.mean() for draws in self._draws], dtype=np.float64),
-            "r_hat": each(split_r_hat),
-            "ess": each(effective_sample_size),
-            "mcse": each(mcse),
+            **dict(zip(("r_hat", "ess", "mcse"), statistics, strict=True)),
         }
 
     def unsettled(self, moving=()):
@@ -143,14 +140,18 @@ class Diagnosis:
         worst, slowest = int(np.argmax(excess)), int(np.nanargmin(ess))
         return Unsettled(names[worst], r_hat[worst], self._limits[worst], names[slowest], ess[slowest])
 
-    def drift(self, name):
+    def drift(self, name, unit=1.0):
         """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
 
-        R-hat does not suit a quantity that approaches its limit for ever, by ever smaller steps.
+        It is measured in ``unit``, or where that is None in the size of its mean. R-hat does not suit a quantity that approaches its limit for ever, by ever smaller steps.
         """
-        draws = self._draws[list(self.columns["quantity"]).index(name)].mean(axis=0)
+        names = list(self.columns["quantity"])
+        if not self._in_time or name not in names:
+            return None
+        draws = self._draws[names.index(name)].mean(axis=0)
+        draws = draws / (np.abs(draws).mean() if unit is None else unit)
         n = draws.size // 3
-        if not self._in_time or n < _MIN_THIRD or not np.all(np.isfinite(draws)):
+        if n < _MIN_THIRD or not np.all(np.isfinite(draws)):
             return None
         thirds = draws[-3 * n :].reshape(3, n)
         means, away = thirds.mean(axis=1), thirds - thirds.mean(axis=1, keepdims=True)

@@ -37,6 +37,14 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         message = self._agreement.message(self.components_, in_use, self._metric, names, self._seeds_hint)
         return [*super()._doubts(chains), *([] if message is None else [message])]
 
+    def _drift_message(self, found):
+        n, more = self._planned_iter, self._longer(found.factor)
+        return (
+            f"The topics still change: between thirds of the kept draws, the log predictive probability of a word moves "
+            f"by {found.change:.3g} ({np.expm1(found.change):.1%} in perplexity; 1 % at most), {found.change / found.error:.0f} times "
+            f"its standard error. About {more / n:.2g} times as many steps would help: set n_iter={more}, not {n}."
+        )
+
     def _topics_in_use(self):
         """Which topics are worth a warning, (n_components,)."""
         return np.ones(self.components_.shape[0], dtype=bool)

@@ -3,12 +3,13 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
+from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...metrics import align_draws
@@ -19,6 +20,7 @@ from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
 _N_SCORED = 100  # at most this many kept draws are averaged
+_SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
 _SMALL = 5000  # rows that fit into one minibatch
 
 
@@ -322,6 +324,19 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
         refuse_other_rows(data, self._fingerprint)
         return data
+
+    def _monitored(self, chains):
+        rows = chains[0].data.as_csr()
+        full = np.flatnonzero(has_content(rows))
+        rows, samples = rows[full[evenly(full.size, _SEEN_ROWS)]] if full.size else rows, self.samples_
+        density = np.empty(samples["n_clusters"].shape)
+        for at in np.ndindex(*density.shape):
+            means = samples["means"][at].astype(np.float64)
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+            log_weights = np.log(np.maximum(samples["weights"][at], 1e-300))
+            density[at] = logsumexp(log_densities(rows, means, log_weights, samples["kappas"][at]), axis=1).mean()
+        entropy = -xlogy(samples["weights"], samples["weights"]).sum(axis=2)
+        return {"log_likelihood": density, "weight_entropy": entropy, "n_clusters": samples["n_clusters"]}
 
     def _doubts(self, chains):
         return [*super()._doubts(chains), *hot_message(chains)]

@@ -20,6 +20,7 @@ from .._base import BaseTopicModel
 from .._draws import Samples
 from .answers import best_chain, scored_draws, word_table
 from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
+from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .stream import YoungStream
@@ -59,6 +60,8 @@ class CountTopicModel(BaseTopicModel):
         "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
         "new_features": [StrOptions({"error", "extend"})],
     }
+
+    _drifts = "log_predictive", 1.0
 
     # For models without these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
@@ -378,6 +381,14 @@ class CountTopicModel(BaseTopicModel):
     def _prior_in_chain(self, samples, c, chain, data, docs):
         """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
+
+    def _monitored(self, chains):
+        data = chains[0].data.start or chains[0].data
+        return predictive_draws(data, self._topic_draws, partial(self._prior_of_draw, chains, data))
+
+    def _prior_of_draw(self, chains, data, c, s, docs):
+        """Parameter of the Dirichlet prior of documents ``docs`` in draw ``s`` of chain ``c``."""
+        return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""

@@ -583,6 +583,9 @@ class DMRTopicModel(BayesianLDA):
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
 
+    def _prior_of_draw(self, chains, data, c, s, docs):
+        return doc_priors(data.given[data.group[docs]], self.samples_["coef"][c, s])
+
     def _doc_prior(self, corpus, draws=None):
         if corpus.described is None:
             return super()._doc_prior(corpus, draws)

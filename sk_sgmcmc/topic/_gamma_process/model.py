@@ -331,6 +331,12 @@ class GammaProcessTopicModel(CountTopicModel):
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return samples["weights"][c].mean(axis=0)
 
+    def _prior_of_draw(self, chains, data, c, s, docs):
+        return self.samples_["weights"][c, s]
+
+    def _monitored(self, chains):
+        return {**super()._monitored(chains), "n_topics": self.samples_["n_topics"]}
+
     def _topics_in_use(self):
         weights = self.samples_["weights"].mean(axis=1)
         return (weights >= 0.01 * weights.sum(axis=1, keepdims=True)).any(axis=0)

@@ -6,7 +6,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
-from ...directions import RowData, content_keys
+from ...chains.convergence import evenly
+from ...directions import RowData, content_keys, has_content
 from ...kernels.math import bessel
 from ...kernels.models.spherical import admixture
 from ...kernels.models.spherical import proportions as proportions_kernels
@@ -16,6 +17,7 @@ from ...utils._numbers import check_n_jobs, interval_tails
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
+_SEEN_ROWS = 200  # behind the cosine by which drift is judged
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 
 
@@ -82,6 +84,27 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
     scores = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")(delayed(some)(part) for part in parts)
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
+
+
+def mean_cosines(rows, draws):
+    """Mean cosine of some rows with the space that the topics span, in each draw, (n_chains, n_kept).
+
+    Parameters
+    ----------
+    rows : csr_array of shape (n_docs, n_words)
+        Unit rows.
+    draws : ndarray of shape (n_chains, n_kept, n_topics, n_words)
+    """
+    rows = rows[np.flatnonzero(has_content(rows))]
+    rows, out = rows[evenly(rows.shape[0], _SEEN_ROWS)] if rows.shape[0] else rows, np.ones(draws.shape[:2])
+    words = np.unique(rows.indices)
+    rows = rows[:, words]
+    for c, s in np.ndindex(*out.shape if rows.shape[0] else (0,)):
+        beta = draws[c, s].astype(np.float64)
+        across = np.asarray(rows @ beta[:, words].T)
+        across = np.einsum("dk,dk->d", across @ np.linalg.pinv(beta @ beta.T, hermitian=True), across)
+        out[c, s] = np.sqrt(np.clip(across, 0.0, 1.0)).mean()
+    return out
 
 
 def direction_table(draws, n, interval, feature_names, draws_of_topic):
