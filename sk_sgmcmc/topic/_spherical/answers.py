@@ -17,7 +17,7 @@ from ...utils._numbers import check_n_jobs, interval_tails
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
-_SEEN_ROWS = 200  # behind the cosine by which drift is judged
+_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine by which drift is judged
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 
 
@@ -87,7 +87,9 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 
 
 def mean_cosines(rows, draws):
-    """Mean cosine of some rows with the space that the topics span, in each draw, (n_chains, n_kept).
+    """Mean cosine of some rows with the cone of their possible means, in draws evenly spaced, (n_chains, n_seen).
+
+    Times the concentration, it is the log density at the best proportions, up to a constant.
 
     Parameters
     ----------
@@ -95,16 +97,29 @@ def mean_cosines(rows, draws):
         Unit rows.
     draws : ndarray of shape (n_chains, n_kept, n_topics, n_words)
     """
-    rows = rows[np.flatnonzero(has_content(rows))]
-    rows, out = rows[evenly(rows.shape[0], _SEEN_ROWS)] if rows.shape[0] else rows, np.ones(draws.shape[:2])
+    rows, seen = rows[np.flatnonzero(has_content(rows))], evenly(draws.shape[1], _SEEN_DRAWS)
+    out = np.ones((draws.shape[0], seen.size))
+    if rows.shape[0] == 0:
+        return out
+    rows = rows[evenly(rows.shape[0], _SEEN_ROWS)]
     words = np.unique(rows.indices)
     rows = rows[:, words]
-    for c, s in np.ndindex(*out.shape if rows.shape[0] else (0,)):
-        beta = draws[c, s].astype(np.float64)
-        across = np.asarray(rows @ beta[:, words].T)
-        across = np.einsum("dk,dk->d", across @ np.linalg.pinv(beta @ beta.T, hermitian=True), across)
-        out[c, s] = np.sqrt(np.clip(across, 0.0, 1.0)).mean()
+    for c, i in np.ndindex(*out.shape):
+        beta = draws[c, seen[i]].astype(np.float64)
+        gram, products = beta @ beta.T, np.asarray(rows @ beta[:, words].T)
+        theta = _nearest_in_cone(gram, products)
+        out[c, i] = np.sqrt(np.einsum("dk,kj,dj->d", theta, gram, theta)).mean()
     return out
+
+
+def _nearest_in_cone(gram, products):
+    """Non-negative coefficients of the points of a cone that are nearest to rows, by accelerated projected gradients."""
+    step = 1.0 / np.linalg.eigvalsh(gram)[-1]
+    theta = ahead = np.maximum(products, 0.0)
+    for i in range(_CONE_STEPS):
+        before, theta = theta, np.maximum(ahead - step * (ahead @ gram - products), 0.0)
+        ahead = theta + i / (i + 3.0) * (theta - before)
+    return theta
 
 
 def direction_table(draws, n, interval, feature_names, draws_of_topic):
