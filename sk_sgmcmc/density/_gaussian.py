@@ -77,6 +77,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the log determinant of the precision, and entries of the mean: ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_samples_seen_ : int
         Rows, including those of earlier calls of `partial_fit`.
     n_features_in_, feature_names_in_

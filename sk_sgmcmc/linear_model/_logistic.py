@@ -90,6 +90,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, intercepts and coefficients (of many, the 20 least settled): ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_samples_seen_ : int
         Rows seen.
     n_features_in_, feature_names_in_

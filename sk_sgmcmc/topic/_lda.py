@@ -111,6 +111,10 @@ class BayesianLDA(CountTopicModel):
         The sampler in use, with its step sizes in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, and the sum of a
+        fitted doc_topic_prior: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe
+        a fit" in the user guide.
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict

@@ -90,6 +90,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the entropy of the weights, and the number of clusters: ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

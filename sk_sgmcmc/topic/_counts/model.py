@@ -23,7 +23,7 @@ from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
 from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
-from .stream import YoungStream
+from .stream import kept_young
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, new_names
 from .word_prior import LEAST_PASSES
@@ -321,13 +321,7 @@ class CountTopicModel(BaseTopicModel):
     def _keep_for_start(self, corpus, first):
         """Keep a block while the stream is young; returns whether chains restart from all the blocks kept."""
         young = None if first else self._young
-        self._young = None
-        if self.init == "random":
-            return False
-        if first:
-            self._young = YoungStream.begun_with(corpus)
-        elif young is not None:
-            self._young = young.with_block(corpus)
+        self._young = None if self.init == "random" else kept_young(young, corpus, first)
         return None not in (young, self._young) and self._young.begun_at > young.begun_at
 
     def _collapses(self, sampler):
@@ -383,11 +377,10 @@ class CountTopicModel(BaseTopicModel):
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _monitored(self, chains):
-        data = chains[0].data.start or chains[0].data
-        return predictive_draws(data, self._topic_draws, partial(self._prior_of_draw, chains, data))
+        return predictive_draws(chains[0].data, self._topic_draws, self._prior_of_draw)
 
-    def _prior_of_draw(self, chains, data, c, s, docs):
-        """Parameter of the Dirichlet prior of documents ``docs`` in draw ``s`` of chain ``c``."""
+    def _prior_of_draw(self, data, c, s, docs):
+        """Parameter of the Dirichlet prior of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
         return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _doc_prior(self, corpus, draws=None):

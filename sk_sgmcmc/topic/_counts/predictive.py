@@ -73,17 +73,19 @@ def predictive_draws(data, draws, prior_of):
     Parameters
     ----------
     data : TokenData
+        To which the chains are bound.
     draws : TopicDraws
     prior_of : callable
-        Function from the indices of a chain, a draw and the documents to the documents' prior.
+        Function from documents, and the indices of a chain, a draw and some of the documents, to these ones' prior.
     """
+    data = data.start or data
     probe, (n_chains, n_kept, *_) = PredictiveProbe(data), draws.shape
     if probe.is_empty:
         return {}
     seen = evenly(n_kept, _SEEN_DRAWS)
     predictive, entropy, total = np.empty((3, n_chains, seen.size))
     for c, i in np.ndindex(n_chains, seen.size):
-        alpha = prior_of(c, seen[i], probe.docs)
+        alpha = prior_of(data, c, seen[i], probe.docs)
         predictive[c, i], share = probe.look(draws.mean_of_words(c, seen[i], probe.words), alpha)
         entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
         total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()

@@ -39,6 +39,13 @@ class YoungStream(NamedTuple):
         return YoungStream(joined, n_tokens if n_tokens >= _GROWTH * self.begun_at else self.begun_at)
 
 
+def kept_young(young, corpus, first):
+    """The stream so far with another block, its first or not; None if it is no longer young."""
+    if first:
+        return YoungStream.begun_with(corpus)
+    return None if young is None else young.with_block(corpus)
+
+
 def swept(collapsed, data, doc_prior, rng):
     """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the later half of them."""
     group, mean = np.zeros(data.n_docs, dtype=np.int64), 0.0

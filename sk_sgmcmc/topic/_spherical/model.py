@@ -121,6 +121,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the cosine of some rows with the cone of the topics, the length of the topics' mean, and
+        concentrations that are drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to
+        believe a fit" in the user guide.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
