@@ -73,7 +73,7 @@ def test_a_model_that_is_not_fitted_has_no_table(case):
     model = case.new()
     assert not hasattr(model, "diagnostics_")
     with pytest.raises(AttributeError, match="'diagnostics_' before it is fitted"):
-        model.diagnostics_  # noqa: B018
+        model.diagnostics_
 
 
 @each_class
@@ -161,7 +161,7 @@ def test_topics_that_still_improve_warn_with_the_change_and_a_number_of_steps():
         10, sampler="sgrld", assignments="fresh", init="random", batch_size=100, n_iter=60, burn_in=0, random_state=0
     ).fit
     model, told = alarms(lambda: fit(X))
-    assert "The topics still change" in told[0] and "in perplexity; 1 % at most" in told[0]
+    assert "The topics still change" in told[0] and "in perplexity (1 % at most)" in told[0]
     wanted = int(told[0].split("set n_iter=")[1].split(",")[0])
     assert 120 <= wanted <= 1200
     assert model.diagnostics_["quantity"][0] == "log_predictive"
@@ -215,8 +215,7 @@ def test_particles_have_no_r_hat():
 
 @pytest.mark.parametrize("shape", [(1, 20, 1), (1, 20, 50), (1, 100, 5), (4, 50, 50), (1, 1000, 400)])
 def test_independent_draws_hardly_ever_alarm(shape):
-    n_chains, n_kept, n_entries = shape
-    n_tries = 200 if n_entries < 100 else 40
+    n_tries = 200 if shape[2] < 100 else 40
     rng = np.random.default_rng(0)
     found = [Diagnosis({"x": rng.standard_normal(shape)}).unsettled() for _ in range(n_tries)]
     assert sum(each is not None for each in found) <= 0.02 * n_tries + 1
@@ -245,7 +244,7 @@ def test_a_drift_is_found_in_its_unit_and_noise_is_none():
     trend = np.linspace(-0.05, 0.0, 45)[None]
     assert Diagnosis({"x": -7.0 + noise}).drift("x") is None
     found = Diagnosis({"x": -7.0 + noise + trend}).drift("x")
-    assert found.change == pytest.approx(0.033, abs=0.006) and 2 <= found.factor <= 5
+    assert found.change == pytest.approx(0.033, abs=0.006) and found.factor == 10
     assert Diagnosis({"x": -7.0 + noise + trend}).drift("x", None) is None  # 0.5 % of 7
     assert Diagnosis({"x": (-7.0 + noise + trend)[:, :9]}).drift("x") is None  # too few to judge
     assert Diagnosis({"x": -7.0 + 10 * noise + trend}).drift("x") is None  # not beyond chance

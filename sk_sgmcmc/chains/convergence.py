@@ -20,6 +20,8 @@ _BLOCK = 4_000_000  # numbers screened at once
 MOVE, ERRORS = 0.01, 3.0
 _MIN_THIRD = 4
 _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommended
+# At least so many where the second step between thirds is so large a part of the first: 0.6 is a gain as 1 / steps.
+_AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
@@ -143,7 +145,8 @@ class Diagnosis:
     def drift(self, name, unit=1.0):
         """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
 
-        It is measured in ``unit``, or where that is None in the size of its mean. R-hat does not suit a quantity that approaches its limit for ever, by ever smaller steps.
+        It is measured in ``unit``, or where that is None in the size of its mean. R-hat does not suit a quantity that
+        approaches its limit for ever, by ever smaller steps.
         """
         names = list(self.columns["quantity"])
         if not self._in_time or name not in names:
@@ -153,17 +156,20 @@ class Diagnosis:
         n = draws.size // 3
         if n < _MIN_THIRD or not np.all(np.isfinite(draws)):
             return None
-        thirds = draws[-3 * n :].reshape(3, n)
-        means, away = thirds.mean(axis=1), thirds - thirds.mean(axis=1, keepdims=True)
-        variance = (away**2).sum() / (3 * (n - 1))
-        correlation = (away[:, 1:] * away[:, :-1]).sum() / max((away**2).sum(), 1e-300)
-        correlation = np.clip(correlation + 1.0 / n, 0.0, 0.9)  # that of short pieces is too small by about 1 / n
-        error = np.sqrt(2.0 / n * variance * (1.0 + correlation) / (1.0 - correlation))
+        means = draws[-3 * n :].reshape(3, n).mean(axis=1)
+        # What is left beside a smooth trend: noise, and how long it lasts.
+        t = np.linspace(-1.0, 1.0, draws.size)
+        noise = draws - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, draws, 2))
+        square = max((noise**2).sum(), 1e-300)
+        correlation = (noise[1:] * noise[:-1]).sum() / square + 3.0 / draws.size  # the trend has taken about as much
+        correlation = np.clip(correlation, 0.0, 0.9)
+        error = np.sqrt(2.0 / n * square / (draws.size - 3) * (1.0 + correlation) / (1.0 - correlation))
         change = float(np.ptp(means))
         if not change > max(MOVE, ERRORS * error):
             return None
         # What is left to go, and so what is gained between two thirds, falls as one over the length of the run.
-        return Drift(change, float(error), float(np.clip(change / MOVE, _LEAST_MORE, _MOST_MORE)))
+        factor = max(change / MOVE, _AT_FULL_PACE if means[2] - means[1] > _PACE * (means[1] - means[0]) > 0 else 0.0)
+        return Drift(change, float(error), float(np.clip(factor, _LEAST_MORE, _MOST_MORE)))
 
 
 def r_hat_limit(n_chains, n_kept, n_quantities):

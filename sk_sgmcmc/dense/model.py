@@ -141,9 +141,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if spread >= _COLLAPSED:
             return []
         return [
-            f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the standard "
-            f"deviation predicted by the curvature. Use a larger n_iter, such as n_iter={self._longer(10)}, or a step "
-            f"size larger than {float(self.sampler_.step_size_(0)):.3g}."
+            f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
+            f"standard deviation that the curvature predicts. Use a larger n_iter, such as "
+            f"n_iter={self._longer(10)}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}."
         ]
 
     def _remedy(self, found):

@@ -199,9 +199,7 @@ def sample(
     diagnosis = _diagnosis(samples, log_density, in_time)
     if in_time:
         _warn(diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter))
-    return Bunch(
-        samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns)
-    )
+    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns))
 
 
 def _diagnosis(samples, log_density, in_time):

@@ -39,10 +39,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     def _drift_message(self, found):
         n, more = self._planned_iter, self._longer(found.factor)
+        name, unit = self._drifts
+        what = f"{name} in diagnostics_ moves by {found.change:.2%} (1 % at most)"
+        if unit is not None:
+            what = (
+                f"the log predictive probability of a word moves by {found.change:.3g}, "
+                f"{np.expm1(found.change):.1%} in perplexity (1 % at most)"
+            )
         return (
-            f"The topics still change: between thirds of the kept draws, the log predictive probability of a word moves "
-            f"by {found.change:.3g} ({np.expm1(found.change):.1%} in perplexity; 1 % at most), {found.change / found.error:.0f} times "
-            f"its standard error. About {more / n:.2g} times as many steps would help: set n_iter={more}, not {n}."
+            f"The topics still change: between thirds of the kept draws, {what} and {found.change / found.error:.0f} "
+            f"times its standard error. About {more / n:.2g} times as many steps would help: set n_iter={more}, "
+            f"not {n}."
         )
 
     def _topics_in_use(self):

@@ -103,8 +103,9 @@ class FittedDPMixture:
     def _monitored(self, chains):
         samples = self.samples_
         entropy = -xlogy(samples["weights"], samples["weights"]).sum(axis=2)
-        found = {"log_likelihood": self._log_likelihoods, "n_clusters": samples["n_clusters"], "weight_entropy": entropy}
-        return found if np.isscalar(self.concentration_prior) else {**found, "concentration": samples["concentration"]}
+        learnt = [] if np.isscalar(self.concentration_prior) else ["concentration"]
+        found = {name: samples[name] for name in ("n_clusters", *learnt)}
+        return {"log_likelihood": self._log_likelihoods, "weight_entropy": entropy, **found}
 
     def _held_out(self, X, y=None, sample_weight=None):
         return self._encoded(X), sample_weight

@@ -339,7 +339,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             log_weights = np.log(np.maximum(samples["weights"][at], 1e-300))
             density[at] = logsumexp(log_densities(rows, means, log_weights, samples["kappas"][at]), axis=1).mean()
         entropy = -xlogy(samples["weights"], samples["weights"]).sum(axis=2)
-        return {"log_likelihood": density, "weight_entropy": entropy, "n_clusters": samples["n_clusters"]}
+        resultant = np.linalg.norm(samples["means"].mean(axis=2, dtype=np.float64), axis=-1)
+        found = {"log_likelihood": density, "mean_resultant": resultant, "weight_entropy": entropy}
+        return {**found, "n_clusters": samples["n_clusters"]}
 
     def _doubts(self, chains):
         return [*super()._doubts(chains), *hot_message(chains)]

@@ -113,7 +113,7 @@ def mean_cosines(rows, draws):
 
 
 def _nearest_in_cone(gram, products):
-    """Non-negative coefficients of the points of a cone that are nearest to rows, by accelerated projected gradients."""
+    """Non-negative coefficients of the points of a cone nearest to rows, by accelerated projected gradients."""
     step = 1.0 / np.linalg.eigvalsh(gram)[-1]
     theta = ahead = np.maximum(products, 0.0)
     for i in range(_CONE_STEPS):
