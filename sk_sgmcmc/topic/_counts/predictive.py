@@ -24,8 +24,11 @@ class PredictiveProbe:
 
     def __init__(self, data):
         self.docs = _some(data)
-        weights = data.weights if data.weights.size else np.ones(data.words.size)
-        counts = sparse.csr_array((weights, data.words, data.token_ptr), shape=(data.n_docs, data.n_words))[self.docs]
+        start, stop = data.token_ptr[self.docs], data.token_ptr[self.docs + 1]
+        ptr = np.concatenate([[0], np.cumsum(stop - start)])
+        of_docs = np.arange(ptr[-1]) + np.repeat(start - ptr[:-1], stop - start)
+        weights = data.weights[of_docs] if data.weights.size else np.ones(of_docs.size)
+        counts = sparse.csr_array((weights, data.words[of_docs], ptr), shape=(self.docs.size, data.n_words))
         counts.sum_duplicates()
         observed, hidden = split_tokens(counts)
         self.words, place = np.unique(np.concatenate([observed.indices, hidden.indices]), return_inverse=True)
