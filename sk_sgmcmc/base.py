@@ -281,6 +281,7 @@ class BaseSGMCMC(BaseEstimator):
     def _resume(self, *data, **given):
         """Bind the chains to the data again, and continue."""
         check_is_fitted(self, "_chains")
+        self._validate_params()
         bound = self._bound_data(*data, **given)
         for chain in self._chains:
             chain.bind(bound)

@@ -217,6 +217,8 @@ def test_resume_refuses_other_data(case):
     with pytest.raises(ValueError, match="features"):
         model.resume(X[:, :-1])
     assert pickle.dumps(model) == before
+    with pytest.raises(ValueError, match="'n_chains' parameter"):
+        model.set_params(n_chains=(1, 2)).resume(X)
 
 
 @each_stream

@@ -252,19 +252,19 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         rows, columns = np.tril_indices(d)
         L[..., rows, columns] = theta[..., d:]
         i = np.arange(d)
-        with np.errstate(over="ignore"):
+        back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             L[..., i, i] = np.sqrt(nu - i) * np.exp(L[..., i, i] / np.sqrt(2.0 * (nu - i)))
-        if not np.all(np.isfinite(L)):
+            L /= np.sqrt(nu)
+            log_det = 2.0 * np.log(L[..., i, i] / np.diag(self._root)).sum(axis=-1)
+            L = back @ L
+            precision = L @ np.swapaxes(L, -1, -2)
+        if not np.all(np.isfinite(precision)):
             raise ChainDivergedError(
                 f"A precision is too large for float64 after {chains[0].step} steps of {self.sampler_!r}: its "
                 "step size is too large; try a tenth of it."
             )
-        L /= np.sqrt(nu)
-        self._log_det = 2.0 * np.log(L[..., i, i] / np.diag(self._root)).sum(axis=-1)
-        back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
-        L = back @ L
-        precision = L @ np.swapaxes(L, -1, -2)
-        self._all_samples = {"mean": mean, "precision": precision}
+        self._all_samples, self._log_det = {"mean": mean, "precision": precision}, log_det
         self.samples_ = self._shown(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
 

@@ -6,7 +6,7 @@ topics, and their alignment over draws.
 
 from ._split import split_tokens
 from .alignment import align_draws, align_topics, hellinger_distances, topic_stability
-from .coherence import coherence, top_word_indices, topic_diversity
+from .coherence import coherence, exclusivity, top_word_indices, topic_diversity
 from .completion import completion_perplexity, doc_topic_proportions, document_completion, paired_difference
 from .diagnostics import effective_sample_size, mcse, split_r_hat
 from .partitions import co_clustering, partition_distance, point_partition
@@ -22,6 +22,7 @@ __all__ = [
     "doc_topic_proportions",
     "document_completion",
     "effective_sample_size",
+    "exclusivity",
     "hellinger_distances",
     "kernel_stein_discrepancy",
     "ks_distance",

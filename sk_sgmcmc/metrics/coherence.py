@@ -122,6 +122,43 @@ def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
     return np.clip(npmi, -1.0, 1.0).mean(axis=-1)
 
 
+def exclusivity(topics, n_words=10):
+    r"""Do the top words of a topic belong to it alone? One number for each topic.
+
+    The mean over the topic's top words of :math:`\phi_{kw} / \sum_j \phi_{jw}`.
+
+    Parameters
+    ----------
+    topics : array-like of shape (..., n_components, n_features)
+        Word probabilities.
+    n_words : int, default=10
+        Number of top words.
+
+    Returns
+    -------
+    exclusivity : ndarray of shape (..., n_components)
+        1 if no other topic has a topic's top words, about 1 / n_components if all topics are the same.
+
+    References
+    ----------
+    J. Bischof and E. Airoldi (2012), Summarizing topical content with word frequency and exclusivity, ICML, section 2.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import exclusivity
+    >>> exclusivity([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], n_words=2).tolist()
+    [0.75, 0.75]
+    """
+    topics = np.asarray(topics, dtype=np.float64)
+    if topics.ndim < 2 or topics.min(initial=0.0) < 0 or not np.all(np.isfinite(topics)):
+        raise ValueError(
+            f"topics must be word probabilities of shape (..., n_components, n_features), got shape {topics.shape}."
+        )
+    total = topics.sum(axis=-2, keepdims=True)
+    share = np.divide(topics, total, out=np.zeros_like(topics), where=total > 0)
+    return np.take_along_axis(share, top_word_indices(topics, n_words), axis=-1).mean(axis=-1)
+
+
 def topic_diversity(topics, n_words=25):
     r"""Share of distinct words among the top words of all topics, :math:`|\cup_k T_k| / \sum_k |T_k|`.
 

@@ -124,12 +124,12 @@ def document_completion(
     if average == "window" and (window is None or window < 1):
         raise ValueError(f'average="window" needs window=<number of draws>, at least 1; got window={window!r}.')
     topics = as_draws(topics)
-    used, (observed, hidden) = _used_words(observed, hidden)
+    used, (observed, hidden) = used_words(observed, hidden)
     last = []  # the probabilities inside the window
     total, scores = np.zeros(hidden.words.size), []
     for s, draw in enumerate(topics):
-        phi = _word_major(draw, observed.n_words, used)
-        alpha = _prior(doc_topic_prior, s, len(topics), observed.n_docs, phi.shape[1])
+        phi = word_major(draw, observed.n_words, used)
+        alpha = prior_of_draw(doc_topic_prior, s, len(topics), observed.n_docs, phi.shape[1])
         p = _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs)
         if average == "window":
             last = [*last[-(window - 1) :], p] if window > 1 else [p]
@@ -221,11 +221,11 @@ def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_job
     """
     corpus = Corpus.from_counts(X, whom="doc_topic_proportions")
     topics = as_draws(topics)
-    used, (corpus,) = _used_words(corpus)
+    used, (corpus,) = used_words(corpus)
     total = 0.0
     for s, draw in enumerate(topics):
-        phi = _word_major(draw, corpus.n_words, used)
-        alpha = _prior(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
+        phi = word_major(draw, corpus.n_words, used)
+        alpha = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
         total = total + _proportions(corpus, phi, alpha, n_updates, n_jobs)
     return total / total.sum(axis=1, keepdims=True)
 
@@ -249,7 +249,7 @@ def as_draws(topics):
     return topics.reshape(-1, *topics.shape[-2:])
 
 
-def _used_words(*corpora):
+def used_words(*corpora):
     """The columns that occur, and the corpora over these columns alone (n_words stays the full width, for checks)."""
     n_words = corpora[0].n_words
     occurs = np.zeros(n_words, dtype=bool)
@@ -260,7 +260,7 @@ def _used_words(*corpora):
     return used, [Corpus(c.indptr, place[c.words], c.counts, n_words) for c in corpora]
 
 
-def _word_major(topics, n_words, used):
+def word_major(topics, n_words, used):
     """Check one draw; returns the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
     if callable(topics):
         return topics(used)
@@ -289,7 +289,7 @@ def words_of(topics, used):
     return out
 
 
-def _prior(prior, s, n_draws, n_docs, n_topics):
+def prior_of_draw(prior, s, n_draws, n_docs, n_topics):
     """The Dirichlet parameters of draw s, C-contiguous of shape (1, n_topics) or (n_docs, n_topics)."""
     prior = np.asarray(prior(s) if callable(prior) else prior, dtype=np.float64)
     alpha = prior
@@ -312,7 +312,7 @@ def _prior(prior, s, n_draws, n_docs, n_topics):
     return np.ascontiguousarray(np.broadcast_to(alpha, (alpha.shape[0], n_topics)))
 
 
-def _over_documents(call, corpus, cost_per_pair, n_jobs):
+def over_documents(call, corpus, cost_per_pair, n_jobs):
     """Run ``call(start, stop)`` over ranges that cover the documents, in up to ``n_jobs`` threads."""
     n_threads = check_n_jobs(n_jobs)
     work = corpus.words.size * cost_per_pair
@@ -337,7 +337,7 @@ def _proportions(corpus, phi, alpha, n_updates, n_jobs):
     def call(start, stop):
         kernels.proportions(corpus.indptr, corpus.words, corpus.counts, phi, alpha, int(n_updates), start, stop, theta)
 
-    _over_documents(call, corpus, phi.shape[1] * n_updates, n_jobs)
+    over_documents(call, corpus, phi.shape[1] * n_updates, n_jobs)
     return theta
 
 
@@ -349,7 +349,7 @@ def _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs):
     def call(start, stop):
         kernels.word_probabilities(hidden.indptr, hidden.words, phi, theta, start, stop, p)
 
-    _over_documents(call, hidden, phi.shape[1], n_jobs)
+    over_documents(call, hidden, phi.shape[1], n_jobs)
     return p
 
 

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..kernels.math.random import TINY
+from ..kernels.samplers import simplex
 from ..utils._sklearn import Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
@@ -176,7 +176,7 @@ class Sampler(BaseEstimator):
 
     def _simplex_start(self, shape, rng):
         """A state drawn from Gamma(shape, 1), both (n_cells, n_columns), or its mean if ``rng`` is None."""
-        return shape if rng is None else np.maximum(rng.standard_gamma(shape), TINY)
+        return shape if rng is None else np.maximum(rng.standard_gamma(shape), simplex.TINY)
 
     def _simplex_cells(self, theta):
         """The cells of a state, each column up to a factor."""

@@ -52,5 +52,5 @@ class Target(BaseEstimator):
 
 def _check_positive(**parameters):
     for name, value in parameters.items():
-        if not (isinstance(value, Real) and 0 < value < np.inf):
-            raise ValueError(f"{name}={value!r} must be a positive number.")
+        if not (isinstance(value, Real) and 1e-100 < value < np.inf):
+            raise ValueError(f"{name}={value!r} must be a positive number, above 1e-100.")

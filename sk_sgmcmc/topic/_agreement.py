@@ -47,6 +47,14 @@ class Agreement:
         """The same for topics in another order."""
         return Agreement(self.reference, self.distances[:, order], self.agree[:, order])
 
+    def merged(self, new):
+        """The same where topics have become those of the indices ``new``: as unlike as the most unlike of a group."""
+        distances = np.zeros((len(self.distances), new.max() + 1))
+        np.maximum.at(distances.T, new, self.distances.T)
+        disagree = np.zeros(distances.shape, dtype=bool)
+        np.logical_or.at(disagree.T, new, ~self.agree.T)
+        return Agreement(self.reference, distances, ~disagree)
+
     def draws_of_topic(self, values, k):
         """Draws of topic ``k`` by the chains that agree on it, (n, ...), from (n_chains, n_kept, n_topics, ...)."""
         return values[:, :, k][self.agree[:, k]].reshape(-1, *values.shape[3:])

@@ -2,18 +2,30 @@
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
 from ..metrics import topic_stability
+from ..utils import as_precise_as
+from ..utils._numbers import interval_tails
 from ._agreement import Agreement
+from ._answers import documents
+from ._answers import words as tables
 from ._draws import TopicDraws
+
+_draws_proportions = available_if(lambda model: hasattr(model, "_proportion_draws"))
+# Draws of proportions that tables of documents average over.
+_N_DRAWS = 20
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of topic models, whose ``samples_["components"]`` has the shape (n_chains, n_kept, n_topics, n_features).
 
     A subclass implements `fit` and ``_set_fitted`` (see `BaseSGMCMC`). The latter sets ``components_``, ``samples_``
-    and ``_agreement``, which `number_topics` returns.
+    and ``_agreement``, which `number_topics` returns. For tables of documents, it has ``_proportion_draws(X, n_draws,
+    random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
+    documents have any.
     """
 
     _metric = "hellinger"
@@ -56,9 +68,275 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """Which topics are worth a warning, (n_components,)."""
         return np.ones(self.components_.shape[0], dtype=bool)
 
-    def _word_names(self, n_features):
-        """Names of the words, or their indices if X had no names."""
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def _word_names(self, n_features, given=None):
+        """Names of the words: those given now, those given to `fit`, those of its columns, or their indices."""
+        for names in (given, getattr(self, "_feature_names", None)):
+            if names is not None and (given is not None or len(names) == n_features):
+                return tables.checked_names(names, n_features)
         return getattr(self, "feature_names_in_", np.arange(n_features))
+
+    @property
+    def topic_names_(self):
+        """Names of the topics, an array of str that may be set: at first, their numbers and top words."""
+        check_is_fitted(self)
+        given = getattr(self, "_topic_names", None)
+        if given is not None:
+            return given.copy()
+        names = self._word_names(self.components_.shape[1])
+        if names.dtype.kind not in "OU":
+            return super().get_feature_names_out()
+        return np.array(tables.default_names(self.components_, names), dtype=object)
+
+    @topic_names_.setter
+    def topic_names_(self, names):
+        names = np.array([str(name) for name in names], dtype=object)
+        if len(set(names)) != self._n_features_out:
+            raise ValueError(
+                f"topic_names_ got {len(names)} names, {len(set(names))} of them different; give one for each of the "
+                f"{self._n_features_out} topics."
+            )
+        self._topic_names = names
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: ``topic_names_``.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        names : ndarray of str, shape (n_components,)
+        """
+        return self.topic_names_
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+
+    def _draws_of_topic(self, k):
+        return self._agreement.draws_of_topic(self.samples_["components"], k)
+
+    @_draws_proportions
+    def top_words(self, n=10, interval=None, *, by="probability", format="long", feature_names=None):
+        """The words of each topic, with their uncertainty.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words per topic.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9; None omits the columns.
+        by : {"probability", "frex", "lift", "score"}, default="probability"
+            What words are ranked by. "frex" favours words that are frequent in the topic and rare in others: the
+            harmonic mean of the word's ranks, among the words of the topic, by probability and by the topic's share of
+            the word. "lift" is the probability over the word's share of the fitted tokens; "score" is the probability
+            times its logarithm less the mean logarithm over topics.
+        format : {"long", "wide"}, default="long"
+            A row for each word, or one for each rank with the words of each topic in its column.
+        feature_names : array-like of str, default=None
+            Names of the columns; None takes those of `fit`, or the indices of the columns.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            "long": ``topic``, ``name``, ``rank``, ``word``, ``probability`` (as in ``components_``) and the column
+            ``by``; with ``interval`` also ``low`` and ``high`` of the probability and ``top_probability``, the share
+            of draws in which the word is among the topic's ``n`` most probable ones. These use the draws of all chains
+            that agree on the topic.
+
+        References
+        ----------
+        Bischof and Airoldi (2012), Summarizing topical content with word frequency and exclusivity, ICML, equation 1
+        (FREX with weight 1/2). Taddy (2012), On estimation and selection for topic models, AISTATS (lift). Blei and
+        Lafferty (2009), Topic models, equation 3 (score).
+        """
+        check_is_fitted(self)
+        tables.check_choice("by", by, tables.SCORES)
+        tables.check_choice("format", format, ("long", "wide"))
+        if format == "wide" and interval is not None:
+            raise ValueError('format="wide" holds words alone; leave out interval, or take format="long".')
+        scores = tables.word_scores(self.components_, by, self.word_counts_)
+        names = self._word_names(self.components_.shape[1], feature_names)
+        table = tables.word_table(
+            self.components_, n, interval, names, self.topic_names_, self._draws_of_topic, scores=scores, by=by
+        )
+        return tables.wide(table, self.topic_names_) if format == "wide" else table
+
+    @_draws_proportions
+    def find_topics(self, words, interval=0.9):
+        """Topics in which some words are probable.
+
+        Parameters
+        ----------
+        words : str or list of str
+            Words of the vocabulary; columns of X if words have no names.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic, the best first: ``topic``, ``name``, ``probability`` of the words together in the topic,
+            ``low``, ``high``, and ``share``, the topic's share of their occurrences.
+
+        Raises
+        ------
+        ValueError
+            For words that the vocabulary lacks; the message names similar ones.
+        """
+        check_is_fitted(self)
+        columns = tables.places_of(words, self._word_names(self.components_.shape[1]))
+        return tables.found_topics(
+            self.components_, columns, self._masses(), interval, self.topic_names_, self._draws_of_topic
+        )
+
+    def _masses(self):
+        return tables.topic_masses(self.components_, self.word_counts_)
+
+    # -- documents -------------------------------------------------------------------------------------------------
+
+    @_draws_proportions
+    def transform_draws(self, X, n_draws=None, random_state=0, **params):
+        """Draws of the topic proportions of documents: their uncertainty, and that of the topics.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        n_draws : int or None, default=None
+            Number of draws, by as many draws of the topics of the reference chain, evenly spaced. None takes all that
+            were kept.
+        random_state : None, int, RandomState, Generator or SeedSequence, default=0
+            Seed. A document's draws depend on it and on the document's content, not on the other documents.
+        **params
+            What `transform` takes besides X, such as ``metadata``.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_draws, n_samples, n_components)
+            The last axis sums to 1. Each draw is made by Gibbs sweeps over the document's tokens given a draw of the
+            topics; an empty document gets draws from the prior.
+        """
+        draws = self._proportion_draws(X, n_draws, random_state, **params)
+        return as_precise_as(X, np.stack(list(draws)))
+
+    def _table_draws(self, X, random_state, params):
+        """Some draws of proportions, and which documents have words."""
+        counts, filled = self._filled(X, **params)
+        return counts, filled, list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
+
+    @_draws_proportions
+    def topic_info(self, X, interval=0.9, *, n_words=5, random_state=0, **params):
+        """What characterises each topic, and how prevalent it is in documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+        n_words : int, default=5
+            Words in ``top_words``.
+        random_state, **params
+            As for `transform_draws`.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic: ``topic``, ``name``, ``share`` (its mean proportion in the documents of X that have
+            words), ``low``, ``high``, ``coherence`` (NPMI in X) and ``exclusivity`` of its ten most probable words,
+            ``stability`` (as in ``topic_stability_``), with several chains ``chains_agree``, and ``top_words``.
+        """
+        counts, filled, draws = self._table_draws(X, random_state, params)
+        return documents.info_table(
+            self.components_, counts, documents.mean_proportions(draws, filled), self.topic_stability_,
+            self.chains_agree_, n_words, interval, self._word_names(self.components_.shape[1]), self.topic_names_,
+        )  # fmt: skip
+
+    @_draws_proportions
+    def representative_docs(self, X, texts=None, n=5, interval=0.9, *, random_state=0, **params):
+        """The documents with the largest proportion of each topic.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        texts : array-like of str, shape (n_samples,), default=None
+            The documents, for a column ``text``.
+        n : int, default=5
+            Documents per topic.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+        random_state, **params
+            As for `transform_draws`.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per document, ranked by `transform`: ``topic``, ``name``, ``rank``, ``document`` (its row in X),
+            ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are given.
+        """
+        if not n >= 1:
+            raise ValueError(f"n={n} must be at least 1.")
+        chosen = documents.representatives(np.asarray(self._transform(X, **params)), int(n))
+        n_docs = self._filled(X, **params)[1].size
+        if texts is not None and len(texts) != n_docs:
+            raise ValueError(f"texts holds {len(texts)} texts, but X has {n_docs} documents; give one for each.")
+        some = np.unique(chosen)
+        draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
+        return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
+
+    @_draws_proportions
+    def topic_correlation(self, X, interval=0.9, *, random_state=0, **params):
+        """Which topics occur together in documents.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+        random_state, **params
+            As for `transform_draws`.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per pair of topics: ``topic_a``, ``topic_b``, ``name_a``, ``name_b``, ``correlation`` of their
+            proportions over documents (mean over draws), ``low``, ``high``.
+        """
+        _, filled, draws = self._table_draws(X, random_state, params)
+        return documents.correlation_table([each[filled] for each in draws], interval, self.topic_names_)
+
+    @_draws_proportions
+    def topics_over_time(self, X, times, interval=0.9, *, n_bins=None, random_state=0, **params):
+        """How prevalent topics are at different times.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        times : array-like of shape (n_samples,)
+            Numbers, dates or ordered labels.
+        interval : float, default=0.9
+            Mass of the central credible interval, of the mean over the documents of a time.
+        n_bins : int or None, default=None
+            Periods of equal length, named by their start, in place of the different times.
+        random_state, **params
+            As for `transform_draws`.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per time and topic: ``time``, ``topic``, ``name``, ``share`` (mean proportion in the time's
+            documents that have words), ``low``, ``high``, ``n_documents``.
+        """
+        interval_tails(interval)
+        filled = self._filled(X, **params)[1]
+        different, index = documents.checked_times(times, filled.size, n_bins)
+        draws = list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
+        return documents.time_table(draws, different, index, filled, interval, self.topic_names_)
 
     # -- several chains --------------------------------------------------------------------------------------------
 

@@ -1,14 +1,18 @@
 """Latent Dirichlet allocation, with posterior uncertainty."""
 
+from copy import copy
 from numbers import Real
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..utils._numbers import real_array
-from ..utils._sklearn import Interval, StrOptions
+from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
+from ._answers.merging import mixed, new_topics, summed
 from ._counts.doc_prior import DocumentPrior, FittedPrior
 from ._counts.model import CountTopicModel
-from ._counts.word_prior import DEFAULT
+from ._counts.word_prior import DEFAULT, with_seeds
 
 
 class BayesianLDA(CountTopicModel):
@@ -35,6 +39,12 @@ class BayesianLDA(CountTopicModel):
         :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in; with a sampler on flat
         space, with fresh assignments, or with fewer than ten sweeps in burn-in, it is 0.01. A matrix distinguishes
         topics: the words with a larger prior in one topic than in others are its seeds, from which chains start.
+    seed_words : dict of str to int, or to a list of int, default=None
+        Topics of words that should be prominent there, such as ``{"canal": 0, "tariff": 0, "treaty": 1}``: made into a
+        prior of shape (n_components, n_features), from which chains start. Words need names, by the columns of X or by
+        ``feature_names`` of `fit`; a prior that is "auto" is then 0.01.
+    seed_weight : float, default=5
+        Prior counts that a seed word has in its topic beside ``topic_word_prior``.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
         that are independent normals with mean ``topic_word_prior``.
@@ -154,12 +164,15 @@ class BayesianLDA(CountTopicModel):
     (200, 3)
     """
 
+    _prior_is_additive = True
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
+        "seed_words": [dict, None],
+        "seed_weight": [Interval(Real, 0, None, closed="neither")],
         "topic_prior": [StrOptions({"dirichlet", "normal"})],
-        "topic_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "topic_prior_scale": SCALE_CONSTRAINT,
         "whiten": ["boolean"],
     }
 
@@ -170,6 +183,8 @@ class BayesianLDA(CountTopicModel):
         sampler=None,
         doc_topic_prior="auto",
         topic_word_prior="auto",
+        seed_words=None,
+        seed_weight=5.0,
         topic_prior="dirichlet",
         topic_prior_scale=1.0,
         whiten=True,
@@ -192,6 +207,8 @@ class BayesianLDA(CountTopicModel):
         self.sampler = sampler
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.seed_words = seed_words
+        self.seed_weight = seed_weight
         self.topic_prior = topic_prior
         self.topic_prior_scale = topic_prior_scale
         self.whiten = whiten
@@ -228,13 +245,51 @@ class BayesianLDA(CountTopicModel):
                 )
             if not (np.all(value > 0) and np.all(np.isfinite(value))):
                 raise ValueError(f"{name} must be positive and finite; its smallest entry is {value.min():g}.")
+        if self.seed_words:
+            names = self._word_names(n_words)
+            beta = with_seeds(beta, self.seed_words, self.seed_weight, names, K)
         word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
+
+    def _fits_word_prior(self, n_passes):
+        return not self.seed_words and super()._fits_word_prior(n_passes)
 
     def _document_prior(self, alpha, stored, plan):
         prior = (FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior)(alpha, stored)
         prior.bears_heat = True
         return prior
+
+    @available_if(lambda self: self._prior_is_additive)
+    def merge_topics(self, groups):
+        """Join topics into one, in all draws.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
+
+        Returns
+        -------
+        merged : BayesianLDA
+            A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
+            the place of the first of its group, the others keep their order. Topics are mixed by their shares of the
+            fitted tokens, and their ``doc_topic_prior_`` is the sum, which is the exact law of a sum of proportions.
+            Chains cannot go on from merged topics: `partial_fit` and `resume` are refused.
+        """
+        check_is_fitted(self)
+        new, masses = new_topics(groups, self._n_features_out), self._masses()
+        merged = copy(self)
+        merged.__dict__.pop("_chains", None)
+        samples = {"components": mixed(self.samples_["components"], new, masses)}
+        if "doc_topic_prior" in self.samples_:
+            samples["doc_topic_prior"] = summed(self.samples_["doc_topic_prior"], new, -1)
+        merged.n_components, merged.samples_ = int(new.max() + 1), samples
+        merged.components_ = mixed(self.components_, new, masses)
+        merged.doc_topic_prior_ = summed(self.doc_topic_prior_, new, -1)
+        merged._doc_priors = summed(self._doc_priors, new, -1)
+        merged._agreement = self._agreement.merged(new)
+        merged._topic_names, merged._is_merged = None, True
+        return merged
 
     # -- fitted --------------------------------------------------------------------------------------------------
 
@@ -248,7 +303,9 @@ class BayesianLDA(CountTopicModel):
         self._set_word_prior(chains)
 
     def _set_word_prior(self, chains):
-        if isinstance(self.topic_word_prior, str):
+        if self.seed_words:
+            self.topic_word_prior_ = chains[self.reference_chain_].word_prior.T.copy()
+        elif isinstance(self.topic_word_prior, str):
             self.topic_word_prior_ = chains[self.reference_chain_].word_prior
         else:
             given = real_array("topic_word_prior", self.topic_word_prior)

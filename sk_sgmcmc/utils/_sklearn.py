@@ -25,7 +25,11 @@ except ImportError:
 from ._numbers import real_array
 from ._sparse import well_formed
 
+# Standard deviation of a prior: its inverse square must be a number.
+SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]
+
 __all__ = [
+    "SCALE_CONSTRAINT",
     "Interval",
     "InvalidParameterError",
     "StrOptions",

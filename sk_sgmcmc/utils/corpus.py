@@ -158,6 +158,11 @@ class Corpus:
         return _read_only(np.ceil(self.counts), np.int64)
 
     @property
+    def word_counts(self):
+        """Count of each word, float64 of shape (n_words,)."""
+        return np.bincount(self.words, self.counts, self.n_words)
+
+    @property
     def n_tokens(self):
         """Number of tokens, a fraction counting as one."""
         return int(self.tokens_per_pair.sum())

@@ -6,7 +6,8 @@ from scipy import stats
 
 from sk_sgmcmc import BayesianGaussian
 from sk_sgmcmc.dense.tuning import DenseGradient
-from sk_sgmcmc.samplers import HMC
+from sk_sgmcmc.exceptions import ChainDivergedError
+from sk_sgmcmc.samplers import GFSD, HMC
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 
 MIX = np.array([[1.0, 0.0, 0.0], [5.0, 10.0, 0.0], [-30.0, 20.0, 100.0]])
@@ -155,3 +156,10 @@ def test_bad_priors_are_refused():
     ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             BayesianGaussian(**bad).fit(rows(20))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_precision_beyond_all_numbers_is_a_divergence():
+    X = np.random.default_rng(2).normal(size=(14, 6))
+    with pytest.raises(ChainDivergedError, match=r"precision is too large|became infinite"):
+        BayesianGaussian(n_iter=2, sampler=GFSD(n_particles=3, step_size=1000.0), random_state=0).fit(X)

@@ -225,6 +225,12 @@ def test_no_warning_where_metadata_are_given_or_the_stream_goes_on():
 # ------------------------------------------------------------------------------------------------- bad metadata
 
 
+@pytest.mark.parametrize("name", ["metadata_prior_scale", "intercept_prior_scale"])
+def test_a_prior_too_narrow_for_its_precision_is_refused(name):
+    with pytest.raises(ValueError, match=name):
+        DMRTopicModel(n_components=2, n_iter=5, **{name: 1e-300}).fit(np.ones((3, 4)), metadata=[[1], [2], [3]])
+
+
 def test_a_column_without_any_value_has_no_effect():
     X = np.random.default_rng(0).poisson(0.5, (20, 10))
     with pytest.warns(UserWarning, match="20 missing values"):
@@ -402,7 +408,7 @@ def test_pipeline_with_routing_on():
         assert pipeline.score(TEXTS, metadata=KIND) == alone.score(counts, metadata=KIND)
         # A user may ask for something else.
         quiet = DMRTopicModel().set_fit_request(metadata=False)
-        assert quiet.get_metadata_routing().fit.requests == {"metadata": False}
+        assert quiet.get_metadata_routing().fit.requests["metadata"] is False
 
 
 def test_grid_search_with_routing_on():

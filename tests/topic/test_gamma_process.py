@@ -9,6 +9,7 @@ from scipy.special import exp1, gammaincc, gammaln
 
 from sk_sgmcmc import GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_gamma_process, make_lda
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models import gamma_process as kernels
 from sk_sgmcmc.samplers import SCIR, SGHMC, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
 from sk_sgmcmc.samplers.schedules import ConstantStep
@@ -222,6 +223,13 @@ def test_the_mass_of_the_e_block_stays_the_identity():
         moving(SGHMC(mass=np.ones(3)))()
     with pytest.raises(ValueError, match=r"mass=\{\} must be"):
         moving(SGHMC(mass={}))()
+
+
+def test_weights_beyond_all_numbers_are_a_divergence():
+    atoms = moving(SGNPHMC(1e-3))()
+    atoms.theta[0] = 800.0
+    with pytest.raises(ChainDivergedError, match="The weights of the topics"):
+        atoms.move(*seen(), np.random.default_rng(0))
 
 
 def test_counts_are_those_of_a_plain_loop():

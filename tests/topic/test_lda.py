@@ -371,7 +371,7 @@ def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     table = fitted.top_words(4, interval=0.9)
     assert type(table).__name__ == "Bunch" and list(table.rank[:5]) == [1, 2, 3, 4, 1]
-    assert set(table) == {"topic", "rank", "word", "probability", "low", "high", "top_probability"}
+    assert set(table) == {"topic", "name", "rank", "word", "probability", "low", "high", "top_probability"}
 
 
 def test_topics_of_many_cells_are_the_same_for_any_n_jobs():

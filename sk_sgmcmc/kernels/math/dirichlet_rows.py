@@ -34,32 +34,41 @@ def _standard_gamma(shape, counter):
             return d * v, counter
 
 
+@helper
+def dirichlet_row(shapes, counter, row):
+    """Write cells proportional to a Dirichlet draw with positive parameters into ``row``; returns their sum.
+
+    A cell is Gamma(a), for a < 1 as Gamma(a + 1) U^(1 / a).
+    """
+    total, largest, where = 0.0, -np.inf, 0
+    for w in range(row.size):
+        shape, log_power = shapes[w], 0.0
+        if shape < 1.0:
+            counter += GOLDEN
+            log_power = np.log(_positive_unit(mix64(counter))) / shape
+            if log_power < _LOG_TINY:  # below what a float64 holds, whatever the other factor
+                row[w] = 0.0
+                if log_power > largest:
+                    largest, where = log_power, w
+                continue
+            shape += 1.0
+        draw, counter = _standard_gamma(shape, counter)
+        row[w] = draw * np.exp(log_power)
+        total += row[w]
+    if total == 0.0:  # all parameters are tiny: the largest cell has all the mass
+        row[where] = total = 1.0
+    return total
+
+
 @kernel(I8(F2_IN, types.uint64, F4_2))
 def dirichlet_rows(shapes, seed, out):
     """Write a Dirichlet draw with the parameters of each row of ``shapes``, positive, into the rows of ``out``.
 
-    A cell is Gamma(a), for a < 1 as Gamma(a + 1) U^(1 / a), over its row's sum. Each row has a stream of its own.
+    Each row has a stream of its own.
     """
     row = np.empty(shapes.shape[1])
     for k in range(shapes.shape[0]):
-        counter = mix64(seed ^ mix64(np.uint64(k) + GOLDEN))
-        total, largest, where = 0.0, -np.inf, 0
-        for w in range(row.size):
-            shape, log_power = shapes[k, w], 0.0
-            if shape < 1.0:
-                counter += GOLDEN
-                log_power = np.log(_positive_unit(mix64(counter))) / shape
-                if log_power < _LOG_TINY:  # below what a float64 holds, whatever the other factor
-                    row[w] = 0.0
-                    if log_power > largest:
-                        largest, where = log_power, w
-                    continue
-                shape += 1.0
-            draw, counter = _standard_gamma(shape, counter)
-            row[w] = draw * np.exp(log_power)
-            total += row[w]
-        if total == 0.0:  # all parameters are tiny: the largest cell has all the mass
-            row[where] = total = 1.0
+        total = dirichlet_row(shapes[k], mix64(seed ^ mix64(np.uint64(k) + GOLDEN)), row)
         for w in range(row.size):
             out[k, w] = row[w] / total
     return OK

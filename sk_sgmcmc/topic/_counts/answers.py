@@ -1,20 +1,25 @@
-"""Results computed from the draws of a fitted count topic model."""
+"""Which draws are scored, and which chain is the reference."""
 
 import numpy as np
 from scipy import sparse
 
 from ...metrics import document_completion, split_tokens
-from ...utils import as_table
-from ...utils._numbers import interval_tails
 
 # Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
 _SCORED_DRAWS = 10
 _REFERENCE_DOCS = 1000  # documents used to choose a reference chain
 
 
+def evenly(n, n_chosen):
+    """At most ``n_chosen`` of the indices below ``n``, evenly spaced."""
+    if not n_chosen >= 1:
+        raise ValueError(f"n_draws={n_chosen} must be at least 1.")
+    return np.unique(np.linspace(0, n - 1, int(n_chosen)).round().astype(int))
+
+
 def scored_draws(n_draws):
     """Indices of the draws that held-out scores average over."""
-    return np.unique(np.linspace(0, n_draws - 1, _SCORED_DRAWS).round().astype(int))
+    return evenly(n_draws, _SCORED_DRAWS)
 
 
 def best_chain(means, data, doc_prior_of):
@@ -39,37 +44,3 @@ def best_chain(means, data, doc_prior_of):
         for c, mean in enumerate(means)
     ]
     return int(np.argmax(scores))
-
-
-def largest(values, n):
-    """Indices of the ``n`` largest values, the largest first and equal ones in their order, without sorting all."""
-    candidates = np.flatnonzero(values >= np.partition(values, values.size - n)[values.size - n])
-    return candidates[np.argsort(-values[candidates], kind="stable")[:n]]
-
-
-def word_table(components, n, interval, feature_names, draws_of_topic):
-    """The most probable words of each topic; intervals from ``draws_of_topic(k)``, (n_draws, n_words)."""
-    n_topics, n_features = components.shape
-    if not n >= 1:
-        raise ValueError(f"n={n} must be at least 1.")
-    ends = None if interval is None else interval_tails(interval)
-    n = min(int(n), n_features)
-    feature_names = np.asarray(feature_names, dtype=object)
-    if feature_names.shape != (n_features,):
-        raise ValueError(f"feature_names has shape {feature_names.shape}; it must hold {n_features} names.")
-    top = np.array([largest(topic, n) for topic in components])
-    table = {
-        "topic": np.repeat(np.arange(n_topics), n),
-        "rank": np.tile(np.arange(1, n + 1), n_topics),
-        "word": feature_names[top.ravel()],
-        "probability": np.take_along_axis(components, top, axis=1).ravel(),
-    }
-    if ends is not None:
-        low, high, often = np.empty(top.shape), np.empty(top.shape), np.empty(top.shape)
-        for k in range(n_topics):
-            draws = draws_of_topic(k)
-            low[k], high[k] = np.quantile(draws[:, top[k]].astype(np.float64), ends, axis=0)
-            bar = np.partition(draws, n_features - n, axis=1)[:, n_features - n, None]
-            often[k] = (draws[:, top[k]] >= bar).mean(axis=0)
-        table |= {"low": low.ravel(), "high": high.ravel(), "top_probability": often.ravel()}
-    return as_table(table)

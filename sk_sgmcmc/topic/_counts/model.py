@@ -16,16 +16,19 @@ from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._agreement import number_topics
+from .._answers.merging import refuse_merged
+from .._answers.proportions import proportion_draws
+from .._answers.words import checked_names
 from .._base import BaseTopicModel
 from .._draws import Samples
-from .answers import best_chain, scored_draws, word_table
+from .answers import best_chain, evenly, scored_draws
 from .defaults import checked_sweeps, default_batch, default_steps, stream_batch
 from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
-from .stream import kept_young
+from .stream import grown
 from .tokens import TokenData, refuse_too_many_tokens
-from .vocabulary import aligned_counts, new_names
+from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
@@ -85,7 +88,7 @@ class CountTopicModel(BaseTopicModel):
     # -- fit -------------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, feature_names=None):
         """Draw topics given documents.
 
         Parameters
@@ -93,6 +96,8 @@ class CountTopicModel(BaseTopicModel):
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
             Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x).
         y : ignored
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the words for all tables, if X has none.
 
         Returns
         -------
@@ -107,12 +112,15 @@ class CountTopicModel(BaseTopicModel):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
-        return self._fit(X)
+        return self._fit(X, feature_names=feature_names)
 
-    def _fit(self, X, **given):
+    def _fit(self, X, feature_names=None, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
         corpus = self._check_X(X, reset=True, **given)
+        self._feature_names = None if feature_names is None else checked_names(feature_names, corpus.n_words)
+        self._topic_names = None
+        self.word_counts_ = corpus.word_counts
         doc_prior, word_prior = self._priors(corpus.n_words)
         n_sweeps = checked_sweeps(self.n_sweeps)
         stored = self._stores(sampler, corpus)
@@ -261,6 +269,7 @@ class CountTopicModel(BaseTopicModel):
 
     def _partial_fit(self, X, **given):
         self._validate_params()
+        refuse_merged(self)
         sampler, pair = self._checked_sampler(streams=True)
         if pair[1] == "conditionals":
             raise ValueError(
@@ -272,7 +281,7 @@ class CountTopicModel(BaseTopicModel):
         if not first:
             self._refuse_other_way(sampler, pair)
             if self.new_features == "extend":
-                self._extend_names(X)
+                extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
         if self.batch_size == "auto":
             n_batch = stream_batch(corpus)
@@ -289,8 +298,12 @@ class CountTopicModel(BaseTopicModel):
         resolved = resolved_sampler(sampler, pair, corpus, total / n_batch, self.whiten)
         plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
         doc_prior, word_prior = self._priors(corpus.n_words)
-        begins_anew = self._keep_for_start(corpus, first)
+        young = None if first else self._young
+        self._young, begins_anew = grown(young, corpus, first) if self.init == "soft" else (None, False)
         data = self._token_data(corpus, n_batch, total)
+        if first:
+            self._feature_names = self._topic_names = None
+        self.word_counts_ = corpus.word_counts + (0.0 if first else padded(self.word_counts_, corpus.n_words))
         # From here on chains change, and nothing is refused.
         self._name_samplers(resolved)
         if first:
@@ -318,12 +331,6 @@ class CountTopicModel(BaseTopicModel):
             chain.begins_anew = begins_anew
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
-    def _keep_for_start(self, corpus, first):
-        """Keep a block while the stream is young; returns whether chains restart from all the blocks kept."""
-        young = None if first else self._young
-        self._young = None if self.init == "random" else kept_young(young, corpus, first)
-        return None not in (young, self._young) and self._young.begun_at > young.begun_at
-
     def _collapses(self, sampler):
         """Whether a sampler integrates topics out."""
         return fitting_pair(sampler, self._offers)[1] == "conditionals"
@@ -344,17 +351,6 @@ class CountTopicModel(BaseTopicModel):
                 "back."
             )
         self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
-
-    def _extend_names(self, X):
-        """Append the new columns of X, in their order, to the estimator's; the caller then extends the chains."""
-        names = new_names(X, self)
-        if not len(names):
-            return
-        if np.ndim(self.topic_word_prior):
-            raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
-        check_counts(X, whom=type(self).__name__)
-        self.feature_names_in_ = np.concatenate([self.feature_names_in_, names])
-        self.n_features_in_ = self.feature_names_in_.size
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
@@ -418,6 +414,21 @@ class CountTopicModel(BaseTopicModel):
         proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
         return as_precise_as(X, proportions)
 
+    def _filled(self, X, **given):
+        """The counts, and which documents have any."""
+        counts = self._check_X(X, reset=False, **given).to_csr()
+        return counts, np.diff(counts.indptr) > 0
+
+    def _proportion_draws(self, X, n_draws, random_state, **given):
+        """Draws of the documents' proportions, each given a draw of the topics by the reference chain."""
+        check_is_fitted(self)
+        corpus = self._check_X(X, reset=False, **given)
+        c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
+        chosen = evenly(n_kept, n_kept if n_draws is None else n_draws)
+        topics = [lambda used, s=s: words_of(self._topic_draws.draw(c, s), used) for s in chosen]
+        prior = self._doc_prior(corpus, c * n_kept + chosen)
+        return proportion_draws(corpus, topics, prior, random_state=random_state, n_jobs=self.n_jobs)
+
     def score(self, X, y=None):
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.
 
@@ -472,33 +483,3 @@ class CountTopicModel(BaseTopicModel):
         chain = self._chains[0]
         prior = self._present_doc_prior(chain, corpus)
         return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score
-
-    # -- tables ----------------------------------------------------------------------------------------------------
-
-    def top_words(self, n=10, interval=None, *, feature_names=None):
-        """The most probable words of each topic, with their uncertainty.
-
-        Parameters
-        ----------
-        n : int, default=10
-            Words per topic.
-        interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None omits the columns.
-        feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
-
-        Returns
-        -------
-        table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per word: ``topic``, ``rank``, ``word``, ``probability`` (as in ``components_``); with ``interval``
-            also ``low`` and ``high`` and ``top_probability``, the share of draws in which the word is among the
-            topic's ``n`` most probable ones. These use the draws of all chains that agree on the topic.
-        """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = self._word_names(self.components_.shape[1])
-
-        def draws_of_topic(k):
-            return self._agreement.draws_of_topic(self.samples_["components"], k)
-
-        return word_table(self.components_, n, interval, feature_names, draws_of_topic)

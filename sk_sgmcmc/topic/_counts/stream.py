@@ -39,11 +39,12 @@ class YoungStream(NamedTuple):
         return YoungStream(joined, n_tokens if n_tokens >= _GROWTH * self.begun_at else self.begun_at)
 
 
-def kept_young(young, corpus, first):
-    """The stream so far with another block, its first or not; None if it is no longer young."""
+def grown(young, corpus, first):
+    """A stream with another block, None if it is no longer young; and whether chains restart from all that it keeps."""
     if first:
-        return YoungStream.begun_with(corpus)
-    return None if young is None else young.with_block(corpus)
+        return YoungStream.begun_with(corpus), False
+    after = None if young is None else young.with_block(corpus)
+    return after, after is not None and after.begun_at > young.begun_at
 
 
 def swept(collapsed, data, doc_prior, rng):

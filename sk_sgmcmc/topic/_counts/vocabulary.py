@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils import check_counts
+
 
 def _names(X, estimator):
     """Column names of a frame; raises if either has no names, or the frame repeats one."""
@@ -29,6 +31,18 @@ def new_names(X, estimator):
     return np.array([name for name in _names(X, estimator) if name not in known], dtype=object)
 
 
+def extend_names(estimator, X):
+    """Append the new columns of X, in their order, to the estimator's; the caller then extends the chains."""
+    names = new_names(X, estimator)
+    if not len(names):
+        return
+    if np.ndim(estimator.topic_word_prior):
+        raise ValueError('new_features="extend" needs one number as topic_word_prior, got an array.')
+    check_counts(X, whom=type(estimator).__name__)
+    estimator.feature_names_in_ = np.concatenate([estimator.feature_names_in_, names])
+    estimator.n_features_in_ = estimator.feature_names_in_.size
+
+
 def aligned_counts(X, estimator):
     """Counts of the frame in the estimator's columns, as a csr_array: missing ones are empty, unknown ones dropped."""
     names = _names(X, estimator)
@@ -47,3 +61,8 @@ def with_new_words(draws, share):
     """Kept draws of topics (n_draws, n_topics, n_words) that give new words their ``share``, (n_topics, n_new)."""
     old = draws * (1.0 - share.sum(axis=1, keepdims=True))
     return np.concatenate([old, np.broadcast_to(share, (len(draws), *share.shape))], axis=2, dtype=draws.dtype)
+
+
+def padded(counts, n_words):
+    """Counts of words, with zeros for new ones."""
+    return np.concatenate([counts, np.zeros(n_words - counts.size)])

@@ -1,6 +1,6 @@
 """Dirichlet-multinomial regression: topics whose prevalence follows metadata of the documents."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,7 +11,7 @@ from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
 from ...utils import Corpus, as_table
 from ...utils._numbers import interval_tails
-from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._lda import BayesianLDA
 from .doc_prior import MetadataPrior
@@ -54,6 +54,10 @@ class DMRTopicModel(BayesianLDA):
         Exponential of the prior mean of the intercepts. "auto" is 0.1.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`; "auto" is fitted as in `BayesianLDA`.
+    seed_words : dict of str to int, or to a list of int, default=None
+        Topics of words that should be prominent there, as in `BayesianLDA`.
+    seed_weight : float, default=5
+        Prior counts of a seed word in its topic, as in `BayesianLDA`.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
         The prior of the topics, as in `BayesianLDA`.
     topic_prior_scale : float, default=1
@@ -167,11 +171,12 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
+    _prior_is_additive = False  # a sum of log-linear prevalences is not one
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
-        "metadata_prior_scale": [Interval(Real, 0, None, closed="neither")],
-        "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        "metadata_prior_scale": SCALE_CONSTRAINT,
+        "intercept_prior_scale": SCALE_CONSTRAINT,
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
         "handle_unknown": [StrOptions({"warn", "ignore", "error"})],
     }
@@ -188,6 +193,8 @@ class DMRTopicModel(BayesianLDA):
         handle_unknown="warn",
         doc_topic_prior="auto",
         topic_word_prior="auto",
+        seed_words=None,
+        seed_weight=5.0,
         topic_prior="dirichlet",
         topic_prior_scale=1.0,
         whiten=True,
@@ -211,6 +218,8 @@ class DMRTopicModel(BayesianLDA):
             sampler=sampler,
             doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior,
+            seed_words=seed_words,
+            seed_weight=seed_weight,
             topic_prior=topic_prior,
             topic_prior_scale=topic_prior_scale,
             whiten=whiten,
@@ -256,7 +265,7 @@ class DMRTopicModel(BayesianLDA):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, *, metadata=None):
+    def fit(self, X, y=None, *, metadata=None, feature_names=None):
         """Draw topics and coefficients given documents and their metadata.
 
         Parameters
@@ -267,6 +276,8 @@ class DMRTopicModel(BayesianLDA):
             One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
             One row per document.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As for `BayesianLDA.fit`.
 
         Returns
         -------
@@ -281,7 +292,7 @@ class DMRTopicModel(BayesianLDA):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
-        return self._fit(X, metadata=metadata, y=y)
+        return self._fit(X, feature_names, metadata=metadata, y=y)
 
     def fit_transform(self, X, y=None, *, metadata=None):
         """Fit, and return the topic proportions of the same documents.
@@ -604,8 +615,6 @@ class DMRTopicModel(BayesianLDA):
         priors = np.mean([doc_priors(described, each) for each in coef], axis=0)
         return np.bincount(chain.data.group) @ priors / chain.data.n_docs if corpus.described is None else priors
 
-    def _word_names(self, n_features):
-        names = super()._word_names(n_features)
-        if self._metadata_in_X is None:
-            return names
-        return np.delete(names, self._metadata_in_X) if hasattr(self, "feature_names_in_") else names
+    def _word_names(self, n_features, given=None):
+        names = super()._word_names(n_features, given)
+        return names if names.size == n_features else np.delete(names, self._metadata_in_X)

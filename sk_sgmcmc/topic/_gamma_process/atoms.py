@@ -16,6 +16,7 @@ _METRIC_STEP = 0.1  # a step size under a metric, which makes all directions abo
 _NOISE = 0.05
 _LONG = 10**9  # number of steps during which a stream learns its masses
 _MOST_HALVINGS = 10  # of an automatic step size, each time that it makes the chain diverge
+_LARGEST_LOG = 300.0  # of a number of which a float64 can hold the square
 _NOTHING = np.empty((0, 0))
 
 
@@ -62,8 +63,12 @@ class Atoms:
     @property
     def weights(self):
         """The weights r_k, (n_topics,)."""
+        return np.maximum(np.exp(self._log_weights()), gamma_process.SMALLEST)
+
+    def _log_weights(self):
         K = self.prior.n_atoms
-        return np.maximum(np.exp(self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])), gamma_process.SMALLEST)
+        with np.errstate(over="ignore"):  # a weight of 0
+            return self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])
 
     @property
     def concentration(self):
@@ -233,7 +238,7 @@ class MovingAtoms(Atoms):
         params = self._params(total_log, typical)
         theta, is_auto = self.theta.copy(), isinstance(self.sampler.step_size, str)
         hypers = self._hypers(total_log)
-        status = self._run(hypers, cells, values, params, rng)
+        status = self._moved(hypers, cells, values, params, rng)
         for _ in range(_MOST_HALVINGS if is_auto else 0):
             if status == 0:
                 break
@@ -241,11 +246,17 @@ class MovingAtoms(Atoms):
             hypers[:, 0] = self.step_size
             self.theta[:] = theta
             self._start_anew()
-            status = self._run(hypers, cells, values, params, rng)
+            status = self._moved(hypers, cells, values, params, rng)
         self.n_moves += 1
         self.states[0].check(status, step_size=hypers[0, 0])
         for state in self.states:
             state.n_steps = self.n_moves * self.n_inner
+
+    def _moved(self, *args):
+        """`_run`, whose state must also give weights, times, a concentration and a rate that are finite."""
+        status = self._run(*args)
+        largest = max(self._log_weights().max(), self.theta[self.prior.n_atoms :].max())
+        return status or (0 if largest < _LARGEST_LOG else riemannian.NOT_FINITE)
 
     def _run(self, hypers, cells, values, params, rng):
         """Make ``n_inner`` steps; returns the status."""

@@ -239,6 +239,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
+        self._topic_names = None
         prior = self._prior(rows, sampler)
         data = self._noted(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())

@@ -1,0 +1,155 @@
+"""Tables of documents' topics, from draws of their proportions."""
+
+import numpy as np
+
+from ...metrics import coherence, exclusivity
+from ...utils import as_table
+from ...utils._numbers import interval_tails
+from .words import largest
+
+MOST_TIMES = 200  # different times, above which a table by time needs bins
+
+
+def spread(draws, tails):
+    """Mean and ends of draws, over their first axis."""
+    return draws.mean(axis=0), *np.quantile(draws, tails, axis=0)
+
+
+def mean_proportions(draws, filled):
+    """Mean over documents that hold tokens of each draw of proportions, (n_draws, n_topics)."""
+    if not filled.any():
+        raise ValueError("X holds no tokens, so topics have no shares; pass documents with words.")
+    return np.stack([each[filled].mean(axis=0) for each in draws])
+
+
+def info_table(components, X, shares, stability, agree, n_words, interval, feature_names, topic_names):
+    """Everything about topics in a row each."""
+    share, low, high = spread(shares, interval_tails(interval))
+    n_top = min(10, components.shape[1])
+    several = n_top > 1
+    words = [", ".join(str(feature_names[w]) for w in largest(topic, n_words)) for topic in components]
+    columns = {
+        "topic": np.arange(len(components)),
+        "name": topic_names,
+        "share": share,
+        "low": low,
+        "high": high,
+        "coherence": coherence(components, X, n_words=n_top) if several else np.zeros(len(components)),
+        "exclusivity": exclusivity(components, n_words=n_top),
+        "stability": stability,
+    }
+    if len(agree) > 1:
+        columns["chains_agree"] = agree.all(axis=0)
+    return as_table(columns | {"top_words": words})
+
+
+def representatives(proportions, n):
+    """Documents with the largest proportion of each topic, (n_topics, n)."""
+    return np.array([largest(column, min(n, len(proportions))) for column in proportions.T])
+
+
+def document_table(chosen, draws, texts, interval, topic_names):
+    """Chosen documents of each topic (n_topics, n), a row each; ``draws`` (n_draws, n_documents, n_topics) by document.
+
+    ``draws`` hold the documents ``np.unique(chosen)``.
+    """
+    n_topics, n = chosen.shape
+    topic = np.repeat(np.arange(n_topics), n)
+    place = np.searchsorted(np.unique(chosen), chosen.ravel())
+    mean, low, high = spread(draws[:, place, topic], interval_tails(interval))
+    columns = {
+        "topic": topic,
+        "name": np.repeat(np.asarray(topic_names, dtype=object), n),
+        "rank": np.tile(np.arange(1, n + 1), n_topics),
+        "document": chosen.ravel(),
+        "proportion": mean,
+        "low": low,
+        "high": high,
+    }
+    if texts is not None:
+        columns["text"] = np.asarray(texts, dtype=object)[chosen.ravel()]
+    return as_table(columns)
+
+
+def correlation_table(draws, interval, topic_names):
+    """Correlation over documents of the proportions of each pair of topics, a row each."""
+    first, second = np.triu_indices(draws[0].shape[1], k=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = np.stack([np.nan_to_num(np.corrcoef(one, rowvar=False))[first, second] for one in draws])
+    mean, low, high = spread(each, interval_tails(interval))
+    names = np.asarray(topic_names, dtype=object)
+    return as_table(
+        {
+            "topic_a": first,
+            "topic_b": second,
+            "name_a": names[first],
+            "name_b": names[second],
+            "correlation": mean,
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def checked_times(times, n_docs, n_bins):
+    """Different times in order, and the index of each document's."""
+    times = np.asarray(times)
+    if times.shape != (n_docs,):
+        raise ValueError(f"times has shape {times.shape}; give one time for each of the {n_docs} documents of X.")
+    is_number = times.dtype.kind in "iufM"
+    if times.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in times])
+    else:
+        missing = np.isnat(times) if times.dtype.kind == "M" else times != times
+    if missing.any():
+        raise ValueError(f"times holds {missing.sum()} missing values; leave these documents out of X and times.")
+    if n_bins is not None:
+        if not is_number:
+            raise ValueError(f"n_bins={n_bins} needs times that are numbers or dates, not {times.dtype}.")
+        as_float = times.astype("datetime64[us]").astype(np.int64) if times.dtype.kind == "M" else times
+        as_float = as_float.astype(np.float64)
+        edges = np.linspace(as_float.min(), as_float.max(), int(n_bins) + 1)
+        bins = np.clip(np.searchsorted(edges, as_float, side="right") - 1, 0, int(n_bins) - 1)
+        used, index = np.unique(bins, return_inverse=True)
+        starts = edges[used]
+        if times.dtype.kind == "M":
+            starts = starts.astype(np.int64).astype("datetime64[us]").astype(times.dtype)
+        return starts, index
+    try:
+        different, index = np.unique(times, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"times must be comparable with each other: {error}.") from None
+    if different.size > MOST_TIMES and is_number:
+        raise ValueError(
+            f"times holds {different.size} different values; pass n_bins=20 for a table of 20 periods, or round them, "
+            "for example to years."
+        )
+    return different, index
+
+
+def time_table(draws, times, index, filled, interval, topic_names):
+    """Mean proportions of the documents of each time, a row for each time and topic."""
+    n_docs = np.bincount(index[filled], minlength=times.size)
+    held = np.flatnonzero(n_docs)
+    if not held.size:
+        raise ValueError("X holds no tokens, so topics have no shares; pass documents with words.")
+    by_time = np.stack(
+        [
+            np.stack([np.bincount(index[filled], column, times.size)[held] for column in one[filled].T], axis=1)
+            / n_docs[held, None]
+            for one in draws
+        ]
+    )
+    mean, low, high = (part.ravel() for part in spread(by_time, interval_tails(interval)))
+    n_topics = by_time.shape[2]
+    return as_table(
+        {
+            "time": np.repeat(times[held], n_topics),
+            "topic": np.tile(np.arange(n_topics), held.size),
+            "name": np.tile(np.asarray(topic_names, dtype=object), held.size),
+            "share": mean,
+            "low": low,
+            "high": high,
+            "n_documents": np.repeat(n_docs[held], n_topics),
+        }
+    )

@@ -1,0 +1,51 @@
+"""Topics joined into one, in all draws."""
+
+import numpy as np
+
+
+def new_topics(groups, n_topics):
+    """Index of the new topic of each topic, (n_topics,); those that no group names stay by themselves.
+
+    A new topic has the place of the first of its group.
+    """
+    groups = [groups] if groups and all(np.ndim(each) == 0 for each in groups) else list(groups)
+    first = np.arange(n_topics)
+    seen = set()
+    for group in groups:
+        group = np.asarray(group)
+        if group.ndim != 1 or group.size < 2 or group.dtype.kind not in "iu":
+            raise ValueError(f"groups={groups!r} must be lists of at least two topics each, such as [[0, 3], [1, 7]].")
+        if group.min() < 0 or group.max() >= n_topics:
+            raise ValueError(f"groups={groups!r} name topics outside 0 to {n_topics - 1}.")
+        twice = seen.intersection(group.tolist()) or np.unique(group).size < group.size
+        if twice:
+            raise ValueError(f"groups={groups!r} name a topic twice; each topic belongs to one group at most.")
+        seen.update(group.tolist())
+        first[group] = group.min()
+    return np.unique(first, return_inverse=True)[1]
+
+
+def summed(values, new, axis):
+    """Sums over the topics that become one, along an axis."""
+    shape = list(values.shape)
+    shape[axis] = new.max() + 1
+    out = np.zeros(shape, dtype=values.dtype)
+    np.add.at(np.moveaxis(out, axis, 0), new, np.moveaxis(values, axis, 0))
+    return out
+
+
+def mixed(topics, new, masses):
+    """Mixtures of the topics (..., n_topics, n_features) that become one, by their masses."""
+    weights = masses / np.bincount(new, masses)[new]
+    alone = np.bincount(new)[new] == 1
+    weights[alone] = 1.0
+    return summed(topics * weights[:, None].astype(topics.dtype), new, -2)
+
+
+def refuse_merged(model):
+    """Raise if a model's topics were merged, so that no chain draws them."""
+    if getattr(model, "_is_merged", False) and not hasattr(model, "_chains"):
+        raise ValueError(
+            "These topics were merged after they were drawn, so no chain can go on from them; call partial_fit on the "
+            "estimator that was merged, and merge its topics again."
+        )

@@ -1,0 +1,388 @@
+"""Tables that answer questions about topics: their words, documents, times and correlations, with intervals."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import rankdata
+from sklearn.exceptions import NotFittedError
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.metrics import coherence, exclusivity
+from sk_sgmcmc.topic._answers import words as tables
+from sk_sgmcmc.topic._answers.proportions import proportion_draws
+from sk_sgmcmc.utils import Corpus
+
+DATA = make_lda(n_samples=120, n_features=40, n_components=3, document_length=30, random_state=0)
+NAMES = DATA.feature_names
+
+
+@pytest.fixture(scope="module")
+def model():
+    return BayesianLDA(3, n_iter=40, random_state=0).fit(DATA.counts, feature_names=NAMES)
+
+
+# --------------------------------------------------------------------------------------------------------- words
+
+
+def test_frex_is_the_harmonic_mean_of_two_ranks():
+    phi = np.random.default_rng(0).dirichlet(np.full(12, 0.4), 4)
+    expected = np.empty_like(phi)
+    for k in range(4):
+        often = rankdata(phi[k]) / 12
+        own = rankdata(phi[k] / phi.sum(axis=0)) / 12
+        expected[k] = 2.0 / (1.0 / often + 1.0 / own)
+    np.testing.assert_allclose(tables.word_scores(phi, "frex", None), expected, rtol=1e-14)
+
+
+def test_lift_and_score_by_hand():
+    phi, counts = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]), np.array([6.0, 4.0, 0.0])
+    lift = tables.word_scores(phi, "lift", counts)
+    np.testing.assert_allclose(lift, [[0.5 / 0.6, 0.3 / 0.4, 0.0], [0.1 / 0.6, 0.1 / 0.4, 0.0]])
+    score = tables.word_scores(phi, "score", counts)
+    np.testing.assert_allclose(score, phi * (np.log(phi) - np.log(phi).mean(axis=0)))
+
+
+def test_top_words_are_ranked_by_the_choice(model):
+    for by in tables.SCORES:
+        table = model.top_words(4, by=by)
+        scores = tables.word_scores(model.components_, by, model.word_counts_)
+        for k in range(3):
+            expected = NAMES[np.argsort(-scores[k], kind="stable")[:4]]
+            assert table["word"][table["topic"] == k].tolist() == expected.tolist()
+        assert list(table)[:5] == ["topic", "name", "rank", "word", "probability"]
+    wide = model.top_words(4, format="wide")
+    assert list(wide) == model.topic_names_.tolist() and wide.shape == (4, 3)
+    assert wide.iloc[:, 1].tolist() == model.top_words(4).query("topic == 1")["word"].tolist()
+
+
+def test_unknown_choices_are_refused(model):
+    with pytest.raises(ValueError, match="by='best' must be one of 'probability', 'frex'"):
+        model.top_words(by="best")
+    with pytest.raises(ValueError, match="format='tall'"):
+        model.top_words(format="tall")
+    with pytest.raises(ValueError, match="leave out interval"):
+        model.top_words(format="wide", interval=0.9)
+    with pytest.raises(NotFittedError):
+        BayesianLDA().top_words()
+
+
+def test_topics_are_found_by_their_words(model):
+    word = model.top_words(1).query("topic == 2")["word"].iloc[0]
+    table = model.find_topics(word, interval=0.8)
+    column = NAMES.tolist().index(word)
+    np.testing.assert_allclose(table["probability"], np.sort(model.components_[:, column])[::-1])
+    draws = model.samples_["components"][0, :, table["topic"][0], column].astype(float)
+    np.testing.assert_allclose(table[["low", "high"]].iloc[0], np.quantile(draws, [0.1, 0.9]), rtol=1e-6)
+    assert table["share"].sum() == pytest.approx(1.0)
+    both = model.find_topics([word, NAMES[0]])
+    np.testing.assert_allclose(both["probability"].max(), model.components_[:, [0, column]].sum(axis=1).max())
+    with pytest.raises(ValueError, match=r"'word1'; did you mean 'word\d\d'"):
+        model.find_topics("word1")
+    with pytest.raises(ValueError, match="empty"):
+        model.find_topics([])
+
+
+def test_words_without_names_are_columns():
+    bare = BayesianLDA(3, n_iter=10, random_state=0).fit(DATA.counts)
+    assert bare.get_feature_names_out().tolist() == [f"bayesianlda{k}" for k in range(3)]
+    assert bare.find_topics(5)["probability"].max() == bare.components_[:, 5].max()
+    with pytest.raises(ValueError, match="feature_names="):
+        bare.find_topics("word05")
+
+
+def test_masses_are_the_shares_of_tokens():
+    rng = np.random.default_rng(0)
+    phi, shares = rng.dirichlet(np.full(200, 0.1), 5), np.array([0.4, 0.3, 0.2, 0.07, 0.03])
+    np.testing.assert_allclose(tables.topic_masses(phi, 1e6 * shares @ phi), shares, atol=1e-3)
+    np.testing.assert_array_equal(tables.topic_masses(phi, np.zeros(200)), 0.2)
+
+
+# --------------------------------------------------------------------------------------------------------- names
+
+
+def test_names_are_used_everywhere_and_reset_by_fit(model):
+    first = model.topic_names_
+    assert first[0].startswith("0_") and first[0].count("_") == 3
+    renamed = BayesianLDA(3, n_iter=10, random_state=0).fit(DATA.counts, feature_names=NAMES)
+    renamed.topic_names_ = ["ships", "taxes", "war"]
+    assert renamed.get_feature_names_out().tolist() == ["ships", "taxes", "war"]
+    assert (
+        set(renamed.top_words(2)["name"]) == set(renamed.topic_info(DATA.counts)["name"]) == {"ships", "taxes", "war"}
+    )
+    assert list(renamed.set_output(transform="pandas").transform(DATA.counts)) == ["ships", "taxes", "war"]
+    with pytest.raises(ValueError, match="2 of them different"):
+        renamed.topic_names_ = ["a", "a", "b"]
+    renamed.fit(DATA.counts)
+    assert renamed.topic_names_[0] == "bayesianlda0"
+
+
+def test_feature_names_of_the_wrong_length_are_refused_before_anything_changes(model):
+    before = model.components_.copy()
+    with pytest.raises(ValueError, match=r"feature_names has shape \(39,\); it must hold 40 names"):
+        model.fit(DATA.counts, feature_names=NAMES[1:])
+    np.testing.assert_array_equal(model.components_, before)
+    assert model.topic_names_[0].startswith("0_word")
+
+
+# ---------------------------------------------------------------------------------------------- draws of proportions
+
+
+def enumerated(words, phi, alpha):
+    """Posterior mean and covariance of the proportions of a short document, by all assignments of its tokens."""
+    K, grids = alpha.size, np.indices((alpha.size,) * len(words)).reshape(len(words), -1).T
+    log_weight, means, seconds = [], [], []
+    for z in grids:
+        a = alpha + np.bincount(z, minlength=K)
+        value, seen = 0.0, np.zeros(K)
+        for k, w in zip(z, words, strict=True):
+            value += np.log(phi[k, w] * (alpha[k] + seen[k]))
+            seen[k] += 1
+        total = a.sum()
+        log_weight.append(value)
+        means.append(a / total)
+        seconds.append((np.outer(a, a) + np.diag(a)) / (total * (total + 1)))
+    weight = np.exp(np.array(log_weight) - max(log_weight))
+    weight /= weight.sum()
+    mean = weight @ np.array(means)
+    return mean, np.tensordot(weight, np.array(seconds), 1) - np.outer(mean, mean)
+
+
+def test_draws_of_proportions_have_their_law_given_the_topics(global_random_seed):
+    rng = np.random.default_rng(0)
+    phi, alpha, words = rng.dirichlet(np.full(6, 0.5), 3), np.array([0.2, 0.5, 0.9]), [0, 0, 3, 4]
+    corpus = Corpus.from_counts(np.bincount(words, minlength=6)[None])
+    n = 4000
+    draws = proportion_draws(corpus, [phi] * n, alpha, random_state=global_random_seed)
+    theta = np.concatenate(list(draws))
+    mean, covariance = enumerated(words, phi, alpha)
+    batches = theta.reshape(40, -1, 3).mean(axis=1)  # neighbouring draws are correlated
+    error = batches.std(axis=0, ddof=1) / np.sqrt(40)
+    assert np.all(np.abs(theta.mean(axis=0) - mean) < 4.5 * error)
+    second = ((theta - mean) ** 2).reshape(40, -1, 3).mean(axis=1)
+    assert np.all(np.abs(second.mean(axis=0) - np.diag(covariance)) < 4.5 * second.std(axis=0, ddof=1) / np.sqrt(40))
+
+
+def test_an_empty_document_draws_its_prior():
+    empty, phi = Corpus.from_counts(np.zeros((1, 4))), np.full((2, 4), 0.25)
+    theta = np.concatenate(list(proportion_draws(empty, [phi] * 4000, np.array([0.5, 1.5]))))
+    assert theta[:, 0].mean() == pytest.approx(0.25, abs=0.02)
+    assert theta[:, 0].var() == pytest.approx(0.25 * 0.75 / 3.0, abs=0.005)
+
+
+def test_a_fraction_of_a_token_weighs_less():
+    phi = np.array([[0.9, 0.1], [0.1, 0.9]])
+    for count in (0.3, 1.7):
+        theta = np.concatenate(list(proportion_draws(Corpus.from_counts([[count, 0.0]]), [phi] * 4000, np.ones(2))))
+        whole, rest = divmod(count, 1.0)
+        # Two tokens of weights 1 and rest, by enumeration over their topics.
+        expected = total = 0.0
+        for first in range(2) if whole else [None]:
+            for last in range(2):
+                a, p = np.ones(2), 1.0
+                if first is not None:
+                    p *= phi[first, 0] * a[first]
+                    a[first] += 1.0
+                p *= phi[last, 0] * a[last] / a.sum()
+                a[last] += rest
+                expected, total = expected + p * a[0] / a.sum(), total + p
+        assert theta[:, 0].mean() == pytest.approx(expected / total, abs=0.02)
+
+
+def test_draws_follow_the_document_and_the_seed_not_neighbours_or_threads(model):
+    X = sparse.csr_array(DATA.counts)
+    draws = model.transform_draws(X, n_draws=4)
+    assert draws.shape == (4, 120, 3)
+    np.testing.assert_allclose(draws.sum(axis=2), 1.0)
+    np.testing.assert_array_equal(model.transform_draws(X[::-1], n_draws=4), draws[:, ::-1])
+    np.testing.assert_array_equal(model.transform_draws(X[7:9], n_draws=4), draws[:, 7:9])
+    assert np.all(model.transform_draws(X, n_draws=4, random_state=1) != draws)
+    threads = BayesianLDA(3, n_iter=40, random_state=0, n_jobs=2).fit(DATA.counts)
+    np.testing.assert_array_equal(threads.transform_draws(X, n_draws=4), draws)
+    assert model.transform_draws(X[:2]).shape[0] == model.samples_["components"].shape[1]
+    assert model.transform_draws(X[:2].astype(np.float32), n_draws=2).dtype == np.float32
+    with pytest.raises(ValueError, match="n_draws=0"):
+        model.transform_draws(X, n_draws=0)
+
+
+@pytest.mark.parametrize("doc_length", [5, 60])
+def test_intervals_of_proportions_cover_the_planted_ones(doc_length):
+    data = make_lda(n_samples=500, n_features=60, n_components=4, document_length=60, random_state=1)
+    model = BayesianLDA(4, n_iter=100, random_state=0).fit(data.counts)
+    rng = np.random.default_rng(2)
+    planted = rng.dirichlet(data.doc_topic_prior * np.ones(4), 400)
+    counts = np.stack([rng.multinomial(doc_length, p) for p in planted @ data.components])
+    place = np.argmax(np.sqrt(model.components_) @ np.sqrt(data.components).T, axis=1)
+    low, high = np.quantile(model.transform_draws(counts), [0.05, 0.95], axis=0)
+    covered = ((low <= planted[:, place]) & (planted[:, place] <= high)).mean()
+    assert 0.86 < covered < 0.94
+
+
+# ------------------------------------------------------------------------------------------------------- documents
+
+
+def test_topic_info_gathers_what_describes_topics(model):
+    table = model.topic_info(DATA.counts, n_words=2)
+    draws = model.transform_draws(DATA.counts, n_draws=20)
+    shares = draws.mean(axis=1)
+    np.testing.assert_allclose(table["share"], shares.mean(axis=0))
+    np.testing.assert_allclose(table[["low", "high"]].T, np.quantile(shares, [0.05, 0.95], axis=0))
+    np.testing.assert_allclose(table["coherence"], coherence(model.components_, DATA.counts))
+    np.testing.assert_allclose(table["exclusivity"], exclusivity(model.components_))
+    np.testing.assert_allclose(table["stability"], model.topic_stability_)
+    assert table["top_words"][1] == ", ".join(model.top_words(2).query("topic == 1")["word"])
+    assert "chains_agree" not in table
+
+
+def test_representative_documents_are_the_purest(model):
+    texts = [f"text {i}" for i in range(120)]
+    table = model.representative_docs(DATA.counts, texts, n=3)
+    proportions = model.transform(DATA.counts)
+    for k in range(3):
+        rows = table[table["topic"] == k]
+        assert rows["document"].tolist() == np.argsort(-proportions[:, k], kind="stable")[:3].tolist()
+        assert rows["text"].tolist() == [texts[i] for i in rows["document"]]
+        assert np.all((rows["low"] <= rows["proportion"]) & (rows["proportion"] <= rows["high"]))
+    assert "text" not in model.representative_docs(DATA.counts)
+    with pytest.raises(ValueError, match="texts holds 2 texts, but X has 120"):
+        model.representative_docs(DATA.counts, ["a", "b"])
+
+
+def test_correlations_are_those_of_the_draws(model):
+    table = model.topic_correlation(DATA.counts)
+    draws = model.transform_draws(DATA.counts, n_draws=20)
+    each = np.array([np.corrcoef(one, rowvar=False)[0, 2] for one in draws])
+    row = table[(table["topic_a"] == 0) & (table["topic_b"] == 2)].iloc[0]
+    assert row["correlation"] == pytest.approx(each.mean())
+    assert [row["low"], row["high"]] == pytest.approx(np.quantile(each, [0.05, 0.95]))
+    assert len(table) == 3
+
+
+@pytest.mark.parametrize("kind", ["numbers", "dates", "texts", "pandas", "polars"])
+def test_shares_over_time(model, kind):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    years = np.arange(120) // 40 + 1990
+    times = {
+        "numbers": years,
+        "dates": (years - 1970).astype("datetime64[Y]"),
+        "texts": years.astype(str).tolist(),
+        "pandas": pandas.Series(years),
+        "polars": polars.Series(years),
+    }[kind]
+    table = model.topics_over_time(DATA.counts, times)
+    assert len(table) == 9 and set(table["n_documents"]) == {40}
+    draws = model.transform_draws(DATA.counts, n_draws=20)[:, 40:80].mean(axis=1)
+    rows = table.iloc[3:6]
+    np.testing.assert_allclose(rows["share"], draws.mean(axis=0))
+    np.testing.assert_allclose(rows["high"], np.quantile(draws, 0.95, axis=0))
+
+
+def test_times_in_bins_and_times_that_are_none(model):
+    X = DATA.counts
+    table = model.topics_over_time(X, np.linspace(0.0, 10.0, 120), n_bins=4)
+    assert np.unique(table["time"]).tolist() == [0.0, 2.5, 5.0, 7.5]
+    assert table["n_documents"].iloc[::3].sum() == 120
+    days = np.datetime64("2020-01-01") + np.arange(120)
+    assert model.topics_over_time(X, days, n_bins=2)["time"].iloc[0] == np.datetime64("2020-01-01")
+    with pytest.raises(ValueError, match="times has shape"):
+        model.topics_over_time(X, [1, 2])
+    with pytest.raises(ValueError, match="1 missing values"):
+        model.topics_over_time(X, [np.nan, *range(119)])
+    with pytest.raises(ValueError, match="1 missing values"):
+        model.topics_over_time(X, [None, *map(str, range(119))])
+    with pytest.raises(ValueError, match="n_bins=3 needs times that are numbers"):
+        model.topics_over_time(X, ["a"] * 120, n_bins=3)
+
+
+def test_documents_without_words_have_no_share(model):
+    X = np.vstack([DATA.counts.toarray() if sparse.issparse(DATA.counts) else DATA.counts, np.zeros((30, 40))])
+    np.testing.assert_allclose(model.topic_info(X)["share"], model.topic_info(X[:120])["share"])
+    assert set(model.topics_over_time(X, np.arange(150) // 120)["time"]) == {0}
+    with pytest.raises(ValueError, match="holds no tokens"):
+        model.topic_info(X[120:])
+
+
+def test_metadata_reach_every_table():
+    metadata = np.arange(120)[:, None]
+    model = DMRTopicModel(3, n_iter=20, random_state=0).fit(DATA.counts, metadata=metadata, feature_names=NAMES)
+    assert model.topic_info(DATA.counts, metadata=metadata).shape[0] == 3
+    described = model.transform_draws(DATA.counts, n_draws=2, metadata=metadata)
+    assert np.any(described != model.transform_draws(DATA.counts, n_draws=2))
+    assert len(model.topics_over_time(DATA.counts, metadata[:, 0] // 60, metadata=metadata)) == 6
+    assert not hasattr(model, "merge_topics")
+
+
+def test_the_gamma_process_answers_and_spheres_do_not():
+    model = GammaProcessTopicModel(4, n_iter=20, random_state=0).fit(DATA.counts)
+    assert model.topic_info(DATA.counts).shape[0] == 4
+    assert not hasattr(SphericalAdmixtureModel(), "topic_info")
+
+
+# --------------------------------------------------------------------------------------------------------- merging
+
+
+def test_merged_topics_are_mixtures_in_every_draw(model):
+    merged = model.merge_topics([0, 2])
+    masses = tables.topic_masses(model.components_, model.word_counts_)
+    share = masses[[0, 2]] / masses[[0, 2]].sum()
+    np.testing.assert_allclose(merged.components_[0], share @ model.components_[[0, 2]])
+    np.testing.assert_array_equal(merged.components_[1], model.components_[1])
+    np.testing.assert_allclose(
+        merged.samples_["components"][0, 3, 0], share @ model.samples_["components"][0, 3][[0, 2]], rtol=1e-5
+    )
+    np.testing.assert_allclose(merged.doc_topic_prior_.sum(), model.doc_topic_prior_.sum())
+    assert merged.n_components == 2 and model.n_components == 3
+    assert merged.transform(DATA.counts).shape == (120, 2)
+    assert merged.top_words(3, interval=0.9).shape[0] == 6
+    assert len(merged.topic_info(DATA.counts)) == len(merged.topic_names_) == 2
+    with pytest.raises(ValueError, match="no chain can go on"):
+        merged.partial_fit(DATA.counts)
+    with pytest.raises(NotFittedError):
+        merged.resume(DATA.counts)
+    assert merged.fit(DATA.counts).components_.shape == (2, 40)
+    merged.partial_fit(DATA.counts)
+
+
+def test_one_topic_alone_is_unchanged_and_all_become_one(model):
+    whole = model.merge_topics([[0, 1, 2]])
+    assert whole.components_.shape == (1, 40)
+    np.testing.assert_allclose(whole.components_.sum(), 1.0)
+    assert whole.merge_topics([]).components_.shape == (1, 40)
+
+
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        ([0], "at least two"),
+        ([[0, 3]], "outside 0 to 2"),
+        ([[0, 1], [1, 2]], "twice"),
+        ([[0.5, 1]], "at least two"),
+        ([1, 1], "twice"),
+    ],
+)
+def test_wrong_groups_are_refused(model, groups, match):
+    with pytest.raises(ValueError, match=match):
+        model.merge_topics(groups)
+
+
+# ------------------------------------------------------------------------------------------------------ seed words
+
+
+def test_seed_words_end_in_their_topics():
+    planted = [NAMES[i] for i in np.argsort(-DATA.components, axis=1)[:, :3].ravel()]
+    seeds = {word: (i // 3 + 1) % 3 for i, word in enumerate(planted)}
+    model = BayesianLDA(3, n_iter=60, random_state=0, seed_words=seeds).fit(DATA.counts, feature_names=NAMES)
+    for k in range(3):
+        assert np.argmax(np.sqrt(DATA.components[k]) @ np.sqrt(model.components_).T) == (k + 1) % 3
+    assert model.topic_word_prior_.shape == (3, 40)
+    prior = model.topic_word_prior_[:, NAMES.tolist().index(planted[0])]
+    np.testing.assert_allclose(prior, np.where(np.arange(3) == seeds[planted[0]], 5.01, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "match"),
+    [({"sloop": 0}, "not in the vocabulary"), ({"word01": 3}, "from 0 to 2"), ({"word01": 0.5}, "0 to 2")],
+)
+def test_wrong_seed_words_are_refused(seeds, match):
+    with pytest.raises(ValueError, match=match):
+        BayesianLDA(3, n_iter=4, seed_words=seeds).fit(DATA.counts, feature_names=NAMES)
