@@ -73,7 +73,8 @@ class BayesianLDA(CountTopicModel):
         0, and `partial_fit` adds new words to the topics, with prior mass.
     n_iter : int or None, default=None
         Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler: about 200 passes over the data with
-        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones.
+        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones. Samplers that move topics by
+        small steps make up to 2000 passes, 50 million tokens in all, over corpora of less than 250,000 tokens.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
