@@ -303,6 +303,10 @@ class BayesianLDA(CountTopicModel):
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
 
+    def _prior_of_draw(self, data, c, s, docs):
+        """Parameter of the Dirichlet prior of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
+        return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
+
     def _set_word_prior(self, chains):
         if self.seed_words:
             self.topic_word_prior_ = chains[self.reference_chain_].word_prior.T.copy()

@@ -46,6 +46,8 @@ class CountTopicModel(BaseTopicModel):
         A `DocumentPrior` for a chain.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`; it calls `_collect`.
+    ``_prior_of_draw(data, c, s, docs)``
+        The Dirichlet prior of documents ``docs`` of ``data`` in kept draw ``s`` of chain ``c``.
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
         Needed if the documents' prior is not one number per topic.
     """
@@ -374,10 +376,6 @@ class CountTopicModel(BaseTopicModel):
 
     def _monitored(self, chains):
         return predictive_draws(chains[0].data, self._topic_draws, self._prior_of_draw)
-
-    def _prior_of_draw(self, data, c, s, docs):
-        """Parameter of the Dirichlet prior of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
-        return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""
