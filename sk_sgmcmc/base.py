@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import as_callbacks
+from .chains.convergence import Diagnosis, rounded_up
 from .chains.interrupts import deferred_interrupt
 from .chains.run import run_chains
 from .exceptions import FitInterrupted, WorkersLostError
@@ -19,6 +20,7 @@ from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
 from .utils._sklearn import Interval, StrOptions
+from .utils._tables import as_table
 from .utils._warnings import warn_user
 
 
@@ -61,11 +63,14 @@ class BaseSGMCMC(BaseEstimator):
         The data in the form to which chains are bound, for `resume`.
     ``_set_fitted(chains)``
         Turn the draws that the chains kept into fitted attributes.
+    ``_monitored(chains)``
+        Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
     """
 
     _offers = ()
     _default_sampler = None
     _unneeded_by_answers = ("_chains", "trace_")  # what methods that answer row by row do not read
+    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit for ever
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -156,6 +161,7 @@ class BaseSGMCMC(BaseEstimator):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         with deferred_interrupt() as stop:
             self._chains, self._planned_iter = chains, n_iter
+            self.__dict__.pop("_diagnostics", None)
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
             callbacks = as_callbacks(self.callbacks)
@@ -172,6 +178,7 @@ class BaseSGMCMC(BaseEstimator):
                 stop=stop,
             )
             self._set_fitted(self._chains)
+            self._diagnostics = None  # made when first needed
             self.n_iter_ = min(chain.step for chain in self._chains)
         for failure in (chain.failure for chain in self._chains if chain.failure is not None):
             lost = WorkersLostError(
@@ -195,9 +202,45 @@ class BaseSGMCMC(BaseEstimator):
             warn_user(doubt, ConvergenceWarning)
         return self
 
+    @property
+    def diagnostics_(self):
+        """Convergence of quantities that cannot switch labels; see the user guide, "When not to believe a fit".
+
+        A DataFrame, or Bunch of columns if pandas is not installed: ``quantity``, ``mean`` over all kept draws, split
+        ``r_hat``, ``ess`` (effective draws, bulk) and ``mcse`` (Monte Carlo standard error of the mean). The last three
+        are NaN with fewer than 20 kept draws of a chain, for particles, and for what never changed.
+        """
+        if "_diagnostics" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'diagnostics_' before it is fitted.")
+        if self._diagnostics is None:
+            self._diagnostics = self._diagnosis(self._chains).columns
+        return as_table(self._diagnostics)
+
+    def _diagnosis(self, chains):
+        return Diagnosis(self._monitored(chains), in_time=self.sampler_._runner != "particles")
+
+    def _monitored(self, chains):
+        return {}
+
     def _doubts(self, chains):
         """Reasons to doubt the draws of a finished run: a message for each `ConvergenceWarning`."""
-        return []
+        if chains[0].plan.streams:  # each kept draw has a posterior of its own
+            return []
+        diagnosis = self._diagnosis(chains)
+        self._diagnostics = diagnosis.columns
+        if self._drifts is None:
+            found = diagnosis.unsettled()
+            return [f"The draws have not converged: {found.message} {self._remedy(found)}"] if found else []
+        found = diagnosis.drift(*self._drifts)
+        return [] if found is None else [self._drift_message(found)]
+
+    def _remedy(self, found):
+        """What to type if draws are `Unsettled`."""
+        return f"Use a larger n_iter, such as n_iter={self._longer(10)}; see diagnostics_."
+
+    def _longer(self, factor):
+        """Number of steps of a run so many times as long."""
+        return rounded_up(factor * self._planned_iter)
 
     def _refuse_width(self, n_columns, **given):
         """Raise unless rows of so many columns can be answered; ``given`` are the method's other arguments."""
@@ -261,6 +304,8 @@ class BaseSGMCMC(BaseEstimator):
         return self._run(self._chains, self._planned_iter)
 
     def __getstate__(self):
+        if self.__dict__.get("_diagnostics", ()) is None:  # a pickle lacks the data that they need
+            self._diagnostics = self._diagnosis(self._chains).columns
         state = super().__getstate__()
         # Callbacks belong to one run: they may hold files and validation data. An estimator that another process is yet
         # to fit keeps them.

@@ -119,8 +119,8 @@ def test_spread_ratios_are_those_of_variances_to_the_right_ones(share):
     exact, covariance = target.posterior() if hasattr(target, "posterior") else (X.mean(axis=0), root @ root.T / 50)
     draws = rng.multivariate_normal(exact, share * covariance, size=(4, 5000))
     # Of 100 of the draws: the standard error of each entry is at most share * sqrt(2 / 100) and correlations' part.
-    np.testing.assert_allclose(spread_ratios(gradient, draws), share, rtol=0.6)
-    ratios = [spread_ratios(gradient, chunk) for chunk in np.split(draws, 50, axis=1)]
+    np.testing.assert_allclose(spread_ratios(gradient, draws)[0], share, rtol=0.6)
+    ratios = [spread_ratios(gradient, chunk)[0] for chunk in np.split(draws, 50, axis=1)]
     error = np.std(ratios, axis=0) / np.sqrt(50)
     assert np.abs((np.mean(ratios, axis=0) - share) / error).max() < 4.5
     assert np.abs((np.mean(ratios, axis=0) - share**2) / error).max() > 10 or share == 1.0

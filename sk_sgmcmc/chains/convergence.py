@@ -1,81 +1,247 @@
-"""Convergence of the draws of `sk_sgmcmc.sample`: agreement of chains, and a spread that fits the curvature."""
+"""Convergence of the draws of a finished run: a table of quantities, and the reasons to doubt them."""
+
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from scipy import stats
 
-from ..metrics import effective_sample_size, split_r_hat
-from ..utils._warnings import warn_user
+from ..metrics import effective_sample_size, mcse, split_r_hat
 
 R_HAT = 1.1
 FEW_DRAWS = 10  # effective draws, for each of up to four chains
+_FEW_SHARE = 12  # kept draws for each effective one, below which so few are no proof of slow chains
+_LEVEL = 1e-3  # probability that independent draws exceed the limit of R-hat
+MIN_KEPT = 20  # with fewer draws of a chain, nothing is judged
+MOST_ENTRIES = 20  # of an array of parameters, those with the largest plain R-hat
+_PIECES = 10  # of a chain, whose means show drifts and slow waves alike
+_BLOCK = 4_000_000  # numbers screened at once
+# A third of the kept draws against another: a change of the mean, and how many of its standard errors.
+MOVE, ERRORS = 0.01, 3.0
+_MIN_THIRD = 4
+_LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommended
+# At least so many where the second step between thirds is so large a part of the first: 0.6 is a gain as 1 / steps.
+_AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
-_MIN_KEPT = 20
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _CELLS = 5e8  # rows times entries that all of these gradients may read
 
 
-def warn_if_not_converged(samples, remedies, ratios=None):
-    """Warn if draws have not converged, with the number, its meaning and a remedy.
+@dataclass(frozen=True)
+class Unsettled:
+    """Chains that do not agree with each other or over time.
 
     Parameters
     ----------
-    samples : dict of ndarray of shape (n_chains, n_kept, ...)
-        The draws returned to the user. Logarithms and velocities beside other draws are ignored.
-    remedies : dict of str to str
-        Remedies for draws that are "unsettled", "narrow" or "wide".
-    ratios : ndarray of shape (D,), default=None
-        From `spread_ratios`, for samples of one array (n_chains, n_kept, D).
+    name : str
+        The quantity with the largest R-hat.
+    r_hat, limit : float
+        Its R-hat, and the largest one that independent draws have.
+    slowest : str
+        The quantity with the fewest effective draws.
+    ess : float
+        How many it has.
     """
-    name, at, r_hat, ess = _worst(samples)
-    n_chains = next(iter(samples.values())).shape[0]
-    found = []
-    if name is not None and (r_hat > R_HAT or ess < FEW_DRAWS * min(n_chains, 4)):
-        stuck = f"{_entry(name, at)} never moved. {remedies['unsettled']}"
-        found.append(
-            f"split R-hat of {_entry(name, at)} is {r_hat:.4g} (1 if chains agree with each other and over time, "
-            f"{R_HAT} at most), and all draws together are worth {ess:.0f} independent ones. "
-            f"{remedies['unsettled']}"
-            if np.isfinite(r_hat)
-            else stuck
+
+    name: str
+    r_hat: float
+    limit: float
+    slowest: str
+    ess: float
+
+    @property
+    def message(self):
+        """The numbers and their meaning."""
+        if not np.isfinite(self.r_hat):
+            return f"{self.name} never moved."
+        of = "" if self.slowest == self.name else f" of {self.slowest}"
+        return (
+            f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
+            f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent ones."
         )
-    if ratios is not None and np.all(np.isfinite(ratios)):
-        name = next(iter(samples))
-        for kind, at, bad in (
-            ("narrow", np.argmin(ratios), ratios.min() < NARROW),
-            # Chains that lie apart are jointly wide, whatever the spread of each.
-            ("wide", np.argmax(ratios), ratios.max() > WIDE and not found),
-        ):
-            if bad:
-                found.append(
-                    f"the draws of {_entry(name, (at,))} are too {kind}: their standard deviation is "
-                    f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
-                    f"right). {remedies[kind]}"
-                )
-    if found:
-        warn_user("The draws have not converged: " + " Also, ".join(found), ConvergenceWarning)
 
 
-def _worst(samples):
-    """Name and index of the entry with the largest R-hat, that R-hat, and the smallest effective sample size."""
-    worst, fewest = (None, (), 0.0), np.inf
-    for name, draws in samples.items():
-        if name == "velocity" or name.startswith("log_") or draws.shape[1] < _MIN_KEPT:
-            continue
-        r_hat = np.atleast_1d(split_r_hat(draws))
-        moves = np.any(draws != draws[:1, :1], axis=(0, 1)).reshape(r_hat.shape)
-        if not moves.any():  # no entry has moved at all
-            return name, (0,) * (draws.ndim - 2), np.inf, 0.0
-        fewest = min(fewest, np.nanmin(np.where(moves, effective_sample_size(draws), np.inf), initial=np.inf))
-        at = np.unravel_index(int(np.nanargmax(np.where(moves, r_hat, -np.inf))), r_hat.shape)
-        if worst[0] is None or r_hat[at] > worst[2]:
-            worst = name, at, float(r_hat[at])
-    return *worst, fewest
+@dataclass(frozen=True)
+class Drift:
+    """A quantity that still moves.
+
+    Parameters
+    ----------
+    change, error : float
+        Between the two most different thirds of the kept draws, and its standard error.
+    factor : float
+        How many times as long a run would probably be enough.
+    """
+
+    change: float
+    error: float
+    factor: float
 
 
-def _entry(name, at):
-    return f"{name}[{', '.join(str(k) for k in at)}]" if at else name
+class Diagnosis:
+    """How far the draws of some quantities have converged.
+
+    Parameters
+    ----------
+    monitored : dict of str to ndarray of shape (n_chains, n_kept, ...)
+        Quantities that cannot switch labels. Of the entries of a larger array, the table holds `MOST_ENTRIES`: those
+        whose means over tenths of a chain differ most for their spread.
+    in_time : bool
+        Whether draws follow one another in time. Particles do not, and have no R-hat.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the arrays.
+    columns : dict of str to ndarray
+        The table: ``quantity``, ``mean``, ``r_hat``, ``ess``, ``mcse``.
+    """
+
+    def __init__(self, monitored, in_time=True):
+        names, self._draws, self._limits, self._few = [], [], [], []
+        self._still = {}
+        for name, values in monitored.items():
+            values = np.asarray(values)
+            self._still[name] = bool(np.all(values == values[:1, :1]))
+            for at in _shown(values):
+                names.append(f"{name}[{', '.join(map(str, at))}]" if at else name)
+                self._draws.append(values[(..., *at)].astype(np.float64))
+                n_chains, n_kept = values.shape[:2]
+                self._limits.append(r_hat_limit(n_chains, n_kept, int(np.prod(values.shape[2:]))))
+                self._few.append(min(FEW_DRAWS * min(n_chains, 4), n_chains * n_kept / _FEW_SHARE))
+        statistics = np.full((3, len(names)), np.nan)
+        for shape in {draws.shape for draws in self._draws if in_time and draws.shape[1] >= MIN_KEPT}:
+            alike = [i for i, draws in enumerate(self._draws) if draws.shape == shape]
+            together = np.stack([self._draws[i] for i in alike], axis=-1)
+            statistics[:, alike] = split_r_hat(together), effective_sample_size(together), mcse(together)
+        self._in_time = in_time
+        self.names = list(monitored)
+        self.columns = {
+            "quantity": np.array(names, dtype=object),
+            "mean": np.array([draws.mean() for draws in self._draws], dtype=np.float64),
+            **dict(zip(("r_hat", "ess", "mcse"), statistics, strict=True)),
+        }
+
+    def unsettled(self, moving=()):
+        """An `Unsettled` if R-hat of a quantity is too large, or its effective draws too few; else None.
+
+        So it is if a quantity of ``moving`` has not moved at all, or none has.
+        """
+        names, r_hat, ess = (self.columns[name] for name in ("quantity", "r_hat", "ess"))
+        if not self._in_time or all(draws.shape[1] < MIN_KEPT for draws in self._draws):
+            return None
+        for name in self._still if all(self._still.values()) else moving:
+            if self._still[name]:
+                return Unsettled(next(entry for entry in names if entry.startswith(name)), np.inf, R_HAT, name, 0.0)
+        excess = np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
+        shortage = np.where(np.isnan(ess), -np.inf, self._few - ess)
+        if not (excess.max() > 0 or shortage.max() > 0):
+            return None
+        worst, slowest = int(np.argmax(excess)), int(np.nanargmin(ess))
+        return Unsettled(names[worst], r_hat[worst], self._limits[worst], names[slowest], ess[slowest])
+
+    def drift(self, name, unit=1.0):
+        """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
+
+        It is measured in ``unit``, or where that is None in the size of its mean. R-hat does not suit a quantity that
+        approaches its limit for ever, by ever smaller steps.
+        """
+        names = list(self.columns["quantity"])
+        if not self._in_time or name not in names:
+            return None
+        draws = self._draws[names.index(name)].mean(axis=0)
+        draws = draws / (np.abs(draws).mean() if unit is None else unit)
+        n = draws.size // 3
+        if n < _MIN_THIRD or not np.all(np.isfinite(draws)):
+            return None
+        means = draws[-3 * n :].reshape(3, n).mean(axis=1)
+        # What is left beside a smooth trend: noise, and how long it lasts.
+        t = np.linspace(-1.0, 1.0, draws.size)
+        noise = draws - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, draws, 2))
+        square = max((noise**2).sum(), 1e-300)
+        correlation = (noise[1:] * noise[:-1]).sum() / square + 3.0 / draws.size  # the trend has taken about as much
+        correlation = np.clip(correlation, 0.0, 0.9)
+        error = np.sqrt(2.0 / n * square / (draws.size - 3) * (1.0 + correlation) / (1.0 - correlation))
+        change = float(np.ptp(means))
+        if not change > max(MOVE, ERRORS * error):
+            return None
+        # What is left to go, and so what is gained between two thirds, falls as one over the length of the run.
+        factor = max(change / MOVE, _AT_FULL_PACE if means[2] - means[1] > _PACE * (means[1] - means[0]) > 0 else 0.0)
+        return Drift(change, float(error), float(np.clip(factor, _LEAST_MORE, _MOST_MORE)))
+
+
+def r_hat_limit(n_chains, n_kept, n_quantities):
+    """The largest R-hat that independent draws of so many quantities have, but at least `R_HAT`."""
+    n_pieces, n = 2 * n_chains, n_kept // 2
+    if n < 2:
+        return np.inf
+    ratio = stats.f.isf(_LEVEL / (2 * n_quantities), n_pieces - 1, n_pieces * (n - 1))
+    return float(max(R_HAT, np.sqrt((n - 1 + ratio) / n)))
+
+
+def _shown(values):
+    """Indices of the entries of an array (n_chains, n_kept, ...) that the table holds."""
+    shape = values.shape[2:]
+    n_entries = int(np.prod(shape))
+    if n_entries <= MOST_ENTRIES:
+        return list(product(*map(range, shape)))
+    worst = np.argsort(-_plain_r_hat(values.reshape(*values.shape[:2], -1)), kind="stable")[:MOST_ENTRIES]
+    return [tuple(int(i) for i in np.unravel_index(k, shape)) for k in np.sort(worst)]
+
+
+def _plain_r_hat(values):
+    """Variance between over that within pieces of chains, (n_entries,): a quick look at many entries."""
+    n_chains, n_kept, n_entries = values.shape
+    n_pieces = max(1, min(_PIECES, n_kept // 4))
+    n = n_kept // n_pieces
+    out, step = np.empty(n_entries), max(1, _BLOCK // (n_chains * n_kept))
+    for start in range(0, n_entries, step):
+        part = values[:, n_kept - n * n_pieces :, start : start + step]
+        pieces = part.reshape(n_chains * n_pieces, n, -1).astype(np.float64)
+        within = pieces.var(axis=1).mean(axis=0)
+        out[start : start + step] = pieces.mean(axis=1).var(axis=0) / np.maximum(within, 1e-300)
+    return out
+
+
+def evenly(n, most):
+    """At most ``most`` of the indices below ``n``, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+
+
+def rounded_up(n):
+    """A whole number at least as large, of two digits and zeros."""
+    unit = 10 ** max(0, len(str(int(np.ceil(n)))) - 2)
+    return int(-(-n // unit) * unit)
+
+
+def spread_doubts(ratios, remedies, name):
+    """Messages about a spread that does not fit the curvature.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (D,), or None
+        From `spread_ratios`.
+    remedies : dict of str to str
+        For the kinds of doubt that are of interest, of "narrow" and "wide".
+    name : str
+        Of the draws.
+    """
+    if ratios is None or not np.all(np.isfinite(ratios)):
+        return []
+    found = []
+    for kind, at, bad in (
+        ("narrow", np.argmin(ratios), ratios.min() < NARROW),
+        ("wide", np.argmax(ratios), ratios.max() > WIDE),
+    ):
+        if bad and kind in remedies:
+            found.append(
+                f"the draws of {name}[{at}] are too {kind}: their standard deviation is "
+                f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
+                f"right). {remedies[kind]}"
+            )
+    return found
 
 
 def spread_ratios(gradient, draws, temperature=1.0):
@@ -95,14 +261,17 @@ def spread_ratios(gradient, draws, temperature=1.0):
 
     Returns
     -------
-    ndarray of shape (D,), or None
-        None if draws are too few.
+    ratios : ndarray of shape (D,)
+    log_density : ndarray of shape (n_chains, n_probes)
+        At the draws that were used, evenly spaced. Both are None if draws are too few.
     """
     n_chains, n_kept, D = draws.shape
-    if n_chains * n_kept < _MIN_KEPT:
-        return None
+    if n_chains * n_kept < MIN_KEPT:
+        return None, None
     n = int(np.clip(_CELLS / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
     each = min(n_kept, -(-n // n_chains))
     centre = draws.mean(axis=(0, 1))
     chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)].reshape(-1, D)
-    return np.mean([(centre - theta) * gradient(theta)[1] for theta in chosen], axis=0) / temperature
+    values, gradients = zip(*(gradient(theta) for theta in chosen), strict=True)
+    ratios = np.mean([(centre - theta) * g for theta, g in zip(chosen, gradients, strict=True)], axis=0) / temperature
+    return ratios, np.array(values).reshape(n_chains, each)

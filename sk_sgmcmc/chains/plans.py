@@ -24,6 +24,8 @@ class DrawPlan:
         Maximum for "auto".
     """
 
+    streams = False  # whether rows arrive in blocks, so that draws are of different posteriors
+
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
         self.n_burn = int(burn_in * n_iter) if burn_in < 1 else int(burn_in)
@@ -69,6 +71,7 @@ class StreamPlan:
     """
 
     n_burn = np.inf  # on a stream, priors are fitted to its end
+    streams = True
 
     def __init__(self, burn_in, bytes_per_draw=0):
         self.burn_in = burn_in

@@ -3,15 +3,13 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
+from ..chains.convergence import MIN_KEPT
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
-from ..metrics import split_r_hat
 from ..samplers.schedules import ConstantStep
 from ..utils._fingerprint import fingerprint
-from ..utils._warnings import warn_user
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
@@ -24,7 +22,6 @@ _PROBES = 3
 _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
 _NOISE = 0.05  # share of a variance that minibatches may add
-_R_HAT = 1.1
 _FLOW_TIME = 60.0  # time for which particles move, in units in which the posterior relaxes in 1
 _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
@@ -129,29 +126,27 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return {name: value[:, chosen] for name, value in samples.items()}
 
     def _kept_theta(self, chains):
-        """Draws of all chains, (n_chains, n_kept, n_entries).
-
-        Warns if chains disagree or hardly move: in these coordinates standard deviations are near 1.
-        """
+        """Draws of all chains, (n_chains, n_kept, n_entries)."""
         self.sampler_._report([chain.state for chain in chains])
-        theta = stacked_draws(chains)["theta"][..., 0]
-        n = theta.shape[1]
-        if theta.shape[0] > 1 and n >= 20 and self.sampler_._runner != "particles":
-            worst = np.nanmax(split_r_hat(theta), initial=1.0)
-            if worst > _R_HAT:
-                warn_user(
-                    f"The chains disagree: split R-hat is {worst:.3g} for one of the parameters (1 is agreement). "
-                    f"Use a larger n_iter than {chains[0].step}, or a smaller step size.",
-                    ConvergenceWarning,
-                )
-        if n >= 20:
-            expected = np.sqrt(getattr(self.sampler_, "temperature", 1.0))
-            spread = np.median(theta.std(axis=1)) / expected
-            if spread < _COLLAPSED:
-                warn_user(
-                    f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
-                    f"standard deviation predicted by the curvature. Use a larger n_iter than "
-                    f"{chains[0].step}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}.",
-                    ConvergenceWarning,
-                )
-        return theta
+        return stacked_draws(chains)["theta"][..., 0]
+
+    def _doubts(self, chains):
+        return [*super()._doubts(chains), *self._collapse(stacked_draws(chains)["theta"])]
+
+    def _collapse(self, theta):
+        """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""
+        if theta.shape[1] < MIN_KEPT:
+            return []
+        spread = np.median(theta.std(axis=1)) / np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+        if spread >= _COLLAPSED:
+            return []
+        return [
+            f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
+            f"standard deviation that the curvature predicts. Use a larger n_iter, such as "
+            f"n_iter={self._longer(10)}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}."
+        ]
+
+    def _remedy(self, found):
+        h = self.sampler_.step_size_ if hasattr(self.sampler_, "step_size_") else None
+        step = "" if h is None else f", or another step size than {float(h(0)):.3g}"
+        return f"Use a larger n_iter, such as n_iter={self._longer(10)}{step}."

@@ -78,6 +78,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the log determinant of the precision, and entries of the mean: ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_samples_seen_ : int
         Rows, including those of earlier calls of `partial_fit`.
     n_features_in_, feature_names_in_
@@ -251,9 +254,10 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         L[..., rows, columns] = theta[..., d:]
         i = np.arange(d)
         back = linalg.solve_triangular(self._root, np.eye(d), lower=True).T
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             L[..., i, i] = np.sqrt(nu - i) * np.exp(L[..., i, i] / np.sqrt(2.0 * (nu - i)))
             L /= np.sqrt(nu)
+            log_det = 2.0 * np.log(L[..., i, i] / np.diag(self._root)).sum(axis=-1)
             L = back @ L
             precision = L @ np.swapaxes(L, -1, -2)
         if not np.all(np.isfinite(precision)):
@@ -261,9 +265,18 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
                 f"A precision is too large for float64 after {chains[0].step} steps of {self.sampler_!r}: its "
                 "step size is too large; try a tenth of it."
             )
-        self._all_samples = {"mean": mean, "precision": precision}
+        self._all_samples, self._log_det = {"mean": mean, "precision": precision}, log_det
         self.samples_ = self._shown(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
+
+    def _monitored(self, chains):
+        mean, precision = (self._all_samples[name] for name in ("mean", "precision"))
+        X = chains[0].data[0].X @ self._root.T + self._centre  # as given
+        away, centre = X - X.mean(axis=0), X.mean(axis=0) - mean
+        square = np.einsum("csij,ij->cs", precision, away.T @ away / len(X))
+        square += np.einsum("csi,csij,csj->cs", centre, precision, centre)
+        density = 0.5 * (self._log_det - square - X.shape[1] * np.log(2.0 * np.pi))
+        return {"log_likelihood": density, "log_det_precision": self._log_det, "mean": mean}
 
     def exact_posterior(self, X):
         r"""The normal-Wishart posterior given rows, under the prior of the fit.

@@ -18,7 +18,7 @@ from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._labels import check_labels
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import row_offsets, row_weights
+from ._rows import log_likelihoods, row_offsets, row_weights
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
@@ -90,6 +90,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         Rows of a minibatch.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, intercepts and coefficients (of many, the 20 least settled): ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_samples_seen_ : int
         Rows seen.
     n_features_in_, feature_names_in_
@@ -389,3 +392,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self._all_samples = {"coef": coef, "intercept": intercept}
         self.samples_ = self._shown(self._all_samples)
         self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))
+
+    def _monitored(self, chains):
+        coef, intercept = (self._all_samples[name] for name in ("coef", "intercept"))
+        density = log_likelihoods(self._design, chains[0].data[0], coef, self._near_intercepts)
+        return {"log_likelihood": density, "coef": coef, **({"intercept": intercept} if self.fit_intercept else {})}

@@ -3,11 +3,12 @@
 from numbers import Integral
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import spread_ratios, warn_if_not_converged
+from ..chains.convergence import Diagnosis, spread_doubts, spread_ratios
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
 from ..dense.chain import DenseData
@@ -17,6 +18,8 @@ from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..utils._numbers import plain_integer
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
+from ..utils._tables import as_table
+from ..utils._warnings import warn_user
 from ._base import Target
 
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
@@ -90,7 +93,10 @@ def sample(
     -------
     result : Bunch
         ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with its step size
-        and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``.
+        and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``; ``diagnostics_``: a table
+        (DataFrame, or Bunch of columns if pandas is not installed) of ``quantity``, ``mean``, split ``r_hat``, ``ess``
+        and ``mcse``, of up to 20 entries of each array, those of the least convincing chains, and on flat space of the
+        log density.
 
     Raises
     ------
@@ -104,7 +110,8 @@ def sample(
     ConvergenceWarning
         Of `sklearn.exceptions`, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
         ten effective draws per chain (forty in all) are left, or, on flat space, if the spread of the draws does not
-        match the curvature of the log density.
+        match the curvature of the log density. Of short chains, R-hat may be as large as that of independent draws,
+        and effective draws as few as a twelfth of the draws; of fewer than 20 draws nothing is judged.
 
     Examples
     --------
@@ -184,13 +191,35 @@ def sample(
     draws = stacked_draws(chains)
     fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
-    if sampler._runner != "particles":  # their draws are one system at one time
-        ratios = None
-        if target._offers[0][0] == "euclidean":
-            temperature = getattr(fitted, "temperature", 1.0)
-            ratios = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
-        warn_if_not_converged(samples, _remedies(target, fitted, picks_step, dense, n_iter), ratios)
-    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step)
+    flat, ratios, log_density = target._offers[0][0] == "euclidean", None, None
+    in_time = sampler._runner != "particles"  # the draws of particles are one system at one time
+    if flat and in_time:
+        temperature = getattr(fitted, "temperature", 1.0)
+        ratios, log_density = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
+    diagnosis = _diagnosis(samples, log_density, in_time)
+    if in_time:
+        _warn(diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter))
+    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns))
+
+
+def _diagnosis(samples, log_density, in_time):
+    """The `Diagnosis` of draws; their logarithms and velocities beside them are ignored."""
+    monitored = {name: each for name, each in samples.items() if name != "velocity" and not name.startswith("log_")}
+    if log_density is not None and np.ptp(log_density) > 0:
+        monitored["log_density"] = log_density
+    return Diagnosis(monitored, in_time)
+
+
+def _warn(diagnosis, ratios, remedies):
+    """Warn if draws have not converged, with the number, its meaning and a remedy."""
+    moving = [name for name in diagnosis.names if name != "log_density"]
+    found = diagnosis.unsettled(moving)
+    doubts = [f"{found.message} {remedies['unsettled']}"] if found else []
+    # Chains that lie apart are jointly wide, whatever the spread of each.
+    kinds = {kind: remedies[kind] for kind in (("narrow",) if found else ("narrow", "wide"))}
+    doubts += spread_doubts(ratios, kinds, next(iter(moving)))
+    if doubts:
+        warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
 
 
 def _remedies(target, sampler, picks_step, dense, n_iter):

@@ -49,6 +49,21 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         message = self._agreement.message(self.components_, in_use, self._metric, names, self._seeds_hint)
         return [*super()._doubts(chains), *([] if message is None else [message])]
 
+    def _drift_message(self, found):
+        n, more = self._planned_iter, self._longer(found.factor)
+        name, unit = self._drifts
+        what = f"{name} in diagnostics_ moves by {found.change:.2%} (1 % at most)"
+        if unit is not None:
+            what = (
+                f"the log predictive probability of a word moves by {found.change:.3g}, "
+                f"{np.expm1(found.change):.1%} in perplexity (1 % at most)"
+            )
+        return (
+            f"The topics still change: between thirds of the kept draws, {what} and {found.change / found.error:.0f} "
+            f"times its standard error. About {more / n:.2g} times as many steps would help: set n_iter={more}, "
+            f"not {n}."
+        )
+
     def _topics_in_use(self):
         """Which topics are worth a warning, (n_components,)."""
         return np.ones(self.components_.shape[0], dtype=bool)

@@ -73,7 +73,8 @@ class BayesianLDA(CountTopicModel):
         0, and `partial_fit` adds new words to the topics, with prior mass.
     n_iter : int or None, default=None
         Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler: about 200 passes over the data with
-        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones.
+        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones. Samplers that move topics by
+        small steps make up to 2000 passes, 50 million tokens in all, over corpora of less than 250,000 tokens.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
@@ -121,6 +122,10 @@ class BayesianLDA(CountTopicModel):
         The sampler in use, with its step sizes in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, and the sum of a
+        fitted doc_topic_prior: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe
+        a fit" in the user guide.
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict
@@ -298,6 +303,10 @@ class BayesianLDA(CountTopicModel):
             self._doc_priors = np.stack([chain.doc_topic_prior for chain in chains])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
+
+    def _prior_of_draw(self, data, c, s, docs):
+        """Parameter of the Dirichlet prior of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
+        return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _set_word_prior(self, chains):
         if self.seed_words:

@@ -9,8 +9,8 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.topic._answers.words import largest
 from sk_sgmcmc.topic._counts import record as kept_record
-from sk_sgmcmc.topic._counts.answers import largest
 from sk_sgmcmc.topic._counts.record import Counts, TopicRecord
 
 K, V = 4, 60

@@ -7,9 +7,11 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.samplers import PSGHMC, SGHMC, SGNHT, Blob
+from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs
 from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts.defaults import default_steps
 from sk_sgmcmc.topic._counts.softmax_topics import SoftmaxTopics
+from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
@@ -99,3 +101,12 @@ def test_step_sizes_without_whitening_are_those_of_the_coordinates():
     whitened = BayesianLDA(3, topic_prior="normal", n_iter=300, random_state=0).fit(CORPUS)
     assert whitened.sampler_._name == "sghmc"
     assert model.perplexity(CORPUS) < 1.05 * whitened.perplexity(CORPUS)
+
+
+def test_samplers_of_small_steps_make_more_sweeps_by_default_over_small_corpora():
+    corpus = Corpus.from_counts(np.full((20, 10), 2.0))
+    large = Corpus.from_counts(np.full((200, 100), 10.0))
+    for sampler, steps in ((SGRLD(), 2000), (SGLD(), 2000), (SCIR(0.5), 2000), (SCIR(), 200), (Gibbs(), 200)):
+        assert default_steps(sampler, corpus, True, 20) == steps
+    assert default_steps(SGRLD(), large, True, 200) == 250
+    assert default_steps(SGRLD(), corpus, False, 10) == 1000

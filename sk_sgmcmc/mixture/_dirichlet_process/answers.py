@@ -28,9 +28,11 @@ def log_weights(X, weights, components, layout, base):
     return np.concatenate([X @ per_cell + per_row + known, (base + rest)[:, None]], axis=1)
 
 
-def _responsibilities(log_weight):
-    """Responsibilities: rows of weights that sum to 1."""
-    return np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
+def _responsibilities(log_weight, log_density=None):
+    """Responsibilities: rows of weights that sum to 1; ``log_density`` holds the logs of their sums, if known."""
+    if log_density is None:
+        log_density = logsumexp(log_weight, axis=1)
+    return np.exp(log_weight - log_density[:, None])
 
 
 def _mean(scores, sample_weight):
@@ -72,9 +74,12 @@ class FittedDPMixture:
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in samples.items()}
         n_draws, n_slots = flat["weights"].shape
         base = self._layout.base_log_density(X)
-        shares, labels = [], np.empty((n_draws, X.shape[0]), dtype=np.int64)
+        shares, labels, densities = [], np.empty((n_draws, X.shape[0]), dtype=np.int64), np.empty(n_draws)
         for s in range(n_draws):
-            share = _responsibilities(log_weights(X, flat["weights"][s], flat["components"][s], self._layout, base))
+            log_weight = log_weights(X, flat["weights"][s], flat["components"][s], self._layout, base)
+            log_density = logsumexp(log_weight, axis=1)
+            densities[s] = log_density.mean()
+            share = _responsibilities(log_weight, log_density)
             labels[s] = share.argmax(axis=1)
             shares.append(share)
         partition, self.partition_loss_ = point_partition(labels, self.partition_loss)
@@ -91,11 +96,18 @@ class FittedDPMixture:
         for name in ("weights", "components"):
             index = order if name == "weights" else order[:, :, None]
             samples[name] = np.take_along_axis(flat[name], index, axis=1).reshape(samples[name].shape)
-        self._part_of = part_of
+        self._part_of, self._log_likelihoods = part_of, densities.reshape(samples["n_clusters"].shape)
         self.samples_ = samples
         self.n_clusters_ = part_of.shape[2]
         self.weights_ = np.einsum("sk,skc->c", samples["weights"].reshape(n_draws, -1), self._part_of[:, :n_slots])
         self.weights_ /= self.weights_.sum()
+
+    def _monitored(self, chains):
+        samples = self.samples_
+        entropy = -xlogy(samples["weights"], samples["weights"]).sum(axis=2)
+        learnt = [] if np.isscalar(self.concentration_prior) else ["concentration"]
+        found = {name: samples[name] for name in ("n_clusters", *learnt)}
+        return {"log_likelihood": self._log_likelihoods, "weight_entropy": entropy, **found}
 
     def _held_out(self, X, y=None, sample_weight=None):
         return self._encoded(X), sample_weight

@@ -40,6 +40,8 @@ class BlockPlan(DrawPlan):
     bytes_per_draw : int
     """
 
+    streams = True
+
     def __init__(self, start, n_steps, burn_in, bytes_per_draw):
         if burn_in >= 1:
             burn_in = min(max(int(burn_in) - start, 0), n_steps - 1)

@@ -114,6 +114,10 @@ class DPCategoricalMixture(
         Rows since the last `fit`, or the first `partial_fit`.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the number of clusters, the entropy of the weights, and a concentration that
+        is drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the
+        user guide.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

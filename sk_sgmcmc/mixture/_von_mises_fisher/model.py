@@ -3,12 +3,13 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
+from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
 from ...metrics import align_draws
@@ -21,6 +22,7 @@ from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
 _N_SCORED = 100  # at most this many kept draws are averaged
+_SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
 _SMALL = 5000  # rows that fit into one minibatch
 
 
@@ -90,6 +92,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the entropy of the weights, and the number of clusters: ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -325,6 +330,21 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
         refuse_other_rows(data, self._fingerprint)
         return data
+
+    def _monitored(self, chains):
+        rows = chains[0].data.as_csr()
+        full = np.flatnonzero(has_content(rows))
+        rows, samples = rows[full[evenly(full.size, _SEEN_ROWS)]] if full.size else rows, self.samples_
+        density = np.empty(samples["n_clusters"].shape)
+        for at in np.ndindex(*density.shape):
+            means = samples["means"][at].astype(np.float64)
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+            log_weights = np.log(np.maximum(samples["weights"][at], 1e-300))
+            density[at] = logsumexp(log_densities(rows, means, log_weights, samples["kappas"][at]), axis=1).mean()
+        entropy = -xlogy(samples["weights"], samples["weights"]).sum(axis=2)
+        resultant = np.linalg.norm(samples["means"].mean(axis=2, dtype=np.float64), axis=-1)
+        found = {"log_likelihood": density, "mean_resultant": resultant, "weight_entropy": entropy}
+        return {**found, "n_clusters": samples["n_clusters"]}
 
     def _doubts(self, chains):
         return [*super()._doubts(chains), *hot_message(chains)]

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from ...chains.convergence import evenly
 from ...metrics import document_completion, split_tokens
 
 # Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
@@ -10,11 +11,11 @@ _SCORED_DRAWS = 10
 _REFERENCE_DOCS = 1000  # documents used to choose a reference chain
 
 
-def evenly(n, n_chosen):
-    """At most ``n_chosen`` of the indices below ``n``, evenly spaced."""
-    if not n_chosen >= 1:
-        raise ValueError(f"n_draws={n_chosen} must be at least 1.")
-    return np.unique(np.linspace(0, n - 1, int(n_chosen)).round().astype(int))
+def chosen_draws(n_kept, n_draws):
+    """Indices of at most ``n_draws`` kept draws, evenly spaced; of all if it is None."""
+    if n_draws is not None and not n_draws >= 1:
+        raise ValueError(f"n_draws={n_draws} must be at least 1.")
+    return evenly(n_kept, n_kept if n_draws is None else int(n_draws))
 
 
 def scored_draws(n_draws):

@@ -22,13 +22,14 @@ from .._answers.proportions import proportion_draws
 from .._answers.words import checked_names
 from .._base import BaseTopicModel
 from .._draws import Samples
-from .answers import best_chain, evenly, scored_draws
+from .answers import best_chain, chosen_draws, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks
 from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
+from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
-from .stream import grown
+from .stream import grown, refuse_other_way
 from .tokens import TokenData, refuse_other_data, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -48,6 +49,8 @@ class CountTopicModel(BaseTopicModel):
         A `DocumentPrior` for a chain.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`; it calls `_collect`.
+    ``_prior_of_draw(data, c, s, docs)``
+        The Dirichlet prior of documents ``docs`` of ``data`` in kept draw ``s`` of chain ``c``.
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
         Needed if the documents' prior is not one number per topic.
     """
@@ -68,6 +71,7 @@ class CountTopicModel(BaseTopicModel):
     }
 
     _takes_blocks = False  # whether X may be `CountBlocks`
+    _drifts = "log_predictive", 1.0
 
     # For models without these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
@@ -149,21 +153,12 @@ class CountTopicModel(BaseTopicModel):
         data = self._token_data(corpus, n_batch, total)
         chains = [
             make_chain(
-                seed,
-                plan,
-                resolved,
-                word_prior,
-                corpus.n_words,
-                self._document_prior(doc_prior, stored, plan),
-                stored=stored,
-                n_sweeps=(0, 1) if stored else n_sweeps,
-                n_warm=n_warm,
-                init=self.init,
-                flat=self._flat_arguments(pair),
-                fits_word_prior=fits_word_prior,
+                seed, plan, resolved, word_prior, corpus.n_words, self._document_prior(doc_prior, stored, plan),
+                stored=stored, n_sweeps=(0, 1) if stored else n_sweeps, n_warm=n_warm, init=self.init,
+                flat=self._flat_arguments(pair), fits_word_prior=fits_word_prior,
             ).bind(data)
             for seed in self._chain_seeds()[1:]
-        ]
+        ]  # fmt: skip
         self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
         return self._run(chains, n_iter)
 
@@ -346,17 +341,7 @@ class CountTopicModel(BaseTopicModel):
         return {}
 
     def _refuse_other_way(self, sampler, pair):
-        """Raise if the existing chains cannot continue as a stream under this sampler of the topics."""
-        present = self._chains[0].sampler
-        if self._collapses(present):  # any sampler on the simplex can start from their assignments
-            present = sampler if pair[0] == "simplex" else present
-        if fitting_pair(present, self._offers) != pair:
-            raise ValueError(
-                f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
-                f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
-                "back."
-            )
-        self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
+        refuse_other_way(self, sampler, pair)
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
@@ -379,6 +364,9 @@ class CountTopicModel(BaseTopicModel):
     def _prior_in_chain(self, samples, c, chain, data, docs):
         """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
+
+    def _monitored(self, chains):
+        return predictive_draws(chains[0].data, self._topic_draws, self._prior_of_draw)
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""
@@ -428,7 +416,7 @@ class CountTopicModel(BaseTopicModel):
         check_is_fitted(self)
         corpus = self._check_X(X, reset=False, **given)
         c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
-        chosen = evenly(n_kept, n_kept if n_draws is None else n_draws)
+        chosen = chosen_draws(n_kept, n_draws)
         topics = [lambda used, s=s: words_of(self._topic_draws.draw(c, s), used) for s in chosen]
         prior = self._doc_prior(corpus, c * n_kept + chosen)
         return proportion_draws(corpus, topics, prior, random_state=random_state, n_jobs=self.n_jobs)

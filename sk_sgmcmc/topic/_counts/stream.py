@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...samplers._registry import fitting_pair
 from ...utils import Corpus
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
@@ -45,6 +46,20 @@ def grown(young, corpus, first):
         return YoungStream.begun_with(corpus), False
     after = None if young is None else young.with_block(corpus)
     return after, after is not None and after.begun_at > young.begun_at
+
+
+def refuse_other_way(model, sampler, pair):
+    """Raise if the chains of a model cannot continue as a stream under this sampler of the topics."""
+    present = model._chains[0].sampler
+    if model._collapses(present):  # any sampler on the simplex can start from their assignments
+        present = sampler if pair[0] == "simplex" else present
+    if fitting_pair(present, model._offers) != pair:
+        raise ValueError(
+            f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
+            f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
+            "back."
+        )
+    model._refuse_other_chains(sampler, present, n_components=model._chains[0].n_topics)
 
 
 def swept(collapsed, data, doc_prior, rng):

@@ -116,6 +116,10 @@ class DMRTopicModel(BayesianLDA):
         The topics' sampler in use.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, and the mean sum
+        of the documents' priors: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to
+        believe a fit" in the user guide.
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict
@@ -603,6 +607,9 @@ class DMRTopicModel(BayesianLDA):
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
+
+    def _prior_of_draw(self, data, c, s, docs):
+        return doc_priors(data.given[data.group[docs]], self.samples_["coef"][c, s])
 
     def _doc_prior(self, corpus, draws=None):
         if corpus.described is None:

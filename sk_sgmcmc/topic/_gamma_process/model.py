@@ -93,6 +93,10 @@ class GammaProcessTopicModel(CountTopicModel):
         The sampler in use: that of the weights, if they have their own. On flat space, ``step_size_`` is the one that
         the first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses other than the
         identity: of log E (always 1 if masses are learnt), log T, and the logarithms of concentration and rate.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, the sum of the
+        weights, and the number of topics: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not
+        to believe a fit" in the user guide.
     n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
         As for `BayesianLDA`.
 
@@ -331,6 +335,12 @@ class GammaProcessTopicModel(CountTopicModel):
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return samples["weights"][c].mean(axis=0)
+
+    def _prior_of_draw(self, data, c, s, docs):
+        return self.samples_["weights"][c, s]
+
+    def _monitored(self, chains):
+        return {**super()._monitored(chains), "n_topics": self.samples_["n_topics"]}
 
     def _topics_in_use(self):
         weights = self.samples_["weights"].mean(axis=1)

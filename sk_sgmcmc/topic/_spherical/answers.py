@@ -6,7 +6,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
-from ...directions import RowData, content_keys
+from ...chains.convergence import evenly
+from ...directions import RowData, content_keys, has_content
 from ...kernels.math import bessel
 from ...kernels.models.spherical import admixture
 from ...kernels.models.spherical import proportions as proportions_kernels
@@ -17,6 +18,7 @@ from ...utils._rowwise import log_mean_exp
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
+_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine by which drift is judged
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 
 
@@ -83,6 +85,42 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
     parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
     scores = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")(delayed(some)(part) for part in parts)
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
+
+
+def mean_cosines(rows, draws):
+    """Mean cosine of some rows with the cone of their possible means, in draws evenly spaced, (n_chains, n_seen).
+
+    Times the concentration, it is the log density at the best proportions, up to a constant.
+
+    Parameters
+    ----------
+    rows : csr_array of shape (n_docs, n_words)
+        Unit rows.
+    draws : ndarray of shape (n_chains, n_kept, n_topics, n_words)
+    """
+    rows, seen = rows[np.flatnonzero(has_content(rows))], evenly(draws.shape[1], _SEEN_DRAWS)
+    out = np.ones((draws.shape[0], seen.size))
+    if rows.shape[0] == 0:
+        return out
+    rows = rows[evenly(rows.shape[0], _SEEN_ROWS)]
+    words = np.unique(rows.indices)
+    rows = rows[:, words]
+    for c, i in np.ndindex(*out.shape):
+        beta = draws[c, seen[i]].astype(np.float64)
+        gram, products = beta @ beta.T, np.asarray(rows @ beta[:, words].T)
+        theta = _nearest_in_cone(gram, products)
+        out[c, i] = np.sqrt(np.einsum("dk,kj,dj->d", theta, gram, theta)).mean()
+    return out
+
+
+def _nearest_in_cone(gram, products):
+    """Non-negative coefficients of the points of a cone nearest to rows, by accelerated projected gradients."""
+    step = 1.0 / np.linalg.eigvalsh(gram)[-1]
+    theta = ahead = np.maximum(products, 0.0)
+    for i in range(_CONE_STEPS):
+        before, theta = theta, np.maximum(ahead - step * (ahead @ gram - products), 0.0)
+        ahead = theta + i / (i + 3.0) * (theta - before)
+    return theta
 
 
 def direction_table(draws, n, interval, feature_names, draws_of_topic):

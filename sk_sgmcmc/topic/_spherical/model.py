@@ -22,6 +22,7 @@ from .answers import (
     annealed_scores,
     direction_table,
     log_density_under_prior,
+    mean_cosines,
     mean_proportions,
 )
 from .chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
@@ -121,6 +122,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         The sampler in use, with its step size in ``step_size_``.
     n_iter_ : int
         Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the cosine of some rows with the cone of the topics, the length of the topics' mean, and
+        concentrations that are drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to
+        believe a fit" in the user guide.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -153,6 +158,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     _offers = (("sphere", "gradient"), ("sphere", "admixture"))
     _default_sampler = "sggmc"
     _metric = "cosine"
+    _drifts = "mean_cosine", None
 
     _parameter_constraints = {
         **BaseTopicModel._parameter_constraints,
@@ -370,6 +376,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
         refuse_other_rows(data, self._fingerprint)
         return data
+
+    def _monitored(self, chains):
+        components = self.samples_["components"]
+        resultant = np.linalg.norm(components.mean(axis=2, dtype=np.float64), axis=-1)
+        learnt = {name: value for name, value in self.samples_.items() if name != "components"}
+        cosine = mean_cosines(chains[0].data.as_csr(), components)
+        return {"mean_cosine": cosine, "mean_resultant": resultant, **learnt}
 
     def _doubts(self, chains):
         return [*super()._doubts(chains), *hot_message(chains)]

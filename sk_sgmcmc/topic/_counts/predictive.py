@@ -1,0 +1,96 @@
+"""How well the draws of a count topic model predict words of some fitted documents: by this their drift is judged."""
+
+import numpy as np
+from scipy import sparse
+
+from ...chains.convergence import evenly
+from ...kernels import completion
+from ...metrics import split_tokens
+
+_SEEN_DRAWS = 45  # of a chain, evenly spaced
+_SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # of the tokens, and how many of them at least and at most
+_FEWEST_DOCS = 20
+_UPDATES = 12  # of a document's proportions
+_FLOOR = 1e-300
+
+
+class PredictiveProbe:
+    """Some documents, each split into tokens that are observed and tokens that are hidden.
+
+    Parameters
+    ----------
+    data : TokenData
+    """
+
+    def __init__(self, data):
+        self.docs = _some(data)
+        start, stop = data.token_ptr[self.docs], data.token_ptr[self.docs + 1]
+        ptr = np.concatenate([[0], np.cumsum(stop - start)])
+        of_docs = np.arange(ptr[-1]) + np.repeat(start - ptr[:-1], stop - start)
+        weights = data.weights[of_docs] if data.weights.size else np.ones(of_docs.size)
+        counts = sparse.csr_array((weights, data.words[of_docs], ptr), shape=(self.docs.size, data.n_words))
+        counts.sum_duplicates()
+        observed, hidden = split_tokens(counts)
+        self.words, place = np.unique(np.concatenate([observed.indices, hidden.indices]), return_inverse=True)
+        places = np.split(place.astype(np.int32), [observed.nnz])
+        self._observed, self._hidden = (
+            (part.indptr.astype(np.int64), where, part.data.astype(np.float64))
+            for part, where in zip((observed, hidden), places, strict=True)
+        )
+
+    @property
+    def is_empty(self):
+        """Whether no token is hidden."""
+        return self._hidden[1].size == 0
+
+    def look(self, phi, alpha):
+        """Mean log probability of a hidden token, and the mean proportions of the documents.
+
+        Parameters
+        ----------
+        phi : ndarray of shape (n_words, n_topics)
+            Of ``words``.
+        alpha : ndarray of shape (n_topics,) or (n_docs, n_topics)
+            The documents' prior.
+        """
+        alpha = np.ascontiguousarray(np.atleast_2d(alpha), dtype=np.float64)
+        theta, n_docs = np.empty((self.docs.size, phi.shape[1])), self.docs.size
+        phi = np.ascontiguousarray(phi)
+        completion.proportions(*self._observed, phi, alpha, _UPDATES, 0, n_docs, theta)
+        ptr, words, counts = self._hidden
+        p = np.empty(words.size)
+        completion.word_probabilities(ptr, words, phi, theta, 0, n_docs, p)
+        return counts @ np.log(np.maximum(p, _FLOOR)) / counts.sum(), theta.mean(axis=0)
+
+
+def _some(data):
+    """Indices of documents, evenly spaced, that hold enough tokens."""
+    n_tokens = max(1, data.words.size)
+    wanted = np.clip(_SHARE * n_tokens, _LEAST, _MOST)
+    return evenly(data.n_docs, max(_FEWEST_DOCS, int(np.ceil(data.n_docs * wanted / n_tokens))))
+
+
+def predictive_draws(data, draws, prior_of):
+    """Quantities at draws evenly spaced, (n_chains, n_seen) each, as `Diagnosis` takes them.
+
+    Parameters
+    ----------
+    data : TokenData
+        To which the chains are bound.
+    draws : TopicDraws
+    prior_of : callable
+        Function from documents, and the indices of a chain, a draw and some of the documents, to these ones' prior.
+    """
+    data = data.start or data
+    probe, (n_chains, n_kept, *_) = PredictiveProbe(data), draws.shape
+    if probe.is_empty:
+        return {}
+    seen = evenly(n_kept, _SEEN_DRAWS)
+    predictive, entropy, total = np.empty((3, n_chains, seen.size))
+    for c, i in np.ndindex(n_chains, seen.size):
+        alpha = prior_of(data, c, seen[i], probe.docs)
+        predictive[c, i], share = probe.look(draws.mean_of_words(c, seen[i], probe.words), alpha)
+        entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
+        total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()
+    found = {"log_predictive": predictive, "topic_entropy": entropy, "doc_topic_prior_sum": total}
+    return {name: value for name, value in found.items() if name != "doc_topic_prior_sum" or np.ptp(value) > 0}

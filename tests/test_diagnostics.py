@@ -1,0 +1,264 @@
+"""The table of diagnostics that every fit keeps, and the warnings that it leads to."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_sgmcmc import (
+    BayesianGaussian,
+    BayesianLDA,
+    BayesianLogisticRegression,
+    DPCategoricalMixture,
+    VonMisesFisherMixture,
+    sample,
+)
+from sk_sgmcmc.chains import convergence
+from sk_sgmcmc.chains.convergence import Diagnosis, r_hat_limit, rounded_up
+from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
+from sk_sgmcmc.samplers import SGHMC, SGLD
+from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
+from tests.common.compare import StopAt, assert_same_draws
+from tests.common.instances import DEFAULTS, ESTIMATORS, classes
+
+COLUMNS = ["quantity", "mean", "r_hat", "ess", "mcse"]
+each = pytest.mark.parametrize("case", ESTIMATORS, ids=lambda case: case.id)
+each_class = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
+pytestmark = pytest.mark.filterwarnings("ignore:No metadata were given")
+
+
+def same(a, b):
+    """Two tables hold the same."""
+    return all(np.array_equal(a[name], b[name], equal_nan=name != "quantity") for name in COLUMNS)
+
+
+def alarms(fit):
+    """What it returns, and the messages about convergence."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = fit()
+    return result, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+def waves(n_effective, n_kept, shape=(), n_chains=1, seed=0):
+    """Chains of a stationary process of first order with about so many effective draws in all."""
+    rng, n = np.random.default_rng(seed), n_chains * n_kept
+    rho = (n - n_effective) / (n + n_effective)
+    out = np.empty((n_chains, n_kept, *shape))
+    out[:, 0] = rng.standard_normal((n_chains, *shape))
+    for t in range(1, n_kept):
+        out[:, t] = rho * out[:, t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal((n_chains, *shape))
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------- estimators
+
+
+@each
+def test_every_fit_has_the_table_and_it_is_right_about_finite_numbers(case):
+    table = case.fitted(n_iter=60, n_chains=2).diagnostics_
+    assert list(table.keys()) == COLUMNS
+    assert len(table["quantity"]) and len(set(table["quantity"])) == len(table["quantity"])
+    assert np.all(np.isfinite(table["mean"]))
+    known = np.isfinite(table["r_hat"])
+    assert known.any() == case.keeps_draws
+    assert np.all(table["r_hat"][known] > 0.9) and np.all(table["ess"][known] > 0)
+
+
+@each_class
+def test_a_model_that_is_not_fitted_has_no_table(case):
+    model = case.new()
+    assert not hasattr(model, "diagnostics_")
+    with pytest.raises(AttributeError, match="'diagnostics_' before it is fitted"):
+        model.diagnostics_
+
+
+@each_class
+def test_the_table_survives_a_pickle_and_a_resumed_fit_has_that_of_a_whole_one(case):
+    whole = case.fitted(n_iter=60)
+    assert same(pickle.loads(pickle.dumps(whole)).diagnostics_, whole.diagnostics_)
+    part = case.fitted(n_iter=60, callbacks=[StopAt(30)])
+    part = pickle.loads(pickle.dumps(part)).resume(*case.data_of())
+    assert_same_draws(part, whole)
+    assert same(part.diagnostics_, whole.diagnostics_)
+
+
+@each_class
+def test_draws_are_the_same_whether_anybody_looks(case, monkeypatch):
+    looked = case.fitted(n_iter=60)
+    monkeypatch.setattr("sk_sgmcmc.base.Diagnosis", lambda *args, **named: Diagnosis({}))
+    assert_same_draws(looked, case.fitted(n_iter=60))
+
+
+@pytest.mark.parametrize("case", [case for case in DEFAULTS if case.streams], ids=lambda case: case.id)
+def test_a_stream_renews_the_table_and_does_not_warn_of_draws_that_should_move(case):
+    X, *y = case.data_of()
+    model = case.new()
+    model.partial_fit(X[:45], *(part[:45] for part in y))
+    before = model.diagnostics_
+    fitted, told = alarms(lambda: model.partial_fit(X[45:], *(part[45:] for part in y)))
+    assert not same(fitted.diagnostics_, before)
+    if case.id not in ("logistic", "gaussian"):  # each of their calls runs whole chains
+        assert not told
+    # Made when first read, and in a pickle, which lacks the data.
+    assert same(pickle.loads(pickle.dumps(model)).diagnostics_, fitted.diagnostics_)
+
+
+def test_numbering_clusters_or_topics_otherwise_changes_nothing():
+    X = make_lda(100, 30, 3, random_state=0).counts
+    model = BayesianLDA(3, n_iter=60, random_state=0).fit(X)
+    before, order = model.diagnostics_, np.array([2, 0, 1])
+    model.samples_.topic_draws.reorder(0, order)
+    model.samples_["doc_topic_prior"] = model.samples_["doc_topic_prior"][:, :, order]
+    model._diagnostics = None
+    after = model.diagnostics_
+    for name in ("mean", "r_hat", "ess"):
+        np.testing.assert_allclose(after[name], before[name], rtol=1e-3)
+
+
+# --------------------------------------------------------------------------------------------------------- warnings
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesianLogisticRegression(random_state=0),
+        BayesianLogisticRegression(random_state=0, n_chains=3),
+        BayesianGaussian(random_state=0),
+        DPCategoricalMixture(likelihood="bernoulli", random_state=0),
+        VonMisesFisherMixture(2, sampler="gibbs", random_state=0),
+        BayesianLDA(4, random_state=0),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{model.n_chains}",
+)
+def test_a_default_fit_of_planted_data_does_not_warn(model):
+    rng, y = np.random.default_rng(3), None
+    if isinstance(model, BayesianLogisticRegression):
+        X, y = classes(2)
+    elif isinstance(model, BayesianLDA):
+        X = make_lda(200, 100, 4, random_state=1).counts
+    elif isinstance(model, DPCategoricalMixture):
+        X = (rng.random((120, 15)) < np.where(np.arange(120) < 70, 0.9, 0.1)[:, None]).astype(float)
+    else:
+        X = rng.normal(size=(200, 4)) + np.where(np.arange(200) < 120, 3.0, -3.0)[:, None]
+    assert alarms(lambda: model.fit(X, y))[1] == []
+
+
+def test_a_chain_of_coefficients_that_is_too_short_warns_with_the_number_and_what_to_type():
+    X, y = classes(2)
+    short = BayesianLogisticRegression(sampler=SGHMC(1e-3), n_iter=200, random_state=0)
+    model, told = alarms(lambda: short.fit(X, y))
+    assert "split R-hat of " in told[0] and "independent ones" in told[0] and "n_iter=2000" in told[0]
+    assert np.nanmax(model.diagnostics_["r_hat"]) > 1.5
+
+
+def test_topics_that_still_improve_warn_with_the_change_and_a_number_of_steps():
+    X = make_lda(400, 300, 10, random_state=0).counts
+    fit = BayesianLDA(
+        10, sampler="sgrld", assignments="fresh", init="random", batch_size=100, n_iter=60, burn_in=0, random_state=0
+    ).fit
+    model, told = alarms(lambda: fit(X))
+    assert "The topics still change" in told[0] and "in perplexity (1 % at most)" in told[0]
+    wanted = int(told[0].split("set n_iter=")[1].split(",")[0])
+    assert 120 <= wanted <= 1200
+    assert model.diagnostics_["quantity"][0] == "log_predictive"
+
+
+def test_the_recommended_length_is_enough():
+    X = make_lda(400, 300, 10, random_state=0).counts
+    params = {"sampler": "sgrld", "assignments": "fresh", "init": "random", "batch_size": 100, "random_state": 0}
+    n_iter = 60
+    for _ in range(4):
+        model, told = alarms(lambda n=n_iter: BayesianLDA(10, n_iter=n, **params).fit(X))
+        if not told:
+            break
+        n_iter = int(told[0].split("set n_iter=")[1].split(",")[0])
+    assert not told
+    assert model.diagnostics_["mean"][0] > BayesianLDA(10, n_iter=60, **params).fit(X).diagnostics_["mean"][0] - 0.01
+
+
+def test_short_chains_are_not_judged():
+    X, y = classes(2)
+    model, told = alarms(lambda: BayesianLogisticRegression(sampler=SGLD(1e-5), n_iter=38, random_state=0).fit(X, y))
+    assert not told and np.all(np.isnan(model.diagnostics_["r_hat"]))
+
+
+# --------------------------------------------------------------------------------------------------------- `sample`
+
+
+def test_sample_returns_the_table_of_its_coordinates_and_its_log_density():
+    result = sample(GaussianMean(np.random.default_rng(0).normal(size=(50, 2))), "hmc", n_iter=400, random_state=0)
+    table = result.diagnostics_
+    assert table["quantity"].tolist() == ["theta[0]", "theta[1]", "log_density"]
+    draws = result.samples_["theta"]
+    np.testing.assert_allclose(table["mean"][:2], draws.mean(axis=(0, 1)))
+    for name, statistic in (("r_hat", split_r_hat), ("ess", effective_sample_size), ("mcse", mcse)):
+        np.testing.assert_allclose(table[name][:2], statistic(draws))
+
+
+def test_exact_draws_have_an_r_hat_of_1():
+    target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), n_categories=3)
+    result, told = alarms(lambda: sample(target, "scir", n_iter=4000, n_chains=4, random_state=0))
+    assert not told and np.all(np.abs(result.diagnostics_["r_hat"] - 1.0) < 0.01)
+
+
+def test_particles_have_no_r_hat():
+    table = sample(GaussianMean(np.ones((5, 2))), "blob", n_iter=50, random_state=0).diagnostics_
+    assert np.all(np.isnan(table["r_hat"])) and np.all(np.isfinite(table["mean"]))
+
+
+# ------------------------------------------------------------------------------------------------------- the judge
+
+
+@pytest.mark.parametrize("shape", [(1, 20, 1), (1, 20, 50), (1, 100, 5), (4, 50, 50), (1, 1000, 400)])
+def test_independent_draws_hardly_ever_alarm(shape):
+    n_tries = 200 if shape[2] < 100 else 40
+    rng = np.random.default_rng(0)
+    found = [Diagnosis({"x": rng.standard_normal(shape)}).unsettled() for _ in range(n_tries)]
+    assert sum(each is not None for each in found) <= 0.02 * n_tries + 1
+
+
+@pytest.mark.parametrize(("n_chains", "n_kept", "n_entries"), [(1, 100, 5), (1, 1000, 5), (4, 250, 3)])
+def test_slow_chains_alarm(n_chains, n_kept, n_entries):
+    found = [
+        Diagnosis({"x": waves(4 * n_chains, n_kept, (n_entries,), n_chains, seed)}).unsettled() for seed in range(50)
+    ]
+    assert sum(each is None for each in found) <= 3
+
+
+def test_the_worst_of_many_entries_are_shown():
+    draws = np.random.default_rng(0).standard_normal((2, 100, 30, 40))
+    draws[..., 7, 3] += np.linspace(0, 3, 100)
+    draws[1, :, 9, 9] += 2.0
+    table = Diagnosis({"coef": draws, "log_likelihood": draws[..., 0, 0]}).columns
+    assert len(table["quantity"]) == convergence.MOST_ENTRIES + 1
+    assert {"coef[7, 3]", "coef[9, 9]", "log_likelihood"} <= set(table["quantity"])
+
+
+def test_a_drift_is_found_in_its_unit_and_noise_is_none():
+    rng = np.random.default_rng(0)
+    noise = 0.005 * rng.standard_normal((1, 45))
+    trend = np.linspace(-0.05, 0.0, 45)[None]
+    assert Diagnosis({"x": -7.0 + noise}).drift("x") is None
+    found = Diagnosis({"x": -7.0 + noise + trend}).drift("x")
+    assert found.change == pytest.approx(0.033, abs=0.006) and found.factor == 10
+    assert Diagnosis({"x": -7.0 + noise + trend}).drift("x", None) is None  # 0.5 % of 7
+    assert Diagnosis({"x": (-7.0 + noise + trend)[:, :9]}).drift("x") is None  # too few to judge
+    loud = 0.1 * rng.standard_normal((20, 1, 45))
+    beyond_chance = [Diagnosis({"x": -7.0 + each + 0.3 * trend}).drift("x") is not None for each in loud]
+    assert sum(beyond_chance) <= 2
+    slow = 0.02 * waves(6, 45, seed=1)
+    assert Diagnosis({"x": -7.0 + slow}).drift("x") is None
+
+
+def test_limits_grow_as_draws_get_fewer_and_quantities_more():
+    assert r_hat_limit(4, 1000, 100) == convergence.R_HAT
+    assert r_hat_limit(1, 20, 50) > r_hat_limit(1, 20, 1) > r_hat_limit(1, 50, 1) > 1.2
+
+
+@pytest.mark.parametrize(("n", "up"), [(9, 9), (99.2, 100), (101, 110), (1234.5, 1300), (20_000, 20_000)])
+def test_recommended_lengths_have_two_digits(n, up):
+    assert rounded_up(n) == up
