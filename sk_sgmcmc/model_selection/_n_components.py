@@ -42,6 +42,7 @@ def search_n_components(estimator, X, values, *, test_size=0.1, n_words=10, n_jo
         One row per number, as in ``values``:
 
         ``n_components``
+            Number of topics.
         ``score``, ``standard_error``, ``perplexity``
             Of the held-out documents, see `document_completion <sk_sgmcmc.metrics.document_completion>`.
         ``difference``, ``difference_error``

@@ -154,7 +154,7 @@ class FittedDPMixture:
 
         Returns
         -------
-        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
             Rows sum to 1. A draw's component contributes to a cluster in proportion to the share of its rows in it.
 
         Notes
@@ -175,7 +175,7 @@ class FittedDPMixture:
 
         Returns
         -------
-        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters_)
+        proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
             Rows sum to 1.
         """
         check_is_fitted(self)
