@@ -279,8 +279,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """
         if not n >= 1:
             raise ValueError(f"n={n} must be at least 1.")
-        chosen = documents.representatives(np.asarray(self._transform(X, **params)), int(n))
         n_docs = self._filled(X, **params)[1].size
+        chosen = documents.representatives(np.asarray(self._transform(X, **params)), int(n))
         if texts is not None and len(texts) != n_docs:
             raise ValueError(f"texts holds {len(texts)} texts, but X has {n_docs} documents; give one for each.")
         some = np.unique(chosen)

@@ -46,7 +46,7 @@ class BlockCorpus:
 
     def to_csr(self):
         """Refuse to become a matrix in memory."""
-        raise TypeError("This needs a matrix in memory, not CountBlocks or a Dask array; pass some of the documents.")
+        raise TypeError("Held-out documents must be a matrix in memory, not CountBlocks; pass some of the documents.")
 
     def fingerprint(self):
         """A checksum by which to recognise the data, however they are divided into blocks."""

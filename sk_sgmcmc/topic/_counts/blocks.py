@@ -4,6 +4,7 @@ from functools import partial
 
 from joblib.parallel import get_active_backend
 
+from ...utils._dask import refuse_dask
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountBlocks, present_client
 from .block_data import BlockData, LocalShards
@@ -14,11 +15,19 @@ def is_in_blocks(X, model):
     """Whether X holds blocks of counts; raises if the ``model`` does not take them."""
     found = isinstance(X, CountBlocks) or type(X).__module__.startswith("dask.array")
     if found and not model._takes_blocks:
+        refuse_dask(X)
         raise TypeError(
-            f"{type(model).__name__} does not take CountBlocks or Dask arrays; BayesianLDA and GammaProcessTopicModel "
-            "do. Pass a matrix in memory, or block after block to partial_fit."
+            f"{type(model).__name__} does not take CountBlocks; BayesianLDA and GammaProcessTopicModel do. Pass a "
+            "matrix in memory, or block after block to partial_fit."
         )
     return found
+
+
+def refuse_blocks(X):
+    """Raise if X is not a matrix in memory."""
+    refuse_dask(X)
+    if isinstance(X, CountBlocks):
+        raise TypeError("X is a CountBlocks, and this needs a matrix in memory; pass some of the documents.")
 
 
 def as_blocks(X):

@@ -24,7 +24,7 @@ from .._base import BaseTopicModel
 from .._draws import Samples
 from .answers import best_chain, chosen_draws, scored_draws
 from .block_data import BlockCorpus
-from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks
+from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
 from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
 from .predictive import predictive_draws
 from .record import kept_draws
@@ -408,12 +408,14 @@ class CountTopicModel(BaseTopicModel):
 
     def _filled(self, X, **given):
         """The counts, and which documents have any."""
+        refuse_blocks(X)
         counts = self._check_X(X, reset=False, **given).to_csr()
         return counts, np.diff(counts.indptr) > 0
 
     def _proportion_draws(self, X, n_draws, random_state, **given):
         """Draws of the documents' proportions, each given a draw of the topics by the reference chain."""
         check_is_fitted(self)
+        refuse_blocks(X)
         corpus = self._check_X(X, reset=False, **given)
         c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
         chosen = chosen_draws(n_kept, n_draws)
