@@ -36,6 +36,7 @@ from sk_sgmcmc.targets import (
     GammaPoisson,
     GaussianMean,
     LogNormalMedian,
+    MatrixCompletion,
     RestrictedGaussian,
 )
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -254,6 +255,19 @@ def test_bad_values_and_targets_are_refused():
         sample(GaussianMean(np.ones((4, 2))), SGHMC(mass=[1.0, 1.0, 1.0]), n_iter=10)
     with pytest.raises(TypeError, match="target"):
         sample(np.ones(3))
+
+
+@pytest.mark.parametrize("n_particles", [True, np.int8(100)])
+def test_odd_whole_numbers_of_samplers_are_read_as_whole_numbers(n_particles):
+    sampler = Blob(n_particles=n_particles)
+    draws = sample(GaussianMean(np.ones((4, 2))), sampler, n_iter=10, random_state=0).samples_["theta"]
+    assert draws.shape[1] == int(n_particles) and sampler.n_particles is n_particles
+
+
+def test_scales_beyond_squares_are_refused():
+    for scale in (1e-300, 1e300):
+        with pytest.raises(ValueError, match=r"noise_scale=.*between 1e-100 and 1e100"):
+            sample(MatrixCompletion(np.ones((4, 2)), [1.0], scale), n_iter=10)
 
 
 @pytest.mark.parametrize("given", [{}, [[1.0], [1.0, 2.0]], ["a", "b"]], ids=["dict", "ragged", "texts"])

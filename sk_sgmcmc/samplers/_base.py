@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..kernels.samplers import simplex
+from ..utils._numbers import is_narrow
 from ..utils._sklearn import Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
@@ -126,6 +127,9 @@ class Sampler(BaseEstimator):
         """
         fitted = clone(self)
         fitted._validate_params()
+        for name, value in fitted.get_params(deep=False).items():
+            if is_narrow(fitted, name, value):
+                setattr(fitted, name, int(value))
         if "step_size" in fitted.get_params(deep=False):
             step_size = auto_step_size if isinstance(fitted.step_size, str) else fitted.step_size
             if isinstance(step_size, Schedule):

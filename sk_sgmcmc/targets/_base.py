@@ -2,7 +2,6 @@
 
 from numbers import Real
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..dense.tuning import auto_step_size
@@ -52,5 +51,5 @@ class Target(BaseEstimator):
 
 def _check_positive(**parameters):
     for name, value in parameters.items():
-        if not (isinstance(value, Real) and 1e-100 < value < np.inf):
-            raise ValueError(f"{name}={value!r} must be a positive number, above 1e-100.")
+        if not (isinstance(value, Real) and 1e-100 < value < 1e100):
+            raise ValueError(f"{name}={value!r} must be a positive number, between 1e-100 and 1e100.")

@@ -18,7 +18,7 @@ def plain_integer(value):
 def plain_integers(estimator):
     """Turn an estimator's integers of NumPy into Python's within a block; restore the user's objects afterwards."""
     given = {
-        name: value for name, value in estimator.get_params(deep=False).items() if _is_narrow(estimator, name, value)
+        name: value for name, value in estimator.get_params(deep=False).items() if is_narrow(estimator, name, value)
     }
     vars(estimator).update({name: int(value) for name, value in given.items()})
     try:
@@ -27,7 +27,7 @@ def plain_integers(estimator):
         vars(estimator).update(given)
 
 
-def _is_narrow(estimator, name, value):
+def is_narrow(estimator, name, value):
     """Whether a parameter is an integer of NumPy, or True or False for a whole number."""
     if isinstance(value, np.integer):
         return True
