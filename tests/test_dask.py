@@ -192,6 +192,13 @@ def described():
     return X, table
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_scheduler_is_left_behind():
+    """A client whose cluster was killed leaves its scheduler as Dask's default."""
+    yield
+    dask.config.config.pop("scheduler", None)
+
+
 @pytest.fixture(scope="module")
 def by_year():
     X, table = described()

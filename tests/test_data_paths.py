@@ -186,7 +186,8 @@ def _refused_by_all(case, model, bad, X, y):
     if not case.streams:
         names.discard("partial_fit")
     for name in names:
-        arguments = y if "y" in inspect.signature(getattr(model, name)).parameters else ()
+        needed = inspect.signature(getattr(model, name)).parameters
+        arguments = y if "y" in needed else [np.arange(X.shape[0])] if "times" in needed else ()
         with pytest.raises(ValueError, match=r"X is a damaged sparse matrix: X\.indices holds"):
             getattr(model, name)(bad, *arguments)
     watched = case.new(callbacks=HeldOutScore(bad, *y, every=1))

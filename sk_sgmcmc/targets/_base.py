@@ -51,5 +51,5 @@ class Target(BaseEstimator):
 
 def _check_positive(**parameters):
     for name, value in parameters.items():
-        if not (isinstance(value, Real) and 1e-100 < value < 1e100):
+        if not (isinstance(value, Real) and 1e-100 < float(value) < 1e100):
             raise ValueError(f"{name}={value!r} must be a positive number, between 1e-100 and 1e100.")

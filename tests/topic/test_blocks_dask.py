@@ -30,6 +30,13 @@ def new_cluster(n_workers=2):
     )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_scheduler_is_left_behind():
+    """A client whose cluster was killed leaves its scheduler as Dask's default."""
+    yield
+    dask.config.config.pop("scheduler", None)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     with new_cluster() as cluster:

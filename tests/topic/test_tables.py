@@ -258,6 +258,24 @@ def test_correlations_are_those_of_the_draws(model):
     assert len(table) == 3
 
 
+def test_one_document_has_no_correlations(model):
+    with pytest.raises(ValueError, match="needs at least two"):
+        model.topic_correlation(DATA.counts[:1])
+
+
+def test_tables_of_a_model_that_is_not_fitted_are_refused():
+    for estimator in (BayesianLDA(), DMRTopicModel(), GammaProcessTopicModel()):
+        for name in ("topic_info", "transform_draws", "representative_docs", "topic_correlation"):
+            with pytest.raises(NotFittedError):
+                getattr(estimator, name)(DATA.counts)
+
+
+def test_one_topic_correlates_with_none(model):
+    alone = model.merge_topics([0, 1, 2])
+    assert len(alone.topic_correlation(DATA.counts)) == 0
+    assert alone.topic_info(DATA.counts)["share"].tolist() == [1.0]
+
+
 @pytest.mark.parametrize("kind", ["numbers", "dates", "texts", "pandas", "polars"])
 def test_shares_over_time(model, kind):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")

@@ -73,9 +73,11 @@ def document_table(chosen, draws, texts, interval, topic_names):
 
 def correlation_table(draws, interval, topic_names):
     """Correlation over documents of the proportions of each pair of topics, a row each."""
+    if len(draws[0]) < 2:
+        raise ValueError(f"X has {len(draws[0])} documents with words, but a correlation needs at least two.")
     first, second = np.triu_indices(draws[0].shape[1], k=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = np.stack([np.nan_to_num(np.corrcoef(one, rowvar=False))[first, second] for one in draws])
+        each = np.stack([np.nan_to_num(np.atleast_2d(np.corrcoef(one, rowvar=False)))[first, second] for one in draws])
     mean, low, high = spread(each, interval_tails(interval))
     names = np.asarray(topic_names, dtype=object)
     return as_table(

@@ -14,6 +14,7 @@ _LEAST = 1e-300  # so that a draw of 0 has a logarithm
 
 def largest(values, n):
     """Indices of the ``n`` largest values, the largest first and equal ones in their order, without sorting all."""
+    n = min(n, values.size)
     candidates = np.flatnonzero(values >= np.partition(values, values.size - n)[values.size - n])
     return candidates[np.argsort(-values[candidates], kind="stable")[:n]]
 

@@ -266,6 +266,7 @@ class CountTopicModel(BaseTopicModel):
         self : object
             Fitted.
         """
+        self._checked_sampler(streams=True)
         for block in blocks_of(X) if is_in_blocks(X, self) else [X]:
             self._partial_fit(block)
         return self
@@ -408,6 +409,7 @@ class CountTopicModel(BaseTopicModel):
 
     def _filled(self, X, **given):
         """The counts, and which documents have any."""
+        check_is_fitted(self)
         refuse_blocks(X)
         counts = self._check_X(X, reset=False, **given).to_csr()
         return counts, np.diff(counts.indptr) > 0
