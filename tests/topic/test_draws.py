@@ -145,6 +145,19 @@ def test_draws_are_made_whichever_way_the_dict_is_read(X, read):
     assert found.shape == (2, 20, K, V)
 
 
+@pytest.mark.parametrize(("n_words", "n_topics"), [(1, 2), (20, 1)])
+def test_making_draws_changes_no_answer(n_words, n_topics):
+    # One row or one column of counts that are not whole is the same memory in either order.
+    X = np.random.default_rng(0).poisson(2.0, size=(25, n_words)) * 0.37
+    model = GammaProcessTopicModel(n_topics, n_iter=20, random_state=0).fit(X)
+    before = model.perplexity(X), model.transform(X)
+    first = model.samples_["components"]
+    after = model.perplexity(X), model.transform(X)
+    assert before[0] == after[0]
+    np.testing.assert_array_equal(before[1], after[1])
+    np.testing.assert_array_equal(first, model._topic_draws.array())
+
+
 def test_draws_that_a_user_puts_there_are_the_ones_in_use(X):
     model = fitted(X)
     usual = model.score(X)

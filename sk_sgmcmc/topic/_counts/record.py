@@ -39,10 +39,10 @@ class Counts:
             self.values = counts.astype(np.min_scalar_type(-int(counts.max())) if values.dtype.kind == "u" else float)
 
     def by_topic(self):
-        """As float64, (n_topics, n_words)."""
+        """A copy as float64, (n_topics, n_words)."""
         n_words, n_topics = self.shape
         if self.cells is None:
-            return np.ascontiguousarray(self.values.T, dtype=np.float64)
+            return np.array(self.values.T, dtype=np.float64, order="C")
         counts = np.zeros((n_topics, n_words))
         counts[self.cells % n_topics, self.cells // n_topics] = self.values
         return counts
