@@ -217,7 +217,7 @@ class BaseSGMCMC(BaseEstimator):
         return as_table(self._diagnostics)
 
     def _diagnosis(self, chains):
-        return Diagnosis(self._monitored(chains), in_time=self.sampler_._runner != "particles")
+        return Diagnosis(self._monitored(chains), in_time=self.sampler_._draws_in_time)
 
     def _monitored(self, chains):
         return {}

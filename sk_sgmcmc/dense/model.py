@@ -120,7 +120,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def _shown(self, samples):
         """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""
         n = next(iter(samples.values())).shape[1]
-        if self.thin != "auto" or n <= MAX_AUTO_DRAWS or self.sampler_._runner == "particles":
+        if self.thin != "auto" or n <= MAX_AUTO_DRAWS or not self.sampler_._draws_in_time:
             return samples
         chosen = np.linspace(0, n - 1, MAX_AUTO_DRAWS).round().astype(int)
         return {name: value[:, chosen] for name, value in samples.items()}

@@ -46,6 +46,9 @@ class Sampler(BaseEstimator):
         Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
     ``_keeps_logs``
         Whether on a simplex ``aux[0]`` holds the logarithms of the cells, which go far below the smallest float64.
+    ``_draws_in_time``, ``_particles_per_chain``
+        Whether the draws of a chain are its states at different times, rather than the particles at its end; and how
+        many states it moves together.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -69,6 +72,8 @@ class Sampler(BaseEstimator):
     _simplex_step = None
     _keeps_velocity = False
     _keeps_logs = False
+    _draws_in_time = True
+    _particles_per_chain = 1
     _parameter_constraints = {}
 
     @property

@@ -21,6 +21,7 @@ class _Particles(_Euclidean):
     _fits = _CONDITIONAL
     _runner = "particles"
     _reads_log_density = False
+    _draws_in_time = False
     _n_aux = 0
     _interaction = 0  # code as in `sk_sgmcmc.kernels.samplers.particles`
     _parameter_constraints = {
@@ -35,6 +36,10 @@ class _Particles(_Euclidean):
         self.step_size = step_size
         self.bandwidth = bandwidth
         self.start_scale = start_scale
+
+    @property
+    def _particles_per_chain(self):
+        return self.n_particles
 
     def _numbers(self):
         return [self._interaction, _RULES[self.bandwidth], getattr(self, "ridge", 0.0)]

@@ -192,7 +192,7 @@ def sample(
     fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
     flat, ratios, log_density = target._offers[0][0] == "euclidean", None, None
-    in_time = sampler._runner != "particles"  # the draws of particles are one system at one time
+    in_time = sampler._draws_in_time
     if flat and in_time:
         temperature = getattr(fitted, "temperature", 1.0)
         ratios, log_density = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
@@ -261,7 +261,7 @@ def _given_starts(init, shape, sampler, n_chains):
     if init.size == size:
         return [init.reshape(shape)]
     init = np.atleast_1d(init)
-    n_particles = sampler.n_particles if sampler._runner == "particles" else 1
+    n_particles = sampler._particles_per_chain
     if init.shape[0] == n_particles and init.size == n_particles * size:
         return [init.reshape(-1, *shape)]
     if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
