@@ -14,6 +14,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts import stream as _stream
+from sk_sgmcmc.topic._counts.vocabulary import with_new_words
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -223,6 +224,14 @@ def frames(planted):
     early = pandas.DataFrame(X[:400, :90], columns=names[:90])
     late = pandas.DataFrame(X[400:800, 30:][:, ::-1], columns=names[30:][::-1])
     return early, late
+
+
+def test_new_words_read_no_draw_that_is_not_made_yet():
+    draws = np.full((3, 2, 4), np.inf)  # whose product with 0 is NaN, with NumPy's warning
+    draws[:1] = 0.25
+    wider = with_new_words(draws, 1, np.array([[0.2, 0.0], [0.5, 0.5]]))
+    np.testing.assert_allclose(wider[0], [[0.2, 0.2, 0.2, 0.2, 0.2, 0.0], [0, 0, 0, 0, 0.5, 0.5]])
+    assert wider.shape == (3, 2, 6)
 
 
 @pytest.mark.parametrize("begin", ["fit", "partial_fit"])

@@ -410,4 +410,4 @@ class TopicChain(Chain):
         if self.mean is not None:
             self.mean.extend(n_words - n_old)
         if "components" in self.kept:
-            self.kept["components"] = with_new_words(self.kept["components"], share)
+            self.kept["components"] = with_new_words(self.kept["components"], self.n_kept, share)

@@ -58,10 +58,16 @@ def aligned_counts(X, estimator):
     return sparse.csr_array((counts.data[known], (counts.coords[0][known], target[known])), shape=shape)
 
 
-def with_new_words(draws, share):
-    """Kept draws of topics (n_draws, n_topics, n_words) that give new words their ``share``, (n_topics, n_new)."""
-    old = draws * (1.0 - share.sum(axis=1, keepdims=True))
-    return np.concatenate([old, np.broadcast_to(share, (len(draws), *share.shape))], axis=2, dtype=draws.dtype)
+def with_new_words(draws, n_kept, share):
+    """Room for draws of topics (n_draws, n_topics, n_words), now wider.
+
+    The first ``n_kept``, which have been made, give new words their ``share``, (n_topics, n_new).
+    """
+    *shape, n_words = draws.shape
+    wider = np.empty((*shape, n_words + share.shape[1]), dtype=draws.dtype)
+    wider[:n_kept, :, :n_words] = draws[:n_kept] * (1.0 - share.sum(axis=1, keepdims=True))
+    wider[:n_kept, :, n_words:] = share
+    return wider
 
 
 def padded(counts, n_words):
