@@ -396,6 +396,14 @@ def test_ci_runs_the_second_command_of_the_readme():
     assert 'bash -euo pipefail -c "$command"' in script
 
 
+def test_every_mutation_still_applies():
+    from tests.mutations import PARTS
+
+    mutations = [mutation for part in PARTS.values() for mutation in part]
+    gone = [m for m in mutations if m.old not in (PACKAGE / m.file).read_text(encoding="utf-8") or m.old == m.new]
+    assert not gone, "lines that tests/mutations.py would break have changed: change them there too"
+
+
 def test_the_example_in_the_readme_runs():
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
     assert len(blocks) == 1
