@@ -50,6 +50,8 @@ def real_array(name, value):
 
 def check_n_jobs(n_jobs):
     """The number of threads or processes for ``n_jobs``; raises if that is none, or more than possible."""
+    if n_jobs is not None and not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs={n_jobs!r} must be None or a whole number, such as 2, or -1 for all processors.")
     n_jobs = plain_integer(n_jobs)
     if n_jobs is not None and (n_jobs == 0 or n_jobs > MAX_JOBS):
         raise ValueError(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.utils._numbers import holds_texts
+from sk_sgmcmc.utils._numbers import check_n_jobs, holds_texts
 from tests.conftest import importorskip
 
 TEXTS = ["a canal", "a tariff"]
@@ -26,6 +26,14 @@ def test_texts_are_seen_in_every_container():
 )
 def test_numbers_are_none(X):
     assert not holds_texts(X)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "error"), [((1.0, -1.0), TypeError), (2.0, TypeError), (0, ValueError), (1025, ValueError)]
+)
+def test_numbers_of_jobs_that_are_none_are_named(n_jobs, error):
+    with pytest.raises(error, match="n_jobs="):
+        check_n_jobs(n_jobs)
 
 
 def test_frames_of_numbers_are_none():
