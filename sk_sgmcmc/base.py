@@ -28,14 +28,17 @@ def all_or_nothing(fit):
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
     After `FitInterrupted` or `WorkersLostError` of its own, and only then, its changes stay: the estimator is fitted so
-    far. ``fit`` makes new chains; other methods change the existing ones, and therefore work on copies.
+    far. ``fit`` begins without the attributes of an earlier one, and makes new chains; other methods change the
+    existing ones, and therefore work on copies.
     """
 
     @wraps(fit)
     def refusing(self, *args, **kwargs):
         before = self.__dict__.copy()
         try:
-            if fit.__name__ != "fit":
+            if fit.__name__ == "fit":
+                self.__dict__ = {name: value for name, value in before.items() if not name.endswith("_")}
+            else:
                 self.__dict__.update(self._copied_state())
             with plain_integers(self):
                 return fit(self, *args, **kwargs)
@@ -294,10 +297,19 @@ class BaseSGMCMC(BaseEstimator):
         """
         return self._resume(X, y)
 
-    def _resume(self, *data, **given):
-        """Bind the chains to the data again, and continue."""
+    def _check_resumable(self):
+        """Raise unless there are chains to continue, to the length that they were planned for."""
         check_is_fitted(self, "_chains")
         self._validate_params()
+        if self.n_iter not in (None, self._planned_iter) and not self._chains[0].plan.streams:
+            raise ValueError(
+                f"n_iter={self.n_iter}, but resume ends the run of {self._planned_iter} steps that fit began, after "
+                f"{self._chains[0].step} of them; set n_iter back, or call fit for a run of another length."
+            )
+
+    def _resume(self, *data, **given):
+        """Bind the chains to the data again, and continue."""
+        self._check_resumable()
         bound = self._bound_data(*data, **given)
         for chain in self._chains:
             chain.bind(bound)

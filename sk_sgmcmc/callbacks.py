@@ -1,8 +1,9 @@
 """Watch a fit while it runs: held-out scores, checkpoints, or a function of your own.
 
 Pass one or several as ``callbacks=`` of an estimator. A function is called after every step, as
-``function(estimator, step)``, and ends the run by returning True. Callbacks receive copies, so a chain's draws are the
-same with and without them.
+``function(estimator, step)``, and ends the run by returning True. The estimator that it receives has copies of the
+chains, so draws are the same with and without callbacks; attributes that come from draws, such as ``components_``, are
+made at the end of the run.
 """
 
 import os

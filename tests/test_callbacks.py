@@ -18,8 +18,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
+from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains import run
+from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
@@ -476,6 +478,38 @@ def test_the_trace_rises_and_goes_on_after_resume(case):
     assert model.trace_["step"] == list(range(1, 13))
     assert np.all(np.diff(model.trace_["seconds"]) > 0)
     assert model.trace_["score"][-1] > model.trace_["score"][0]
+
+
+def test_the_trace_scores_the_present_state_where_assignments_are_fresh():
+    X = make_lda(60, 30, 3, random_state=0).counts
+    params = {"assignments": "fresh", "batch_size": 20, "n_iter": 60, "burn_in": 10, "thin": 50}
+    scorer = HeldOutScore(X, every=5)
+    model = BayesianLDA(3, callbacks=scorer, random_state=0, **params).fit(X)
+    assert np.unique(model.trace_["score"][2:]).size == 10  # no average that changes with kept draws only
+
+
+@each_class
+def test_a_second_fit_shows_nothing_of_the_first_while_it_runs(case):
+    names = set()
+
+    def look(estimator, step):
+        names.update(vars(estimator))
+
+    model, data = case.new(), case.data_of()
+    model.set_params(callbacks=look).fit(*data)
+    in_first, names = names, set()
+    model.fit(*data)
+    assert {name for name in names - in_first if name.endswith("_")} == set()
+
+
+@each_class
+def test_a_run_is_resumed_at_the_length_it_has(case):
+    data = case.data_of()
+    model = case.new(callbacks=StopAt(5)).fit(*data)
+    planned = model._planned_iter
+    with pytest.raises(ValueError, match=f"n_iter={planned + 7}, but resume ends the run of {planned} steps"):
+        model.set_params(callbacks=None, n_iter=planned + 7).resume(*data)
+    assert model.set_params(n_iter=planned).resume(*data).n_iter_ == planned
 
 
 @each_count_model

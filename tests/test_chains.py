@@ -39,6 +39,11 @@ def test_plan_keeps_every_thin_th_step_after_burn_in(n_iter, burn_in, thin):
     assert plan.used(expected).all()
 
 
+@pytest.mark.parametrize("share", [0.29, 0.57, 0.58, 0.07])  # whose products with 100 are a little less or more
+def test_a_burn_in_of_so_many_percent_is_as_many_steps(share):
+    assert DrawPlan(100, share, 1).n_burn == round(100 * share)
+
+
 @pytest.mark.parametrize("n_iter", [5000, 5198])
 @pytest.mark.parametrize("bytes_per_draw, most", [(0, 100), (10, 100), (2**23, 64), (2**27, 4), (2**40, 1)])
 def test_automatic_thinning_keeps_what_memory_holds_and_at_least_a_draw(n_iter, bytes_per_draw, most):

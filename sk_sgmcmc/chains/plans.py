@@ -28,7 +28,8 @@ class DrawPlan:
 
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
-        self.n_burn = int(burn_in * n_iter) if burn_in < 1 else int(burn_in)
+        # 0.29 * 100 is a little less than 29.
+        self.n_burn = int(burn_in * n_iter + 1e-9) if burn_in < 1 else int(burn_in)
         if self.n_burn >= self.n_iter:
             raise ValueError(
                 f"burn_in={burn_in!r} discards all of the n_iter={n_iter} steps; "

@@ -13,7 +13,7 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import less_offsets, packed, refuse_extremes
 from ..kernels.models import logistic, metrics
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, StrOptions, check_is_fitted, validate_data
+from ..utils._sklearn import Interval, StrOptions, validate_data
 from ..utils._sparse import canonical
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
 from ._labels import check_labels
@@ -372,7 +372,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self : object
             Fitted.
         """
-        check_is_fitted(self, "_chains")
+        self._check_resumable()
         X, y = validate_data(self, X, y, reset=False, **INPUT)
         X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
         self._refuse_other_rows(X, codes, weight)

@@ -309,10 +309,7 @@ class BayesianLDA(CountTopicModel):
         return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _set_word_prior(self, chains):
-        if self.seed_words:
-            self.topic_word_prior_ = chains[self.reference_chain_].word_prior.T.copy()
-        elif isinstance(self.topic_word_prior, str):
-            self.topic_word_prior_ = chains[self.reference_chain_].word_prior
-        else:
-            given = real_array("topic_word_prior", self.topic_word_prior)
-            self.topic_word_prior_ = given if given.ndim else float(given)
+        prior = chains[self.reference_chain_].word_prior
+        if np.ndim(prior):  # one column for all topics, or one for each
+            prior = prior[:, 0].copy() if prior.shape[1] == 1 else prior.T.copy()
+        self.topic_word_prior_ = prior

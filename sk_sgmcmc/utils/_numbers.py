@@ -41,9 +41,9 @@ def is_count(value):
 
 
 def real_array(name, value):
-    """A number or numbers as an array of float64; raises an error with the name for anything else."""
+    """A number or numbers as a new array of float64; raises an error with the name for anything else."""
     try:
-        return np.asarray(value, dtype=np.float64)
+        return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r} must be a number or an array of numbers.") from None
 

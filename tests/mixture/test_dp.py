@@ -131,6 +131,20 @@ def test_text_is_a_level_also_where_it_reads_like_a_number():
         model.score_samples(np.array([["1998", "0"]]))
 
 
+def test_whole_numbers_are_the_same_levels_beside_a_missing_one():
+    pandas = importorskip("pandas")
+    numbers = [None, *np.random.default_rng(0).integers(1, 4, 59).tolist()]
+    texts = [None if number is None else str(number) for number in numbers]
+    frames = [pandas.DataFrame({"a": pandas.Categorical(values), "b": [0, 1] * 30}) for values in (numbers, texts)]
+    model, of_texts = (fitted(frame, "categorical") for frame in frames)
+    np.testing.assert_array_equal(model.samples_["weights"], of_texts.samples_["weights"])
+    expected = model.score_samples(frames[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no level is unknown
+        for again in (frames[1], frames[0].astype({"a": float}), frames[0].assign(a=np.array(numbers, dtype=object))):
+            np.testing.assert_array_equal(model.score_samples(again), expected)
+
+
 def test_a_categorical_without_levels_says_nothing():
     pandas = importorskip("pandas")
     frame = pandas.DataFrame({"a": ["x", "y"] * 20, "b": pandas.Categorical([None] * 40)})

@@ -3,6 +3,7 @@
 import itertools
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from scipy.special import exp1, gammaincc, gammaln
@@ -362,6 +363,19 @@ def test_levels_of_counts_reach_as_far_as_the_counts_and_come_back_from_a_file()
     assert used[:, -1].any() and not seen.above[:, used.shape[1] :].any() and used.shape[1] < seen.above.shape[1]
     again = pickle.loads(pickle.dumps(seen))
     np.testing.assert_array_equal(again.above, seen.above)
+
+
+@pytest.mark.parametrize("sampler", [SGRNPHMC(step_size=0.02), SGHMC()])
+def test_weights_go_on_moving_after_any_kind_of_copy(sampler, tmp_path):
+    X = make_lda(60, 20, 2, random_state=0).counts
+    model = GammaProcessTopicModel(5, sampler=sampler, random_state=0).partial_fit(X)
+    joblib.dump(model, tmp_path / "model.joblib")
+    copies = [joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(model))]
+    before = model.samples_["weights"][0, -1].copy()
+    after = model.partial_fit(X).samples_["weights"][0, -1]
+    assert not np.array_equal(before, after)
+    for each in copies:
+        np.testing.assert_array_equal(each.partial_fit(X).samples_["weights"][0, -1], after)
 
 
 def test_process_parameters_are_checked():

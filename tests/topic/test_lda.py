@@ -48,6 +48,19 @@ def test_planted_topics_are_recovered_by_every_chain(planted, fitted):
             assert hellinger_distances(truth, draw[order]).diagonal().max() < 0.15
 
 
+@pytest.mark.parametrize("shape", [(), (40,), (3, 40)])
+def test_the_prior_in_use_is_that_of_the_chains_and_nobody_else_s_array(shape):
+    X = make_lda(50, 40, 3, random_state=0).counts
+    given = np.full(shape, 0.2)
+    model = BayesianLDA(3, topic_word_prior=given if shape else 0.2, n_iter=10, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.topic_word_prior_, np.full(shape, 0.2))
+    score = model.score(X)
+    given *= 100.0
+    assert model.score(X) == score
+    model.set_params(topic_word_prior=5.0).partial_fit(X)
+    np.testing.assert_array_equal(model.topic_word_prior_, np.full(shape, 0.2))
+
+
 def test_intervals_cover_the_planted_topics(planted):
     hits, n_cells = 0.0, 0
     for seed in range(3):

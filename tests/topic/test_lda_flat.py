@@ -70,6 +70,16 @@ def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
 
 
+def test_particles_of_a_stream_take_another_step_size():
+    X, draws = make_lda(90, 20, 2, random_state=0).counts, []
+    for step_size in (0.01, 5.0):
+        model = BayesianLDA(2, topic_prior="normal", sampler=Blob(3, step_size=0.01), batch_size=10, random_state=0)
+        model.partial_fit(X[:80]).set_params(sampler__step_size=step_size).partial_fit(X[80:])  # too few for a restart
+        assert model._chains[0].state.sampler is model.sampler_
+        draws.append(model.samples_["components"])
+    assert not np.array_equal(*draws)
+
+
 @pytest.mark.parametrize("sampler", [SGHMC(), Blob(3)], ids=["sghmc", "blob"])
 def test_a_stream_goes_on_and_may_bring_words(sampler):
     pd = pytest.importorskip("pandas")

@@ -15,6 +15,7 @@ from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts import stream as _stream
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
+from sk_sgmcmc.utils import Corpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -224,6 +225,25 @@ def frames(planted):
     early = pandas.DataFrame(X[:400, :90], columns=names[:90])
     late = pandas.DataFrame(X[400:800, 30:][:, ::-1], columns=names[30:][::-1])
     return early, late
+
+
+def test_a_stream_keeps_its_own_copy_of_a_block(planted):
+    X = planted[0][:400].astype(np.float64)
+    expected = BayesianLDA(**PARAMS).partial_fit(X).partial_fit(planted[0][400:800])
+    refilled = X.copy()
+    model = BayesianLDA(**PARAMS).partial_fit(refilled)
+    refilled.data[:] = 7.0
+    assert_same_draws(model.partial_fit(planted[0][400:800]), expected)
+
+
+def test_streams_of_fractions_restart_where_whole_counts_do(planted):
+    corpora = [Corpus.from_counts(factor * planted[0][:100]) for factor in (1.0, 0.1)]
+    streams, restarts = [_stream.YoungStream.begun_with(each) for each in corpora], []
+    for _ in range(6):
+        after = [stream.with_block(each) for stream, each in zip(streams, corpora, strict=True)]
+        restarts.append([new.begun_at > old.begun_at for new, old in zip(after, streams, strict=True)])
+        streams = after
+    assert restarts[0] == [True, True] and all(a == b for a, b in restarts)
 
 
 def test_new_words_read_no_draw_that_is_not_made_yet():

@@ -1,6 +1,7 @@
 """Rows of counts, of 0 and 1, or of categories, as the sparse cells that the mixture's kernels read."""
 
 import zlib
+from collections.abc import Hashable
 from dataclasses import dataclass
 from numbers import Number
 
@@ -225,8 +226,23 @@ def _columns(X):
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
         declared = getattr(getattr(column, "cat", None), "categories", None)
-        out.append((np.asarray(column, dtype=object), None if declared is None else np.asarray(declared, dtype=object)))
+        if declared is None:
+            out.append((np.asarray(column, dtype=object), None))
+            continue
+        # By their codes: as an array, whole numbers beside a missing one would become floats.
+        levels = np.asarray(declared, dtype=object)
+        out.append((np.append(levels, None)[np.asarray(column.cat.codes)], levels))
     return out
+
+
+def _places_of(values, levels):
+    """The places of values among ``levels``, by equality or else as text; -1 for those that are not there."""
+    exact, as_text = ({key(level): c for c, level in enumerate(levels)} for key in (_hashable, str))
+    return np.array([exact.get(_hashable(v), as_text.get(str(v), -1)) for v in values], dtype=np.int64)
+
+
+def _hashable(value):
+    return value if isinstance(value, Hashable) else str(value)
 
 
 def is_missing(values):
@@ -284,8 +300,7 @@ def encode_categories(X, levels):
     for j, (values, _) in enumerate(_columns(X)):
         there = np.flatnonzero(~is_missing(values))
         if levels[j].dtype == object:
-            place = {str(level): c for c, level in enumerate(levels[j])}
-            code = np.array([place.get(str(v), -1) for v in values[there]], dtype=np.int64)
+            code = _places_of(values[there], levels[j])
         else:
             numbers = _as_numbers(values[there])
             if numbers is None:

@@ -360,7 +360,7 @@ class TopicChain(Chain):
     def present_topics(self):
         """The present topics, (n_words, n_topics); their conditional mean where it is known."""
         if self.mean is not None:
-            return self.mean.topics(self._shape_of(np.arange(self.n_words)))
+            return self.mean.present(self._shape_of(np.arange(self.n_words)))
         if not self.assignments.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
         if not self.is_started:

@@ -52,6 +52,11 @@ class MeanTopics:
         cells = base + (self.scale * self.beyond if self.average is None else self.average)
         return cells / cells.sum(axis=0)
 
+    def present(self, base):
+        """The present mean likewise."""
+        cells = base + self.scale * self.beyond
+        return cells / cells.sum(axis=0)
+
     def extend(self, n_new):
         """Append words that no minibatch has held."""
         new = np.zeros((n_new, self.beyond.shape[1]), dtype=np.float32)

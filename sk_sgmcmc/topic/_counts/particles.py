@@ -151,6 +151,8 @@ class ParticleTopicChain(Chain):
         """Continue with another step size of the same sampler, and other sweeps over a minibatch."""
         for particle in self.particles:
             particle.take_sampler(sampler, n_sweeps, **of_prior)
+        if self.state is not None:
+            self.state.sampler = sampler
 
     def extend_vocabulary(self, word_prior, n_words):
         """Extend the vocabulary to ``n_words`` words; new words start with prior draws."""

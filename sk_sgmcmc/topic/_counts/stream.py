@@ -1,5 +1,6 @@
 """A young stream: the documents from which its chains restart, and how."""
 
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ class YoungStream(NamedTuple):
     Parameters
     ----------
     corpus : Corpus
-    begun_at : float
+    begun_at : int
         Tokens that it held when chains last started from it.
     """
 
@@ -28,16 +29,16 @@ class YoungStream(NamedTuple):
 
     @classmethod
     def begun_with(cls, corpus):
-        """A stream of one block; None if the block is too large to be kept."""
-        return cls(corpus, corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
+        """A stream of one block, as a copy; None if the block is too large to be kept."""
+        return cls(deepcopy(corpus), corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
 
     def with_block(self, corpus):
         """The stream with another block, from which chains restart if it grew enough; None if it is no longer young."""
-        if self.corpus.counts.sum() > START_TOKENS or corpus.n_tokens > START_TOKENS:
+        if max(self.corpus.n_tokens, corpus.n_tokens) > START_TOKENS:
             return None
         joined = self.corpus.joined(corpus)
-        n_tokens = joined.counts.sum()
-        return YoungStream(joined, n_tokens if n_tokens >= _GROWTH * self.begun_at else self.begun_at)
+        grew = joined.n_tokens >= _GROWTH * self.begun_at
+        return YoungStream(joined, joined.n_tokens if grew else self.begun_at)
 
 
 def grown(young, corpus, first):

@@ -263,8 +263,9 @@ class MovingAtoms(Atoms):
         signal = gamma_process.gamma_process.compiled
         if len(self.states) == 1:
             metric = gamma_process.gamma_process_metric.compiled
+            _, aux, scalars = self.states[0].arrays  # in a copy, the state has another theta than the atoms
             status, _ = riemannian.run_dense(
-                *self.states[0].arrays, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
+                self.theta, aux, scalars, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
                 len(values), 1.0, _NOTHING, _NOTHING, np.empty(0), params, 1.0, True, hypers,
                 np.full(self.n_inner, -1), np.empty((0, *self.theta.shape)), signal, metric, rng,
             )  # fmt: skip
