@@ -128,6 +128,10 @@ class TopicChain(Chain):
             self._start()
         return self
 
+    def _ensure_started(self):
+        if not self.is_started:
+            self._start()
+
     def _start(self, z=None):
         """Start from assignments, ``z`` or drawn here, and return them."""
         data = self.data.start or self.data
@@ -189,7 +193,9 @@ class TopicChain(Chain):
         self.restart(self.plan)
 
     def _start_topics(self):
-        """End the collapsed sweeps of burn-in: topics become part of the state."""
+        """End the collapsed sweeps of burn-in, unless they have ended: topics become part of the state."""
+        if self.topics is not None:
+            return
         self.counts = np.array(self.collapsed.counts, dtype=np.float64)
         self.collapsed = None
         self._make_topics(self.counts)
@@ -216,13 +222,11 @@ class TopicChain(Chain):
     def _advance(self, until):
         if self.begins_anew:
             self._begin_anew()
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         if self.step < self.n_warm:
             self._warm_step()
         else:
-            if self.topics is None:
-                self._start_topics()
+            self._start_topics()
             self.one_step(self._next_batch())
         if self.plan.wants(self.step):
             self.keep(self._kept_draw())
@@ -353,9 +357,12 @@ class TopicChain(Chain):
         return {"components": np.ascontiguousarray(components.T, dtype=np.float32), **self.doc_prior.draw()}
 
     def current(self):
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         return self.snapshot()._public(None if self.topics is None else self.topics.copy())
+
+    def mean_topics(self):
+        """The conditional mean of the topics, averaged over time, (n_words, n_topics)."""
+        return self.mean.topics(self._shape_of(np.arange(self.n_words)))
 
     def present_topics(self):
         """The present topics, (n_words, n_topics); their conditional mean where it is known."""
@@ -363,8 +370,7 @@ class TopicChain(Chain):
             return self.mean.present(self._shape_of(np.arange(self.n_words)))
         if not self.assignments.stored or (self.topics is not None and self.topics.is_flat):
             return self.current()["components"].T
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
         return shape / shape.sum(axis=0)
 
@@ -372,10 +378,8 @@ class TopicChain(Chain):
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Switch from stored to fresh assignments; the stored ones stay in the shapes, as counts."""
-        if not self.is_started:
-            self._start()
-        if self.topics is None:
-            self._start_topics()
+        self._ensure_started()
+        self._start_topics()
         self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         self.doc_prior.stream(self.assignments.z)
         self.assignments.stored, self.assignments.z = False, None
@@ -399,8 +403,7 @@ class TopicChain(Chain):
 
     def extend_vocabulary(self, word_prior, n_words):
         """Extend the vocabulary to ``n_words`` words; new ones start with prior draws, also in the kept draws."""
-        if self.topics is None:
-            self._start_topics()
+        self._start_topics()
         n_old, self.n_words = self.n_words, n_words
         self.word_prior = self.word_prior if self.fits_word_prior else word_prior
         new = np.ascontiguousarray(self.topic_word_prior[n_old:])

@@ -21,16 +21,14 @@ class CollapsedTopicChain(TopicChain):
 
     def with_topics(self, sampler):
         """A chain that continues from this one with topics in its state, moved by a resolved ``sampler``."""
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         chain = object.__new__(TopicChain)
         chain.__dict__.update(self.__dict__)
         chain.sampler = sampler
         return chain
 
     def _advance(self, until):
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         data = self.data
         self.collapsed.temperature = self._temperature()
         in_shards = self.step < self.plan.n_burn and self.next_doc == 0 and self.collapsed.n_shards(data) > 1

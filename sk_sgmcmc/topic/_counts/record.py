@@ -211,7 +211,7 @@ def kept_draws(chains):
         draws = samples.pop("components")
         if any(getattr(chain, "mean", None) is None for chain in chains):
             return samples, TopicDraws(draws)
-        return samples, AveragedDraws(draws, [chain.present_topics().T for chain in chains])
+        return samples, AveragedDraws(draws, [chain.mean_topics().T for chain in chains])
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
     return samples, ConditionalDraws(
         records, [chain.word_prior for chain in chains], n_kept, samples.pop("components", None)
