@@ -5,9 +5,8 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from ._displays import _BAR, _INK, _WHISKER, _pyplot, _shortened
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot, _shortened
 
-_FAINT, _GREY = "#bbbbbb", "#666666"
 _LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
 _LINE = 0.19  # inches for a line of the small type
 
@@ -196,7 +195,7 @@ class ProfileDisplay:
         panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=_INK)
         panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
         panel.locator_params(axis="x", nbins=3)
-        panel.grid(color="#e6e6e6", linewidth=0.8, zorder=0)
+        panel.grid(color=_GRID, linewidth=0.8, zorder=0)
         panel.set_axisbelow(True)
         panel.spines[["top", "right", "left"]].set_visible(False)
         panel.spines["bottom"].set_color(_FAINT)

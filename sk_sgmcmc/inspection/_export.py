@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic._counts.model import CountTopicModel
+from ._similarity import topic_positions
 
 # Names of the axes of draws; others get ArviZ's own names.
 _DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
@@ -127,9 +128,10 @@ def to_pyldavis(estimator, X, *, feature_names=None):
     Returns
     -------
     arguments : dict
-        For ``pyLDAvis.prepare(**arguments)``: arrays whose rows sum to 1 in float64, lists, and settings that keep
-        the topics' numbers (``sort_topics=False``; pyLDAvis counts from 1), one process, and a map (``mds="mmds"``)
-        that is never complex.
+        For ``pyLDAvis.prepare(**arguments)``: arrays whose rows sum to 1 in float64, lists, one process, the map of
+        `TopicMapDisplay` (by Jensen-Shannon distances), and ``sort_topics=False``, which keeps our order. pyLDAvis
+        counts from 1: its topic 1 is our topic 0. (Its ``start_index=0`` is no remedy: its page then gives circles the
+        sizes of their neighbours.)
 
     Examples
     --------
@@ -157,7 +159,7 @@ def to_pyldavis(estimator, X, *, feature_names=None):
         "doc_lengths": lengths[docs].tolist(),
         "vocab": names[words].tolist(),
         "term_frequency": frequency[words].tolist(),
-        "mds": "mmds",
+        "mds": topic_positions,
         "n_jobs": 1,
         "sort_topics": False,
     }
