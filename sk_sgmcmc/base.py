@@ -102,7 +102,7 @@ class BaseSGMCMC(BaseEstimator):
             # The estimator's own parameters first: the default sampler may depend on them.
             super().set_params(**{key: params.pop(key) for key in list(params) if not key.startswith("sampler__")})
             if self.sampler is None or isinstance(self.sampler, str):
-                self.sampler = make_sampler(self.sampler or self._default_sampler)
+                self.sampler = self._made_sampler(self.sampler or self._default_sampler)
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
@@ -111,10 +111,13 @@ class BaseSGMCMC(BaseEstimator):
         ``streams`` states whether rows arrive block by block, through `partial_fit`.
         """
         as_callbacks(self.callbacks)
-        sampler = make_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
+        sampler = self._made_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
         pair = check_fits(sampler, self._offered(), type(self).__name__)
         sampler._validate_params()
         return sampler, pair
+
+    def _made_sampler(self, sampler):
+        return make_sampler(sampler, self._offered(), type(self).__name__)
 
     def _default_for(self, streams):
         """Name of the sampler that ``sampler=None`` stands for; ``_default_sampler`` is the one with a step size."""

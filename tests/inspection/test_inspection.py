@@ -98,7 +98,8 @@ def test_arviz_gets_draws_with_named_axes(lda, data):
     assert np.shares_memory(components.values, lda.samples_["components"])
     assert list(components.coords["word"].values) == list(data.feature_names)
     assert posterior["doc_topic_prior"].dims == ("chain", "draw", "topic")
-    one = components.sel(topic=1, word=data.feature_names[5]).values
+    assert components.coords["topic"].values[1].startswith("1_")
+    one = components.isel(topic=1).sel(word=data.feature_names[5]).values
     np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 5])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of R-hat, where the prior is the same in all draws of a chain

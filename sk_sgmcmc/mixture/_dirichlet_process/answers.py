@@ -233,6 +233,12 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._log_probability(self._encoded(X))
 
+    def _log_likelihood_draws(self, X, y=None):
+        """Log probability of each row in each draw, (n_chains, n_kept, n_rows)."""
+        n_chains, n_kept = self.samples_["n_clusters"].shape
+        each = self._each_draw(self._encoded(X), n_chains * n_kept)
+        return np.stack([logsumexp(log_weight, axis=1) for _, log_weight in each]).reshape(n_chains, n_kept, -1)
+
     def _log_probability(self, X):
         def answer(X):
             return log_mean_exp([logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)])
