@@ -66,8 +66,8 @@ for share in shares:
 # %%
 # The clusters
 # ------------
-# Of the complete answers: the probability of a yes to each question in the largest clusters, with 90 % intervals, beside
-# that in all rows; and which rows are together. A clear cluster is a dark square.
+# Of the complete answers: the probability of a yes to each question in the largest clusters, with 90 % intervals,
+# beside that in all rows; and which rows are together. A clear cluster is a dark square.
 
 from sk_sgmcmc.inspection import CoClusteringDisplay, ProfileDisplay
 

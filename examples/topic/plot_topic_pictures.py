@@ -72,5 +72,5 @@ import matplotlib.pyplot as plt
 plt.show()
 
 # %%
-# **Pairs of topics that belong together are found in nearly all draws; how the larger branches join is mostly open. Over
-# many documents the course of a topic is certain to a fraction of a per cent.**
+# **The closest pairs of topics are found in nearly all draws; how the larger branches join is mostly open. The share of
+# a topic in a period is known to within a few percentage points, and better where the period has more documents.**
