@@ -77,7 +77,7 @@ def _labels(estimator, topics, n_words):
 
 def _shares(estimator, X, topics, interval, params):
     if X is not None and hasattr(estimator, "topics_over_time"):
-        table = estimator.topics_over_time(X, np.zeros(X.shape[0]), interval, **params)  # all at one time
+        table = estimator.topics_over_time(X, np.zeros(np.shape(X)[0]), interval, **params)  # all at one time
         return [np.asarray(table[name])[topics] for name in ("share", "low", "high")]
     if X is not None:
         share = np.asarray(estimator.transform(X, **params)).mean(axis=0)
