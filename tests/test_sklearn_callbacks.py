@@ -15,7 +15,7 @@ from tests.common.instances import DEFAULTS
 from tests.conftest import importorskip
 
 # Below scikit-learn 1.9 there is nothing to watch with; the last tests are about any release.
-each_watched = pytest.mark.parametrize("case", DEFAULTS if callback else [], ids=lambda case: case.id)
+each_watched = pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.id)
 
 
 class Recorder:
@@ -39,33 +39,31 @@ class Recorder:
         return self.stop_after == len(self.scores)
 
 
-@each_watched
-def test_a_watched_fit_reports_its_tasks_and_has_the_same_draws(case):
-    recorder = Recorder()
-    model = case.new().set_callbacks(recorder).fit(*case.data_of())
-    assert_same_draws(case.fitted(), model)
-    steps = [event for event in recorder.events if event[1:] == (False, 0)]
-    assert steps == [("begin", False, 0), ("end", False, 0)] * 16
-    first, begin, *_, end, last = recorder.events
-    assert (first, begin, end, last) == ("setup", ("begin", True, 16), ("end", True, 16), "teardown")
-    assert np.all(np.isfinite(recorder.scores))
-    assert recorder.scores[-1] == pytest.approx(model.score(*case.data_of()))
-    assert "_given_to_fit" not in vars(model) and "_skl_callbacks" not in vars(pickle.loads(pickle.dumps(model)))
-
-
-@each_watched
-def test_the_scoring_monitor_scores(case):
-    def score(estimator, X, y):
-        return estimator.score(X, y)
-
-    monitor = callback.ScoringMonitor(scoring={"own": score})
-    model = case.new(n_iter=40).set_callbacks(monitor).fit(*case.data_of())
-    logged = [row["own"] for row in monitor.get_logs().data]
-    assert len(logged) == 21 and np.all(np.isfinite(logged))
-    assert logged[0] == pytest.approx(model.score(*case.data_of()))
-
-
 if callback:
+
+    @each_watched
+    def test_a_watched_fit_reports_its_tasks_and_has_the_same_draws(case):
+        recorder = Recorder()
+        model = case.new().set_callbacks(recorder).fit(*case.data_of())
+        assert_same_draws(case.fitted(), model)
+        steps = [event for event in recorder.events if event[1:] == (False, 0)]
+        assert steps == [("begin", False, 0), ("end", False, 0)] * 16
+        first, begin, *_, end, last = recorder.events
+        assert (first, begin, end, last) == ("setup", ("begin", True, 16), ("end", True, 16), "teardown")
+        assert np.all(np.isfinite(recorder.scores))
+        assert recorder.scores[-1] == pytest.approx(model.score(*case.data_of()))
+        assert "_given_to_fit" not in vars(model) and "_skl_callbacks" not in vars(pickle.loads(pickle.dumps(model)))
+
+    @each_watched
+    def test_the_scoring_monitor_scores(case):
+        def score(estimator, X, y):
+            return estimator.score(X, y)
+
+        monitor = callback.ScoringMonitor(scoring={"own": score})
+        model = case.new(n_iter=40).set_callbacks(monitor).fit(*case.data_of())
+        logged = [row["own"] for row in monitor.get_logs().data]
+        assert len(logged) == 21 and np.all(np.isfinite(logged))
+        assert logged[0] == pytest.approx(model.score(*case.data_of()))
 
     def test_a_callback_ends_a_fit_early():
         case = DEFAULTS[0]
