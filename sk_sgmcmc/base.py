@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .callbacks import as_callbacks
+from .callbacks import FitTasks, as_callbacks
 from .chains.convergence import Diagnosis, rounded_up
 from .chains.interrupts import deferred_interrupt
 from .chains.run import run_chains
@@ -19,9 +19,14 @@ from .samplers._base import Sampler
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
-from .utils._sklearn import Interval, StrOptions
+from .utils._sklearn import CallbackSupport, Interval, StrOptions, with_callbacks
 from .utils._tables import as_table
 from .utils._warnings import warn_user
+
+# Attributes that scikit-learn's callbacks need during a fit.
+_OF_A_FIT = (
+    "_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx", "_given_to_fit",
+)  # fmt: skip
 
 
 def all_or_nothing(fit):
@@ -31,6 +36,7 @@ def all_or_nothing(fit):
     far. ``fit`` begins without the attributes of an earlier one, and makes new chains; other methods change the
     existing ones, and therefore work on copies.
     """
+    run = with_callbacks(fit) if fit.__name__ == "fit" else fit
 
     @wraps(fit)
     def refusing(self, *args, **kwargs):
@@ -41,7 +47,7 @@ def all_or_nothing(fit):
             else:
                 self.__dict__.update(self._copied_state())
             with plain_integers(self):
-                return fit(self, *args, **kwargs)
+                return run(self, *args, **kwargs)
         except (FitInterrupted, WorkersLostError) as interrupted:
             if interrupted.estimator_id != id(self):
                 self.__dict__ = before
@@ -53,7 +59,7 @@ def all_or_nothing(fit):
     return refusing
 
 
-class BaseSGMCMC(BaseEstimator):
+class BaseSGMCMC(CallbackSupport, BaseEstimator):
     """Base class of estimators fitted by a sampler.
 
     A subclass lists the signals that it can give a sampler in ``_offers``, as pairs (geometry, signal), best first;
@@ -105,7 +111,7 @@ class BaseSGMCMC(BaseEstimator):
             # The estimator's own parameters first: the default sampler may depend on them.
             super().set_params(**{key: params.pop(key) for key in list(params) if not key.startswith("sampler__")})
             if self.sampler is None or isinstance(self.sampler, str):
-                self.sampler = make_sampler(self.sampler or self._default_sampler)
+                self.sampler = self._made_sampler(self.sampler or self._default_sampler)
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
@@ -114,10 +120,13 @@ class BaseSGMCMC(BaseEstimator):
         ``streams`` states whether rows arrive block by block, through `partial_fit`.
         """
         as_callbacks(self.callbacks)
-        sampler = make_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
+        sampler = self._made_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
         pair = check_fits(sampler, self._offered(), type(self).__name__)
         sampler._validate_params()
         return sampler, pair
+
+    def _made_sampler(self, sampler):
+        return make_sampler(sampler, self._offered(), type(self).__name__)
 
     def _default_for(self, streams):
         """Name of the sampler that ``sampler=None`` stands for; ``_default_sampler`` is the one with a step size."""
@@ -167,7 +176,8 @@ class BaseSGMCMC(BaseEstimator):
             self.__dict__.pop("_diagnostics", None)
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
-            callbacks = as_callbacks(self.callbacks)
+            tasks = self._tasks(n_iter)
+            callbacks = [*as_callbacks(self.callbacks), *tasks]
             for callback in callbacks:
                 callback.start(self)
             n_jobs = min(self.n_chains, check_n_jobs(self.n_jobs))
@@ -183,6 +193,8 @@ class BaseSGMCMC(BaseEstimator):
             self._set_fitted(self._chains)
             self._diagnostics = None  # made when first needed
             self.n_iter_ = min(chain.step for chain in self._chains)
+            for task in tasks:
+                task.finish(self)
         for failure in (chain.failure for chain in self._chains if chain.failure is not None):
             lost = WorkersLostError(
                 f"{failure} The fitted attributes hold the draws up to the last checkpoint, after {self.n_iter_} of "
@@ -204,6 +216,15 @@ class BaseSGMCMC(BaseEstimator):
         for doubt in self._doubts(self._chains):
             warn_user(doubt, ConvergenceWarning)
         return self
+
+    def _tasks(self, n_iter):
+        """What reports a run to the callbacks of scikit-learn, if any are set."""
+        if not hasattr(self, "_given_to_fit"):
+            return []
+        given = dict(self._given_to_fit)
+        scored = signature(self.score).parameters
+        metadata = {name: value for name, value in given.items() if name in scored and name not in ("X", "y")}
+        return [FitTasks(self, n_iter, given["X"], given.get("y"), metadata)]
 
     @property
     def diagnostics_(self):
@@ -318,10 +339,12 @@ class BaseSGMCMC(BaseEstimator):
     def __getstate__(self):
         if self.__dict__.get("_diagnostics", ()) is None:  # a pickle lacks the data that they need
             self._diagnostics = self._diagnosis(self._chains).columns
-        state = super().__getstate__()
+        state = super().__getstate__()  # the attributes themselves, not a copy
         # Callbacks belong to one run: they may hold files and validation data. An estimator that another process is yet
         # to fit keeps them.
-        return {**state, "callbacks": None} if "_chains" in state else state
+        if "_chains" not in state:
+            return state
+        return {name: value for name, value in state.items() if name not in _OF_A_FIT} | {"callbacks": None}
 
     def __setstate__(self, state):
         super().__setstate__(state)

@@ -8,11 +8,16 @@ made at the end of the run.
 
 import os
 import time
+from copy import copy
+from inspect import signature
 
 import numpy as np
 
 from .utils import _sealed
 from .utils._warnings import warn_user
+
+_LONGEST = 60  # letters of a value in a repr
+_TASKS = 20  # reports of a run to callbacks of scikit-learn
 
 
 class Callback:
@@ -29,6 +34,16 @@ class Callback:
             raise ValueError(f"every={every} must be a number of steps of at least 1.")
         self.every = every
 
+    def __repr__(self):
+        given = []
+        for name, parameter in signature(type(self)).parameters.items():
+            value = getattr(self, name, None)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                given += [f"{key}={_short(each)}" for key, each in (value or {}).items()]
+            elif value is not parameter.default:
+                given.append(f"{name}={_short(value)}")
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def start(self, estimator):
         """Prepare for a run; called once, before its first step."""
 
@@ -41,12 +56,23 @@ class Callback:
         return False
 
 
+def _short(value):
+    """A value in a few letters: of data, only the type and the shape."""
+    if hasattr(value, "shape"):
+        return f"<{type(value).__name__} of shape {tuple(value.shape)}>"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"<{type(value).__name__}>"
+
+
 class _Function(Callback):
     """A plain function as a callback, called after every step."""
 
     def __init__(self, function):
         super().__init__(1)
         self.function = function
+
+    def __repr__(self):
+        return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, estimator, step):
         return bool(self.function(estimator, step))
@@ -114,6 +140,66 @@ class HeldOutScore(Callback):
         trace["score"].append(float(estimator._present_score(self._held_out)))
         self._clock = time.monotonic()
         return self.patience is not None and len(trace["score"]) - 1 - int(np.argmax(trace["score"])) >= self.patience
+
+
+class FitTasks(Callback):
+    """Report a run to the callbacks of scikit-learn (1.9 or later), as about 20 tasks one after the other.
+
+    They receive the training data, and an estimator fitted to the draws so far. Models without labels pass zeros for
+    them, since `sklearn.callback.ScoringMonitor` scores nothing where y is None.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose ``fit`` runs.
+    n_iter : int
+        Steps of the run.
+    X, y : training data
+    metadata : dict
+        What ``score`` takes besides.
+    """
+
+    def __init__(self, estimator, n_iter, X, y, metadata):
+        super().__init__(-(-n_iter // _TASKS))
+        self.n_iter = n_iter
+        self.given = {"X": X, "y": (lambda: np.zeros(_n_rows(X))) if y is None else y, "metadata": metadata}
+        self.context = estimator._init_callback_context(max_subtasks=-(-n_iter // self.every))
+
+    def start(self, estimator):
+        """Begin the fit, and its first task."""
+        self.context.call_on_fit_task_begin(estimator=estimator, **self.given)
+        self._begin(estimator)
+
+    def _begin(self, estimator):
+        self.task = self.context.subcontext(task_name="steps")
+        self.task.call_on_fit_task_begin(estimator=estimator, **self.given)
+
+    def __call__(self, estimator, step):
+        """End a task, and begin the next."""
+        if step % self.every and step < self.n_iter:
+            return False
+        stop = self.task.call_on_fit_task_end(
+            estimator=estimator, reconstruction_attributes=lambda: _fitted_so_far(estimator), **self.given
+        )
+        if step < self.n_iter and not stop:
+            self._begin(estimator)
+        return stop
+
+    def finish(self, estimator):
+        """End the fit."""
+        self.context.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=dict, **self.given)
+
+
+def _n_rows(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _fitted_so_far(estimator):
+    """Attributes of the estimator if it were fitted to the draws so far."""
+    shown = copy(estimator)
+    shown._set_fitted(estimator._chains)
+    before = vars(estimator)
+    return {name: value for name, value in vars(shown).items() if name not in before or before[name] is not value}
 
 
 class Checkpoint(Callback):

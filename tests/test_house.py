@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "linear_model": _MODEL | {"dense"},
     "mixture": _MODEL | {"dense", "directions"},
     "topic": _MODEL | {"dense", "directions"},
-    "inspection": {"topic"},
+    "inspection": {"metrics", "topic", "utils"},
     "model_selection": {"metrics", "utils"},
 }
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics

@@ -198,7 +198,7 @@ class Falling(Schedule):
 
 
 BAD = [
-    ({"sampler": "metropolis"}, ValueError, "known names"),
+    ({"sampler": "metropolis"}, ValueError, "Samplers that fit"),
     ({"sampler": 3}, TypeError, "sampler must be"),
     ({"sampler": SCIR}, TypeError, "sampler must be"),
     ({"batch_size": 0}, ValueError, "batch_size"),

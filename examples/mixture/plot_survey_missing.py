@@ -64,6 +64,22 @@ for share in shares:
     print(f"{100 * share:5.0f} %   {np.sum(model.weights_ > 0.01):8d}   {apart:20.2f} {told}")
 
 # %%
+# The clusters
+# ------------
+# Of the complete answers: the probability of a yes to each question in the largest clusters, with 90 % intervals,
+# beside that in all rows; and which rows are together. A clear cluster is a dark square.
+
+from sk_sgmcmc.inspection import CoClusteringDisplay, ProfileDisplay
+
+ProfileDisplay.from_estimator(models[0], clusters=range(min(6, models[0].n_clusters_)))
+CoClusteringDisplay.from_estimator(models[0], X, n_rows=500)
+consensus = models[0].consensus_partition(X[::8])
+print(f"one clustering of every eighth row: {consensus.labels.max() + 1} clusters; 90 % of the draws are within "
+      f"{consensus.radius:.2f} nats of it")  # fmt: skip
+
+# %%
+# What missing answers change
+# ---------------------------
 
 import matplotlib.pyplot as plt
 

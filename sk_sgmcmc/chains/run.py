@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed, wrap_non_picklable_objects
 from joblib.parallel import get_active_backend
 
-from ..utils._progress import progress_bar
+from ..utils._progress import COMPILING, progress_bar
 from ..utils._warnings import warn_user
 from .interrupts import deferred_interrupt, ignoring_interrupts
 
@@ -60,14 +60,15 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=Non
 def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
     bar = progress_bar(verbose, n_iter, min(chain.step for chain in chains))
     shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
-    stop.shielded = not shared
+    stop.shielded, started = not shared, False
     # Large arrays reach other processes as memory maps, copied on write.
     with bar, Parallel(n_jobs=n_jobs, prefer="threads", mmap_mode="c") as pool:
         others = None if shared or pool.n_jobs == 1 or len(chains) == 1 else _OtherProcesses(pool, stop)
         while not stop.is_set():
             step = min(chain.step for chain in chains)
-            if chains[0].progress:
-                bar.set_postfix_str(chains[0].progress)
+            # Kernels are compiled, or read from their cache, within the first piece.
+            bar.set_postfix_str(chains[0].progress if started else COMPILING)
+            started = True
             bar.update(step - bar.n)
             if step >= n_iter:
                 break

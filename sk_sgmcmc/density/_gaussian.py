@@ -353,6 +353,12 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._log_density(self._checked_rows(X, reset=False))
 
     def _log_density(self, X):
+        return np.concatenate(
+            [special.logsumexp(part, axis=1) - np.log(part.shape[1]) for part in self._log_densities(X)]
+        )
+
+    def _log_densities(self, X):
+        """Blocks of the log density of rows in each draw, (n, n_draws)."""
         d = X.shape[1]
         mean = self._all_samples["mean"].reshape(-1, d)
         try:
@@ -365,13 +371,24 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             ) from None
         constant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - 0.5 * d * np.log(2.0 * np.pi)
         step = max(1, _CELLS // (len(mean) * d))
-        parts = []
         for lo in range(0, len(X), step):
             away = X[lo : lo + step, None, :] - mean
             z = np.einsum("nsi,sij->nsj", away, root)
-            density = constant - 0.5 * (z**2).sum(axis=2)
-            parts.append(special.logsumexp(density, axis=1) - np.log(len(mean)))
-        return np.concatenate(parts)
+            yield constant - 0.5 * (z**2).sum(axis=2)
+
+    def _log_likelihood_draws(self, X, y=None):
+        """Log density of each row in each draw, (n_chains, n_kept, n_rows)."""
+        X = self._checked_rows(X, reset=False)
+        return np.concatenate(list(self._log_densities(X))).T.reshape(*self._all_samples["mean"].shape[:2], -1)
+
+    def _predictive_draws(self, X, rng):
+        """Name, and values of a new row in each draw, in place of each row: (n_chains, n_kept, n_rows, n_features)."""
+        mean, precision = self._all_samples["mean"], self._all_samples["precision"]
+        root = np.linalg.cholesky(precision)
+        z = rng.standard_normal((*mean.shape[:2], X.shape[0], mean.shape[2]))
+        return "x", mean[:, :, None] + np.swapaxes(
+            np.linalg.solve(np.swapaxes(root, -1, -2), np.swapaxes(z, -1, -2)), -1, -2
+        )
 
     def score(self, X, y=None):
         """Mean of `score_samples` over rows; higher is better.

@@ -3,8 +3,23 @@
 The packages that they need are optional, and imported on use: ``pip install sk-sgmcmc[inspection]``.
 """
 
+from ._clusters import CoClusteringDisplay, ProfileDisplay
 from ._displays import TopicWordsDisplay, TraceDisplay
+from ._documents import TopicDocumentsDisplay, TopicsOverTimeDisplay
 from ._export import to_arviz, to_pyldavis
 from ._n_components import NumberOfTopicsDisplay
+from ._similarity import TopicHierarchyDisplay, TopicMapDisplay
 
-__all__ = ["NumberOfTopicsDisplay", "TopicWordsDisplay", "TraceDisplay", "to_arviz", "to_pyldavis"]
+__all__ = [
+    "CoClusteringDisplay",
+    "NumberOfTopicsDisplay",
+    "ProfileDisplay",
+    "TopicDocumentsDisplay",
+    "TopicHierarchyDisplay",
+    "TopicMapDisplay",
+    "TopicWordsDisplay",
+    "TopicsOverTimeDisplay",
+    "TraceDisplay",
+    "to_arviz",
+    "to_pyldavis",
+]

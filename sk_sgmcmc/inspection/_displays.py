@@ -4,18 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._export import check_count_model
-
-_INK, _BAR, _WHISKER = "#333333", "#8fb8d8", "#1f4e79"
-
-
-def _pyplot(whom):
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{whom} needs matplotlib, which is not installed; pip install sk-sgmcmc[inspection]."
-        ) from error
-    return plt
+from ._style import _BAR, _INK, _LONGEST, _WHISKER, _pyplot, _shortened
 
 
 class TopicWordsDisplay:
@@ -188,13 +177,6 @@ class TopicWordsDisplay:
             axes, self.figure_ = panels[:n_topics], figure
         self.axes_ = axes
         return axes
-
-
-_LONGEST = 18
-
-
-def _shortened(word):
-    return word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
 
 
 class TraceDisplay:

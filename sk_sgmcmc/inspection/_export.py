@@ -1,12 +1,24 @@
 """Draws and topics in the forms that other packages read."""
 
 import numpy as np
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from ..topic._answers.words import default_names
+from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ..utils._seeds import seed_sequence
+from ._similarity import topic_positions
 
-# Names of the axes of draws; others get ArviZ's own names.
-_DIMS = {"components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"]}
+# Names of the axes of draws of topic models, and of other estimators; others get ArviZ's own names.
+_OF_TOPICS = {
+    "components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"], "coef": ["topic", "term"],
+}  # fmt: skip
+_OF_OTHERS = {
+    "coef": ["class", "feature"], "intercept": ["class"], "mean": ["feature"], "precision": ["feature", "feature_2"],
+    "means": ["component", "feature"], "weights": ["component"], "kappas": ["component"],
+    "components": ["component", "entry"],
+}  # fmt: skip
 
 
 def _names(estimator, feature_names):
@@ -62,24 +74,36 @@ def _columns(estimator, words, names):
     return columns
 
 
-def to_arviz(estimator, *, words=None, feature_names=None):
+def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, random_state=0):
     """Draws for ArviZ, with named axes.
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or result of `sk_sgmcmc.sample`
         With ``samples_``.
+    X : array-like, sparse or DataFrame of shape (n_samples, n_features), default=None
+        Rows for the groups ``log_likelihood`` and ``posterior_predictive``, usually those that were fitted. Not for
+        topic models: the probability of a document integrates over its proportions and is known only approximately;
+        compare them by ``score``.
+    y : array-like of shape (n_samples,), default=None
+        Labels, where the estimator has them.
     words : int, array-like of str or array-like of int, default=None
         Which words of topics: the given number of top words of each topic, or names, or indices of columns. None
         takes all, without copying the draws; most of ArviZ's functions copy them to float64, so choose some where
         there are thousands.
     feature_names : array-like of str, default=None
-        Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
+        Names of the columns; None takes those given to ``fit``, or the indices of the columns.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=0
+        Seed of ``posterior_predictive``.
 
     Returns
     -------
     data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
-        Group ``posterior``, float32 as kept; topics have the dimensions chain, draw, topic, word.
+        ``posterior``: ``samples_``, as kept; topics have the dimensions chain, draw, topic, word, with names as
+        coordinates where words have names. ``sample_stats``: what convergence is judged by and the posterior does not
+        hold, such as the log likelihood, unless the estimator was loaded from a file. Given X, and for other than topic
+        models, ``log_likelihood`` of each row; of `BayesianLogisticRegression` and `BayesianGaussian` also
+        ``posterior_predictive`` and ``observed_data``.
 
     Examples
     --------
@@ -91,26 +115,109 @@ def to_arviz(estimator, *, words=None, feature_names=None):
     >>> to_arviz(lda, words=2).posterior["components"].dims  # doctest: +SKIP
     ('chain', 'draw', 'topic', 'word')
     """
-    check_is_fitted(estimator)
+    if not isinstance(estimator, Bunch):
+        check_is_fitted(estimator)
+    elif not isinstance(estimator.get("samples_"), dict):
+        raise TypeError("to_arviz takes a fitted estimator or what sample returned, and this Bunch has no samples_.")
     try:
         import arviz
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ, which is not installed; pip install arviz.") from error
     posterior = dict(estimator.samples_)
+    of_topics = isinstance(estimator, BaseTopicModel)
+    dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
     coords = {}
-    if "components" in posterior:
+    if "components" in posterior and not isinstance(estimator, Bunch):
         names = _names(estimator, feature_names)
         columns = _columns(estimator, words, names)
         if columns is not None:
             posterior["components"] = posterior["components"][..., columns]
-            names = names[columns]
-        coords = {"topic": np.arange(posterior["components"].shape[2]), "word": names}
+        kept = names if columns is None else names[columns]
+        if of_topics:
+            coords = {"topic": _topic_names(estimator, names), "word": kept}
+        else:
+            coords = {"entry": kept}
     elif words is not None:
         raise ValueError(f"words={words!r} chooses words of topics, which {type(estimator).__name__} does not have.")
-    dims = {name: _DIMS[name] for name in posterior if name in _DIMS}
+    if not of_topics:
+        coords |= _other_coords(estimator, posterior, feature_names)
+    elif "coef" in posterior:
+        coords["term"] = ["intercept", *map(str, estimator.metadata_names_)]
+    groups = {"posterior": posterior}
+    if stats := _sample_stats(estimator, posterior):
+        groups["sample_stats"] = stats
+    if X is not None:
+        groups |= _groups_of_rows(estimator, X, y, random_state)
+        dims = dims | {"y": ["row"], "rows": ["row"], "x": ["row", "feature"]}
+    elif y is not None:
+        raise ValueError("y is given without X; give the rows X that it labels.")
+    used = {name for group in groups.values() for name in group}
+    dims = {name: axes for name, axes in dims.items() if name in used}
     if int(arviz.__version__.split(".")[0]) >= 1:
-        return arviz.from_dict({"posterior": posterior}, coords=coords, dims=dims)
-    return arviz.from_dict(posterior=posterior, coords=coords, dims=dims)
+        return arviz.from_dict(groups, coords=coords, dims=dims)
+    return arviz.from_dict(**groups, coords=coords, dims=dims)
+
+
+def _topic_names(estimator, words):
+    """Names of topics where they, or the words, have any; else their indices."""
+    named = getattr(estimator, "_topic_names", None) is not None
+    if named or not isinstance(estimator, CountTopicModel) or all(word.isdecimal() for word in words):
+        return estimator.topic_names_ if named else np.arange(len(estimator.components_))
+    return np.array(default_names(estimator.components_, words))
+
+
+def _other_coords(estimator, posterior, feature_names):
+    """Names of classes and features."""
+    coords = {}
+    width = getattr(estimator, "n_features_in_", None)
+    if width is not None and {"coef", "mean", "means"} & set(posterior):
+        given = (
+            feature_names if feature_names is not None else getattr(estimator, "feature_names_in_", np.arange(width))
+        )
+        names = np.asarray(given, dtype=object).astype(str)
+        if names.shape != (width,):
+            raise ValueError(f"feature_names has shape {names.shape}; it must hold {width} names.")
+        coords["feature"] = names
+        if "precision" in posterior:
+            coords["feature_2"] = names
+    if hasattr(estimator, "classes_"):
+        classes = np.asarray(estimator.classes_)
+        coords["class"] = classes[1:] if posterior["coef"].shape[2] == 1 else classes
+    return coords
+
+
+def _sample_stats(estimator, posterior):
+    """One number for each draw, of what `diagnostics_` judges."""
+    if isinstance(estimator, Bunch):
+        return {"lp": estimator.log_density_} if "log_density_" in estimator else {}
+    chains = getattr(estimator, "_chains", None)
+    if not chains or getattr(chains[0], "data", None) is None or chains[0].plan.streams:
+        return {}
+    found = {name: np.asarray(value) for name, value in estimator._monitored(chains).items()}
+    shape = next(iter(posterior.values())).shape[:2]
+    return {
+        # ArviZ keeps the name log_likelihood for that of each row.
+        "mean_log_likelihood" if name == "log_likelihood" else name: value
+        for name, value in found.items()
+        if value.shape == shape and name not in posterior
+    }
+
+
+def _groups_of_rows(estimator, X, y, random_state):
+    """What a model states about each of the given rows."""
+    if not hasattr(estimator, "_log_likelihood_draws"):
+        raise ValueError(
+            f"X is given, but {type(estimator).__name__} has no likelihood of a row in closed form; leave X out, and "
+            "compare models by score(X)."
+        )
+    groups = {"log_likelihood": {"rows": estimator._log_likelihood_draws(X, y)}}
+    if hasattr(estimator, "_predictive_draws"):
+        rng = np.random.default_rng(seed_sequence(random_state))
+        name, values = estimator._predictive_draws(X, rng)
+        groups["posterior_predictive"] = {name: values}
+        groups["observed_data"] = {name: np.asarray(X if y is None or name == "x" else y)}
+        groups["log_likelihood"] = {name if name == "y" else "rows": groups["log_likelihood"]["rows"]}
+    return groups
 
 
 def to_pyldavis(estimator, X, *, feature_names=None):
@@ -127,9 +234,10 @@ def to_pyldavis(estimator, X, *, feature_names=None):
     Returns
     -------
     arguments : dict
-        For ``pyLDAvis.prepare(**arguments)``: arrays whose rows sum to 1 in float64, lists, and settings that keep
-        the topics' numbers (``sort_topics=False``; pyLDAvis counts from 1), one process, and a map (``mds="mmds"``)
-        that is never complex.
+        For ``pyLDAvis.prepare(**arguments)``: arrays whose rows sum to 1 in float64, lists, one process, the map of
+        `TopicMapDisplay` (by Jensen-Shannon distances), and ``sort_topics=False``, which keeps our order. pyLDAvis
+        counts from 1: its topic 1 is our topic 0. (Its ``start_index=0`` is no remedy: its page then gives circles the
+        sizes of their neighbours.)
 
     Examples
     --------
@@ -157,7 +265,7 @@ def to_pyldavis(estimator, X, *, feature_names=None):
         "doc_lengths": lengths[docs].tolist(),
         "vocab": names[words].tolist(),
         "term_frequency": frequency[words].tolist(),
-        "mds": "mmds",
+        "mds": topic_positions,
         "n_jobs": 1,
         "sort_topics": False,
     }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._displays import _BAR, _INK, _WHISKER, _pyplot
+from ._style import _BAR, _INK, _WHISKER, _pyplot
 
 _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
            ("stability", "stability"))  # fmt: skip

@@ -150,6 +150,29 @@ class DrawsPredictMixin:
         parts = [(p.mean(axis=1), *np.quantile(p, tails, axis=1)) for _, p in self._probabilities(X)]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
+    def _log_likelihood_draws(self, X, y):
+        """Log probability of each row's label in each draw, (n_chains, n_kept, n_rows)."""
+        if y is None:
+            raise ValueError("y=None; the log likelihood is that of labels, so give y beside X.")
+        y = np.asarray(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds {unknown[:5].tolist()}, which are not among the classes {self.classes_.tolist()}."
+            )
+        label = np.searchsorted(self.classes_, y)
+        parts = [np.log(np.maximum(p[np.arange(len(p)), :, label[rows]], 1e-300)) for rows, p in self._probabilities(X)]
+        return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
+
+    def _predictive_draws(self, X, rng):
+        """Name, and a label of each row in each draw, (n_chains, n_kept, n_rows)."""
+        parts = []
+        for _, p in self._probabilities(X):
+            below = np.cumsum(p, axis=2)[..., :-1]
+            parts.append((rng.random((*p.shape[:2], 1)) > below).sum(axis=2))
+        labels = self.classes_[np.concatenate(parts)]
+        return "y", labels.T.reshape(*self._all_samples["coef"].shape[:2], -1)
+
     def predict_uncertainty(self, X):
         r"""Predictive uncertainty, split into noise and ignorance.
 

@@ -51,14 +51,17 @@ _SPACES = {
 }
 
 
-def make_sampler(sampler):
+def make_sampler(sampler, offers=None, model_name=None):
     """The sampler of a user's ``sampler=`` argument: a name becomes its object, an object stays itself.
 
-    An object with parameters that are integers of NumPy is replaced by a copy with Python's.
+    An object with parameters that are integers of NumPy is replaced by a copy with Python's. The error for an unknown
+    name lists those that fit what a model ``offers``; without it, all.
     """
     if isinstance(sampler, str):
         if sampler not in SAMPLERS:
-            raise ValueError(f"sampler={sampler!r} is not a known sampler; known names: {', '.join(sorted(SAMPLERS))}.")
+            names = sorted(SAMPLERS) if offers is None else names_fitting(offers)
+            known = "Known names" if offers is None else f"Samplers that fit {model_name}"
+            raise ValueError(f"sampler={sampler!r} is not a known sampler. {known}: {', '.join(names)}.")
         return SAMPLERS[sampler]()
     if not isinstance(sampler, Sampler):
         raise TypeError(
@@ -80,14 +83,18 @@ def fitting_pair(sampler, offers):
     return next((pair for pair in offers if pair in sampler._fits), None)
 
 
+def names_fitting(offers):
+    """Names of the samplers that fit what a model offers, in alphabetical order."""
+    return sorted(name for name, make in SAMPLERS.items() if fitting_pair(make(), offers))
+
+
 def check_fits(sampler, offers, model_name):
     """The (geometry, signal) on which a sampler and a model agree; raises with the samplers that do fit if none."""
     pair = fitting_pair(sampler, offers)
     if pair is None:
-        fitting = sorted(name for name, make in SAMPLERS.items() if fitting_pair(make(), offers))
         needs = " or ".join(sorted(_in_words(*pair) for pair in sampler._fits))
         raise ValueError(
             f"sampler={sampler!r} does not fit {model_name}: {type(sampler).__name__} needs {needs}. "
-            f"Samplers that fit {model_name}: {', '.join(fitting)}."
+            f"Samplers that fit {model_name}: {', '.join(names_fitting(offers))}."
         )
     return pair

@@ -96,7 +96,7 @@ def sample(
         and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``; ``diagnostics_``: a table
         (DataFrame, or Bunch of columns if pandas is not installed) of ``quantity``, ``mean``, split ``r_hat``, ``ess``
         and ``mcse``, of up to 20 entries of each array, those of the least convincing chains, and on flat space of the
-        log density.
+        log density, whose draws are in ``log_density_``, (n_chains, n_kept).
 
     Raises
     ------
@@ -136,7 +136,7 @@ def sample(
         known = [pair[0] for pair in target._offers]
         known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
         raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
-    sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler)
+    sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler, offers, type(target).__name__)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(name if geometry is None else geometry)
@@ -199,7 +199,10 @@ def sample(
     diagnosis = _diagnosis(samples, log_density, in_time)
     if in_time:
         _warn(diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter))
-    return Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns))
+    result = Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns))
+    if log_density is not None:
+        result.log_density_ = log_density
+    return result
 
 
 def _diagnosis(samples, log_density, in_time):

@@ -4,6 +4,8 @@ When a scikit-learn release moves one of these names, this is the only file to c
 (`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
 """
 
+from functools import wraps
+from inspect import signature
 from numbers import Real
 
 import numpy as np
@@ -20,8 +22,13 @@ from sklearn.utils._set_output import _get_output_config
 
 try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
     from sklearn import callback
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
 except ImportError:
     callback = None
+
+    class CallbackSupport:
+        """Nothing to support."""
+
 
 from ._dask import refuse_dask
 from ._numbers import real_array
@@ -32,6 +39,7 @@ SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]
 
 __all__ = [
     "SCALE_CONSTRAINT",
+    "CallbackSupport",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
@@ -41,7 +49,33 @@ __all__ = [
     "output_container",
     "validate_data",
     "validate_params",
+    "with_callbacks",
 ]
+
+
+def with_callbacks(fit):
+    """Decorate ``fit`` so that callbacks of scikit-learn, if any are set, are torn down after it.
+
+    The arguments are left in ``_given_to_fit`` meanwhile, for the callbacks.
+    """
+    if callback is None:
+        return fit
+
+    @callback.with_callbacks
+    def managed(self, *args, **kwargs):
+        self._given_to_fit = signature(fit).bind(self, *args, **kwargs).arguments
+        try:
+            return fit(self, *args, **kwargs)
+        finally:
+            self.__dict__.pop("_given_to_fit", None)
+
+    @wraps(fit)
+    def watched(self, *args, **kwargs):
+        is_watched = hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")
+        outermost = not hasattr(self, "_given_to_fit")
+        return (managed if is_watched and outermost else fit)(self, *args, **kwargs)
+
+    return watched
 
 
 def validate_data(estimator, X="no_validation", y="no_validation", **params):

@@ -71,6 +71,7 @@ SMALLER = {
         ("(1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001)", "(0.1,)"),
         ("(0.5, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)", "(0.005,)"),
     ],
+    "plot_topic_pictures.py": [("N_ITER = 80", "N_ITER = 4"), ("shape[0], 3)", "shape[0], 40)")],
     "plot_streaming.py": [("n_blocks, change = 16, 8", "n_blocks, change = 4, 2")],
 }
 

@@ -10,7 +10,7 @@ import pytest
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, DPCategoricalMixture, SphericalAdmixtureModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.inspection import TopicWordsDisplay, TraceDisplay, to_arviz, to_pyldavis
+from sk_sgmcmc.inspection import TopicMapDisplay, TopicWordsDisplay, TraceDisplay, to_arviz, to_pyldavis
 from tests.conftest import importorskip
 
 
@@ -98,7 +98,8 @@ def test_arviz_gets_draws_with_named_axes(lda, data):
     assert np.shares_memory(components.values, lda.samples_["components"])
     assert list(components.coords["word"].values) == list(data.feature_names)
     assert posterior["doc_topic_prior"].dims == ("chain", "draw", "topic")
-    one = components.sel(topic=1, word=data.feature_names[5]).values
+    assert components.coords["topic"].values[1].startswith("1_")
+    one = components.isel(topic=1).sel(word=data.feature_names[5]).values
     np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 5])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of R-hat, where the prior is the same in all draws of a chain
@@ -172,14 +173,21 @@ def test_pyldavis_gets_what_it_can_take(lda, data):
     assert all(type(arguments[name]) is list for name in ("doc_lengths", "vocab", "term_frequency"))
     assert len(arguments["doc_lengths"]) == 158 and min(arguments["doc_lengths"]) > 0
     assert "word05" not in arguments["vocab"] and sum(arguments["term_frequency"]) == X.sum()
-    assert (arguments["mds"], arguments["n_jobs"], arguments["sort_topics"]) == ("mmds", 1, False)
+    assert (arguments["n_jobs"], arguments["sort_topics"]) == (1, False)
     with pytest.raises(ValueError, match="empty"):
         to_pyldavis(lda, np.zeros((2, 40)))
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_pyldavis_prepares_and_writes_json(lda, data):
-    prepared = importorskip("pyLDAvis").prepare(**to_pyldavis(lda, data.counts))
+@pytest.mark.filterwarnings("error")
+def test_pyldavis_prepares_and_writes_json_without_a_warning(lda, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its import
+        pyldavis = importorskip("pyLDAvis")
+    prepared = pyldavis.prepare(**to_pyldavis(lda, data.counts))
+    shown = TopicMapDisplay.from_estimator(lda, distance="jensen-shannon").positions
+    # The words that no document holds are left out of the one, and not of the other.
+    np.testing.assert_allclose(prepared.topic_coordinates[["x", "y"]], shown, atol=1e-3)
+    assert prepared.topic_coordinates["topics"].tolist() == [1, 2, 3, 4]
     # The biggest topic of pyLDAvis is ours of the same number.
     share = lda.transform(data.counts).T @ np.asarray(data.counts.sum(axis=1)).ravel()
     assert int(prepared.topic_coordinates["Freq"].idxmax()) == int(share.argmax())

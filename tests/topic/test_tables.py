@@ -7,7 +7,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
-from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.datasets import fetch_poliblog5k, make_lda
 from sk_sgmcmc.metrics import coherence, exclusivity
 from sk_sgmcmc.topic._answers import words as tables
 from sk_sgmcmc.topic._answers.proportions import proportion_draws
@@ -33,6 +33,27 @@ def test_frex_is_the_harmonic_mean_of_two_ranks():
         own = rankdata(phi[k] / phi.sum(axis=0)) / 12
         expected[k] = 2.0 / (1.0 / often + 1.0 / own)
     np.testing.assert_allclose(tables.word_scores(phi, "frex", None), expected, rtol=1e-14)
+
+
+@pytest.mark.real_data
+def test_frex_of_political_blogs_is_its_definition_computed_by_hand():
+    blogs = fetch_poliblog5k()
+    model = BayesianLDA(6, n_iter=20, random_state=0).fit(blogs.counts, feature_names=blogs.feature_names)
+    phi = model.components_
+    own = phi / phi.sum(axis=0)
+    table = model.top_words(8, by="frex")
+    for k in range(6):
+
+        def frex(w, k=k):
+            ranks = []
+            for values in (phi[k], own[k]):
+                below, equal = np.sum(values < values[w]), np.sum(values == values[w])
+                ranks.append((below + (equal + 1) / 2) / values.size)
+            return 1 / (0.5 / ranks[0] + 0.5 / ranks[1])
+
+        by_hand = np.array([frex(w) for w in range(phi.shape[1])])
+        best = np.argsort(-by_hand, kind="stable")[:8]
+        assert table[table["topic"] == k]["word"].tolist() == np.asarray(blogs.feature_names)[best].tolist()
 
 
 def test_lift_and_score_by_hand():

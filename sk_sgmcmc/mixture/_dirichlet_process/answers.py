@@ -3,10 +3,11 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp, xlogy
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...metrics import point_partition
+from ...metrics import partition_distance, point_partition
 from ...utils import as_table
 from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
@@ -232,6 +233,12 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._log_probability(self._encoded(X))
 
+    def _log_likelihood_draws(self, X, y=None):
+        """Log probability of each row in each draw, (n_chains, n_kept, n_rows)."""
+        n_chains, n_kept = self.samples_["n_clusters"].shape
+        each = self._each_draw(self._encoded(X), n_chains * n_kept)
+        return np.stack([logsumexp(log_weight, axis=1) for _, log_weight in each]).reshape(n_chains, n_kept, -1)
+
     def _log_probability(self, X):
         def answer(X):
             return log_mean_exp([logsumexp(log_weight, axis=1) for _, log_weight in self._each_draw(X)])
@@ -276,6 +283,44 @@ class FittedDPMixture:
         together = together / n
         np.fill_diagonal(together, 1.0)
         return together
+
+    def consensus_partition(self, X, loss=None, interval=0.9):
+        """The clustering of rows that is nearest to all draws, and how far the draws are from it.
+
+        `predict` assigns rows one by one to the clusters found in the fitted rows; this clusters the given rows anew.
+
+        Parameters
+        ----------
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+        loss : {"vi", "binder"}, default=None
+            Distance between partitions, see `sk_sgmcmc.metrics.partition_distance`; None is ``partition_loss``.
+        interval : float, default=0.9
+            Share of the draws within ``radius``.
+
+        Returns
+        -------
+        consensus : Bunch
+            ``labels``, int64 of shape (n_samples,), from the largest cluster to the smallest; ``expected_loss``, their
+            mean distance from the draws; and ``radius``, the distance within which that share of the draws lies (a
+            credible ball).
+
+        See Also
+        --------
+        co_clustering : Which pairs of rows are together, and how often.
+        sk_sgmcmc.metrics.point_partition : The search for the partition, from any draws of labels.
+
+        References
+        ----------
+        Wade and Ghahramani (2018), Bayesian cluster analysis: point estimation and credible balls, Bayesian Analysis
+        13.
+        """
+        check_is_fitted(self)
+        loss = self.partition_loss if loss is None else loss
+        interval_tails(interval)
+        labels = np.stack([log_weight.argmax(axis=1) for _, log_weight in self._each_draw(self._encoded(X))])
+        partition, expected = point_partition(labels, loss)
+        apart = [partition_distance(partition, draw, loss) for draw in labels]
+        return Bunch(labels=partition, expected_loss=expected, radius=float(np.quantile(apart, interval)))
 
     # -- tables ----------------------------------------------------------------------------------------------------
 

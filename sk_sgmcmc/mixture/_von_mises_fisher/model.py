@@ -349,11 +349,11 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def _doubts(self, chains):
         return [*super()._doubts(chains), *hot_message(chains)]
 
-    def _each_draw(self, rows):
-        """Log of weight times density of rows under each component, draw after draw."""
+    def _each_draw(self, rows, n_draws=_N_SCORED):
+        """Log of weight times density of rows under each component, for at most ``n_draws`` draws."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.samples_.items()}
         n = len(flat["means"])
-        for i in np.unique(np.linspace(0, n - 1, min(n, _N_SCORED)).round().astype(int)):
+        for i in np.unique(np.linspace(0, n - 1, min(n, n_draws)).round().astype(int)):
             means = flat["means"][i].astype(np.float64)
             means /= np.linalg.norm(means, axis=1, keepdims=True)
             yield log_densities(rows, means, np.log(flat["weights"][i]), flat["kappas"][i])
@@ -413,6 +413,13 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
         return np.where(has_content(rows), self._log_density(rows), 0.0)  # exactly 0, without rounding error
+
+    def _log_likelihood_draws(self, X, y=None):
+        """Log density of each row in each draw, (n_chains, n_kept, n_rows)."""
+        n_chains, n_kept = self.samples_["n_clusters"].shape
+        rows = self._check_X(X, reset=False)
+        each = np.stack([logsumexp(part, axis=1) for part in self._each_draw(rows, n_chains * n_kept)])
+        return np.where(has_content(rows), each, 0.0).reshape(n_chains, n_kept, -1)
 
     def _log_density(self, rows):
         return log_mean_exp([logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)])

@@ -1,0 +1,356 @@
+"""Clusters of rows as pictures: what marks each, and which rows are together."""
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+from sklearn.utils.validation import check_is_fitted
+
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot, _shortened
+
+_LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
+_LINE = 0.19  # inches for a line of the small type
+
+
+def _check_clusters(estimator, who, method):
+    if not hasattr(estimator, method):
+        raise TypeError(
+            f"{who} shows clusters found by DPCategoricalMixture, which {type(estimator).__name__} does not have."
+        )
+    check_is_fitted(estimator)
+
+
+def _indices(name, given, n):
+    given = np.atleast_1d(np.asarray(given))
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
+        raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
+    return given
+
+
+class ProfileDisplay:
+    """The probabilities that mark each cluster, with their credible intervals; one panel per cluster.
+
+    A dot is a posterior mean, a line its interval, and a grey mark the probability in all rows. Usually created by
+    `from_estimator`.
+
+    Parameters
+    ----------
+    clusters : ndarray of shape (n_shown,)
+        Indices of the clusters shown.
+    weights : ndarray of shape (n_shown,)
+        Their weights.
+    features, levels : ndarray of str, shape (n_entries,)
+        Names of the rows; levels are empty where features have none.
+    probability, low, high : ndarray of shape (n_shown, n_entries)
+        Posterior means, and ends of the credible intervals.
+    overall : ndarray of shape (n_entries,)
+        Probabilities in all rows.
+    interval : float
+        Mass of the intervals.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (n_shown,)
+
+    See Also
+    --------
+    CoClusteringDisplay : How certain it is which rows are together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import DPCategoricalMixture
+    >>> from sk_sgmcmc.inspection import ProfileDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.random((60, 5)) < 0.9, rng.random((40, 5)) < 0.1]).astype(float)
+    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=40, random_state=0).fit(X)
+    >>> display = ProfileDisplay.from_estimator(mixture, clusters=[0, 1])
+    >>> display.probability.shape
+    (2, 5)
+    """
+
+    def __init__(self, *, clusters, weights, features, levels, probability, low, high, overall, interval):
+        self.clusters = clusters
+        self.weights = weights
+        self.features = features
+        self.levels = levels
+        self.probability = probability
+        self.low = low
+        self.high = high
+        self.overall = overall
+        self.interval = interval
+
+    @classmethod
+    def from_estimator(cls, estimator, *, clusters=None, features=None, interval=0.9, ax=None, figure=None):
+        """Plot the clusters of a fitted mixture.
+
+        Parameters
+        ----------
+        estimator : fitted DPCategoricalMixture
+        clusters : sequence of int, default=None
+            Which clusters, in this order. None shows those of weight 0.01 or more, at most 8.
+        features : sequence, default=None
+            Names of columns, or their indices where they have no names, in this order. None shows all if that takes
+            at most 40 rows, else the ones in which the clusters differ most from all rows.
+        interval : float, default=0.9
+            Mass of the credible intervals.
+        ax : sequence of matplotlib Axes, default=None
+            One for each cluster; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+
+        Returns
+        -------
+        display : ProfileDisplay
+        """
+        _check_clusters(estimator, "ProfileDisplay", "profile_table")
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        n = estimator.n_clusters_
+        if clusters is None:
+            clusters = np.arange(max(1, min(_MOST_CLUSTERS, int((estimator.weights_ >= _LEAST_WEIGHT).sum()))))
+        clusters = _indices("clusters", clusters, n)
+        table = estimator.profile_table(interval)
+        columns = {name: np.asarray(table[name]).reshape(n, -1) for name in table}
+        feature = columns["feature"][0]
+        apart = columns["weight"][clusters, 0] @ np.abs(columns["probability"][clusters] - columns["overall"][0])
+        chosen = _entries(feature, features, apart)
+        levels = columns["level"][0] if "level" in columns else np.full(feature.size, "")
+        return cls(
+            clusters=clusters,
+            weights=columns["weight"][clusters, 0],
+            features=np.array([str(name) for name in feature[chosen]]),
+            levels=np.array([str(name) for name in levels[chosen]]),
+            probability=columns["probability"][clusters][:, chosen],
+            low=columns["low"][clusters][:, chosen],
+            high=columns["high"][clusters][:, chosen],
+            overall=columns["overall"][0, chosen],
+            interval=interval,
+        ).plot(ax=ax, figure=figure)
+
+    def plot(self, *, ax=None, figure=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, default=None
+            One for each cluster; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+
+        Returns
+        -------
+        display : ProfileDisplay
+        """
+        plt = _pyplot("ProfileDisplay")
+        labels, places = self._rows()
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != self.clusters.size:
+                raise ValueError(
+                    f"ax holds {axes.size} Axes; it must hold one for each of {self.clusters.size} clusters."
+                )
+            self.figure_ = axes[0].figure
+        else:
+            if figure is None:
+                size = (0.075 * max(map(len, labels)) + 0.3 + 1.35 * self.clusters.size, 0.9 + _LINE * places[-1])
+                figure = plt.figure(figsize=(max(3.0, size[0]), max(1.8, size[1])), layout="constrained")
+            axes = figure.subplots(1, self.clusters.size, sharey=True, squeeze=False)[0]
+            self.figure_ = figure
+        largest = 1.0 if self.high.max() > 0.5 else 1.05 * self.high.max()
+        for i, panel in enumerate(axes):
+            self._draw(panel, i, places, largest)
+            panel.set_yticks(places, labels)
+            if ax is None and i:
+                panel.tick_params(axis="y", labelleft=False)
+        if ax is None:
+            self.figure_.supxlabel(
+                f"probability: mean and {self.interval:.0%} credible interval; grey: in all rows",
+                fontsize=9, color=_GREY,
+            )  # fmt: skip
+        self.axes_ = axes
+        return self
+
+    def _rows(self):
+        """Label and place of each entry; features with levels stand apart."""
+        if not self.levels.any():
+            return [_shortened(name) for name in self.features], np.arange(self.features.size, dtype=float)
+        starts = np.concatenate([[True], self.features[1:] != self.features[:-1]])
+        labels = [f"{_shortened(name)}: {_shortened(level)}" if start else _shortened(level)
+                  for name, level, start in zip(self.features, self.levels, starts, strict=True)]  # fmt: skip
+        return labels, np.arange(self.features.size) + 0.5 * (np.cumsum(starts) - 1)
+
+    def _draw(self, panel, i, places, largest):
+        mean = self.probability[i]
+        whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+        panel.scatter(self.overall, places, marker="|", s=45, color=_FAINT, linewidth=2.0, zorder=2)
+        panel.errorbar(
+            mean, places, xerr=whiskers, fmt="o", color=_WHISKER, ecolor=_BAR, markersize=3.5, elinewidth=2.2, zorder=3
+        )
+        panel.set_ylim(places[-1] + 0.6, -0.6)
+        panel.set_xlim(-0.03 * largest, 1.03 * largest)
+        panel.set_title(
+            f"cluster {self.clusters[i]} ({self.weights[i]:.0%})", loc="left", fontsize=9, fontweight="bold", color=_INK
+        )
+        panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=_INK)
+        panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+        panel.locator_params(axis="x", nbins=3)
+        panel.grid(color=_GRID, linewidth=0.8, zorder=0)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right", "left"]].set_visible(False)
+        panel.spines["bottom"].set_color(_FAINT)
+
+
+def _entries(feature, chosen, apart):
+    """Indices of the entries shown: all of the chosen features, or of those whose probabilities lie most ``apart``."""
+    names = list(dict.fromkeys(feature.tolist()))
+    if chosen is None:
+        if feature.size <= _MOST_ENTRIES:
+            return np.arange(feature.size)
+        place = {name: i for i, name in enumerate(names)}
+        group = np.array([place[name] for name in feature.tolist()])
+        most = np.zeros(len(names))
+        np.maximum.at(most, group, apart)
+        order = np.argsort(-most, kind="stable")
+        held = np.cumsum(np.bincount(group)[order])
+        kept = order[: max(1, int((held <= _MOST_ENTRIES).sum()))]
+        return np.flatnonzero(np.isin(group, kept))
+    chosen = [chosen] if isinstance(chosen, str) else list(chosen)
+    unknown = [name for name in chosen if name not in names]
+    if unknown or not chosen:
+        raise ValueError(f"features={unknown[:5]} are not among the features, such as {names[:5]}.")
+    return np.concatenate([[i for i, name in enumerate(feature.tolist()) if name == one] for one in chosen])
+
+
+class CoClusteringDisplay:
+    """How certain it is which rows are together: a heat map of the probability that pairs share a component.
+
+    Rows are ordered by their cluster and, within it, such that rows that are often together are neighbours. A clear
+    cluster is a dark square; an uncertain one blurs into its neighbours. Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    together : ndarray of shape (n_shown, n_shown)
+        Probability that two rows are in one component, in the order drawn.
+    labels : ndarray of shape (n_shown,)
+        The cluster of each, in the order drawn.
+    rows : ndarray of shape (n_shown,)
+        Their indices in X.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    image_ : matplotlib AxesImage
+
+    See Also
+    --------
+    ProfileDisplay : What marks each cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import DPCategoricalMixture
+    >>> from sk_sgmcmc.inspection import CoClusteringDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.random((60, 12)) < 0.9, rng.random((40, 12)) < 0.1]).astype(float)
+    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=40, random_state=0).fit(X)
+    >>> display = CoClusteringDisplay.from_estimator(mixture, X)
+    >>> np.bincount(display.labels).tolist()
+    [60, 40]
+    """
+
+    def __init__(self, *, together, labels, rows):
+        self.together = together
+        self.labels = labels
+        self.rows = rows
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, n_rows=1000, ax=None):
+        """Plot the rows of a fitted mixture.
+
+        Parameters
+        ----------
+        estimator : fitted DPCategoricalMixture
+        X : array-like, sparse or DataFrame of shape (n_samples, n_features)
+            Rows, as for ``predict``.
+        n_rows : int, default=1000
+            If X has more rows, so many are shown, evenly spaced.
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : CoClusteringDisplay
+        """
+        _check_clusters(estimator, "CoClusteringDisplay", "co_clustering")
+        if not n_rows >= 2:
+            raise ValueError(f"n_rows={n_rows} must be at least 2.")
+        labels = np.asarray(estimator.predict(X))
+        rows = np.unique(np.linspace(0, labels.size - 1, min(n_rows, labels.size)).round().astype(int))
+        X = X if rows.size == labels.size else _taken(X, rows)
+        together, labels = estimator.co_clustering(X), labels[rows]
+        order = _order(together, labels)
+        return cls(together=together[np.ix_(order, order)], labels=labels[order], rows=rows[order]).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : CoClusteringDisplay
+        """
+        if ax is None:
+            _, ax = _pyplot("CoClusteringDisplay").subplots(figsize=(5.4, 4.4), layout="constrained")
+        self.image_ = ax.imshow(self.together, vmin=0, vmax=1, cmap="Blues", interpolation="nearest")
+        n = self.labels.size
+        ends = np.flatnonzero(np.diff(self.labels)) + 1
+        edges = np.concatenate([[0], ends, [n]])
+        # Clusters too thin for a number or a line of their own have none.
+        size = np.diff(edges)
+        for i, end in enumerate(ends):
+            if min(size[i], size[i + 1]) >= 0.01 * n:
+                ax.axhline(end - 0.5, color=_FAINT, linewidth=0.6)
+                ax.axvline(end - 0.5, color=_FAINT, linewidth=0.6)
+        shown = np.flatnonzero(size >= 0.035 * n)
+        middles = (edges[shown] + edges[shown + 1] - 1) / 2
+        names = [str(self.labels[edges[i]]) for i in shown]
+        ax.set_xticks(middles, names)
+        ax.set_yticks(middles, names)
+        ax.tick_params(length=0, labelsize=9, labelcolor=_INK)
+        ax.spines[:].set_color(_FAINT)
+        ax.set_xlabel("cluster of a row", fontsize=9, color=_GREY)
+        ax.set_ylabel("cluster of another row", fontsize=9, color=_GREY)
+        bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.8)
+        bar.set_label("probability of being together", fontsize=9, color=_GREY)
+        bar.ax.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
+        bar.outline.set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _taken(X, rows):
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def _order(together, labels):
+    """Rows by cluster; within one, those often together are neighbours."""
+    order = []
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        if own.size > 2:
+            apart = np.clip(1.0 - together[np.ix_(own, own)], 0.0, 1.0)
+            np.fill_diagonal(apart, 0.0)
+            apart = squareform((apart + apart.T) / 2, checks=False)
+            own = own[leaves_list(linkage(apart, "average"))]
+        order.append(own)
+    return np.concatenate(order)

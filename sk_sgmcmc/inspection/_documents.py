@@ -1,0 +1,344 @@
+"""Topics over time, and the documents that show best what a topic is about."""
+
+import textwrap
+
+import numpy as np
+
+from ._similarity import _labels, check_topics
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot
+
+_MOST_TOPICS = 12
+_WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown
+
+
+def _largest(shares, topics, given, n):
+    """The given topics, or the n most prevalent."""
+    return topics if given is not None else topics[np.argsort(-shares[topics], kind="stable")[:n]]
+
+
+def _titled(panel, topic, label):
+    text = f"topic {topic}" + (f": {label}" if label else "")
+    panel.set_title(text, loc="left", fontsize=9, fontweight="bold", color=_INK)
+
+
+class TopicsOverTimeDisplay:
+    """How prevalent topics are at different times, with credible intervals; one small panel per topic.
+
+    Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_times,)
+    topics : ndarray of shape (n_topics,)
+        Indices of the topics shown.
+    labels : list of str
+        Their top words, or names.
+    share, low, high : ndarray of shape (n_topics, n_times)
+        Mean proportions in the documents of each time, and the ends of their credible intervals.
+    interval : float
+        Their mass.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (n_topics,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TopicsOverTimeDisplay
+    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
+    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0).fit(X)
+    >>> display = TopicsOverTimeDisplay.from_estimator(lda, X, 2000 + np.arange(100) // 20)
+    >>> display.share.shape
+    (3, 5)
+    """
+
+    def __init__(self, *, times, topics, labels, share, low, high, interval):
+        self.times = times
+        self.topics = topics
+        self.labels = labels
+        self.share = share
+        self.low = low
+        self.high = high
+        self.interval = interval
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, times, *, topics=None, interval=0.9, n_bins=None, n_words=2, ax=None, figure=None,
+        n_columns=None, **params,
+    ):  # fmt: skip
+        """Plot the topics of a fitted topic model over time.
+
+        Parameters
+        ----------
+        estimator : fitted topic model of counts
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        times : array-like of shape (n_samples,)
+            Numbers, dates or ordered labels.
+        topics : sequence of int, default=None
+            Which topics, in this order; None shows the most prevalent, at most 12.
+        interval : float, default=0.9
+            Mass of the credible intervals.
+        n_bins : int or None, default=None
+            Periods of equal length, in place of the different times.
+        n_words : int, default=2
+            Top words in a title; given ``topic_names_`` take their place.
+        ax : sequence of matplotlib Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 4.
+        **params
+            What ``topics_over_time`` takes besides, such as ``metadata``.
+
+        Returns
+        -------
+        display : TopicsOverTimeDisplay
+        """
+        every = check_topics(estimator, topics, "TopicsOverTimeDisplay")
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        table = estimator.topics_over_time(X, times, interval, n_bins=n_bins, **params)
+        n_topics = len(estimator.components_)
+        columns = {name: np.asarray(table[name]).reshape(-1, n_topics) for name in ("share", "low", "high")}
+        documents = np.asarray(table["n_documents"]).reshape(-1, n_topics)[:, 0]
+        chosen = _largest(documents @ columns["share"], every, topics, _MOST_TOPICS)
+        return cls(
+            times=np.asarray(table["time"]).reshape(-1, n_topics)[:, 0],
+            topics=chosen,
+            labels=_labels(estimator, chosen, n_words),
+            interval=interval,
+            **{name: value[:, chosen].T for name, value in columns.items()},
+        ).plot(ax=ax, figure=figure, n_columns=n_columns)
+
+    def plot(self, *, ax=None, figure=None, n_columns=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 4.
+
+        Returns
+        -------
+        display : TopicsOverTimeDisplay
+        """
+        axes = self._axes(_pyplot("TopicsOverTimeDisplay"), ax, figure, n_columns)
+        named = self.times.dtype.kind not in "iufM"
+        x = np.arange(self.times.size) if named else self.times
+        for i, panel in enumerate(axes):
+            panel.fill_between(x, self.low[i], self.high[i], color=_BAR, alpha=0.5, linewidth=0)
+            alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
+            panel.plot(x, self.share[i], color=_WHISKER, linewidth=1.3, **alone)
+            if named:
+                panel.set_xticks(x, [str(time) for time in self.times])
+            elif self.times.dtype.kind == "M":
+                locator = panel.xaxis.get_major_locator()
+                locator.intervald.update()
+                panel.xaxis.set_major_locator(type(locator)(maxticks=4))
+            elif self.times.dtype.kind in "iu":
+                panel.locator_params(axis="x", nbins=4, integer=True)
+            else:
+                panel.locator_params(axis="x", nbins=4)
+            panel.locator_params(axis="y", nbins=4)
+            panel.set_ylim(0, 1.08 * self.high[i].max())
+            _titled(panel, self.topics[i], self.labels[i])
+            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.grid(color=_GRID, linewidth=0.8, zorder=0)
+            panel.set_axisbelow(True)
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.spines[["left", "bottom"]].set_color(_FAINT)
+        if ax is None:
+            self.figure_.supxlabel(
+                f"share of the documents: mean and {self.interval:.0%} credible interval", fontsize=9, color=_GREY
+            )
+        return self
+
+    def _axes(self, plt, ax, figure, n_columns):
+        n = self.topics.size
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != n:
+                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n} topics.")
+            self.figure_ = axes[0].figure
+        else:
+            n_columns = min(n, n_columns or 4)
+            n_rows = -(-n // n_columns)
+            if figure is None:
+                longest = max(len(f"topic 00: {label}") for label in self.labels)
+                size = (0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, 1.75 * n_rows))
+                figure = plt.figure(figsize=size, layout="constrained")
+            panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+            for panel in panels[n:]:
+                panel.remove()
+            axes, self.figure_ = panels[:n], figure
+        self.axes_ = axes
+        return axes
+
+
+class TopicDocumentsDisplay:
+    """The documents with the largest proportion of each topic, in their own words; one panel per topic.
+
+    A bar is the document's proportion of the topic, with its credible interval. Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_topics,)
+        Indices of the topics shown.
+    labels : list of str
+        Their top words, or names.
+    documents : ndarray of shape (n_topics, n)
+        Rows of X, the largest proportion first.
+    texts : ndarray of str, shape (n_topics, n)
+    proportion, low, high : ndarray of shape (n_topics, n)
+        Means over draws, and ends of the credible intervals.
+    interval : float
+        Their mass.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (n_topics,)
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TopicDocumentsDisplay
+    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
+    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0).fit(X)
+    >>> texts = [f"document {i}" for i in range(100)]
+    >>> TopicDocumentsDisplay.from_estimator(lda, X, texts, topics=[1], n=4).documents.shape
+    (1, 4)
+    """
+
+    def __init__(self, *, topics, labels, documents, texts, proportion, low, high, interval):
+        self.topics = topics
+        self.labels = labels
+        self.documents = documents
+        self.texts = texts
+        self.proportion = proportion
+        self.low = low
+        self.high = high
+        self.interval = interval
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, texts, *, topics=None, n=3, interval=0.9, n_words=4, ax=None, figure=None, **params
+    ):
+        """Plot documents of the topics of a fitted topic model.
+
+        Parameters
+        ----------
+        estimator : fitted topic model of counts
+        X : array-like or sparse of shape (n_samples, n_features)
+            Counts.
+        texts : array-like of str, shape (n_samples,)
+            The documents.
+        topics : sequence of int, default=None
+            Which topics, in this order; None shows the three with the largest mean proportion.
+        n : int, default=3
+            Documents for each topic.
+        interval : float, default=0.9
+            Mass of the credible intervals.
+        n_words : int, default=4
+            Top words in a title; given ``topic_names_`` take their place.
+        ax : sequence of matplotlib Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        **params
+            What ``representative_docs`` takes besides, such as ``metadata``.
+
+        Returns
+        -------
+        display : TopicDocumentsDisplay
+        """
+        every = check_topics(estimator, topics, "TopicDocumentsDisplay")
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        table = estimator.representative_docs(X, texts, n, interval, **params)
+        n_topics = len(estimator.components_)
+        given = {name: np.asarray(table[name]).reshape(n_topics, -1)
+                 for name in ("document", "text", "proportion", "low", "high")}  # fmt: skip
+        if topics is None:
+            draw_params = {name: value for name, value in params.items() if name != "random_state"}
+            shares = np.asarray(estimator.transform(X, **draw_params)).mean(axis=0)
+        chosen = every if topics is not None else _largest(shares, every, None, 3)
+        return cls(
+            topics=chosen,
+            labels=_labels(estimator, chosen, n_words),
+            documents=given["document"][chosen],
+            texts=given["text"][chosen].astype(str),
+            proportion=given["proportion"][chosen],
+            low=given["low"][chosen],
+            high=given["high"][chosen],
+            interval=interval,
+        ).plot(ax=ax, figure=figure)
+
+    def plot(self, *, ax=None, figure=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+
+        Returns
+        -------
+        display : TopicDocumentsDisplay
+        """
+        plt = _pyplot("TopicDocumentsDisplay")
+        n_topics, n = self.documents.shape
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != n_topics:
+                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics.")
+            self.figure_ = axes[0].figure
+        else:
+            if figure is None:
+                figure = plt.figure(figsize=(8.5, 0.5 + n_topics * (0.35 + 0.46 * n)), layout="constrained")
+            axes = figure.subplots(n_topics, 1, squeeze=False, sharex=True)[:, 0]
+            self.figure_ = figure
+        places = np.arange(n)
+        for i, panel in enumerate(axes):
+            mean = self.proportion[i]
+            whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+            panel.barh(places, mean, height=0.5, color=_BAR, zorder=2)
+            panel.errorbar(
+                mean, places, xerr=whiskers, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3
+            )
+            for place, text in enumerate(self.texts[i]):
+                panel.text(1.08, place, _quoted(text), fontsize=7.5, color=_INK, va="center", linespacing=1.05)
+            panel.set_xlim(0, 3.9)
+            panel.set_ylim(n - 0.5, -0.5)
+            panel.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            panel.set_yticks(places, [str(document) for document in self.documents[i]])
+            panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=_GREY)
+            panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.spines[:].set_visible(False)
+            _titled(panel, self.topics[i], self.labels[i])
+        if ax is None:
+            axes[-1].set_xlabel(
+                f"proportion of the topic: mean and {self.interval:.0%} credible interval", fontsize=8, color=_GREY,
+                loc="left",
+            )  # fmt: skip
+        self.axes_ = axes
+        return self
+
+
+def _quoted(text):
+    """The beginning of a text, in lines; dollar signs are not mathematics."""
+    lines = textwrap.wrap(" ".join(text.split()), _WIDTH, max_lines=_LINES, placeholder=" …")
+    return "\n".join(lines).replace("$", r"\$")

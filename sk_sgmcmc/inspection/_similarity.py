@@ -1,0 +1,428 @@
+"""How similar topics are to each other, as a map and as a tree."""
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage, optimal_leaf_ordering
+from scipy.linalg import eigh
+from scipy.spatial.distance import squareform
+from scipy.special import xlogy
+from sklearn.manifold import smacof
+from sklearn.utils.validation import check_is_fitted
+
+from ..metrics import hellinger_distances
+from ..topic._base import BaseTopicModel
+from ..topic._counts.model import CountTopicModel
+from ._style import _BAR, _FAINT, _GREY, _INK, _WHISKER, _pyplot, _shortened
+
+_DISTANCES = ("hellinger", "jensen-shannon", "angle")
+_FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover, all together and on average
+
+
+def check_topics(estimator, topics, who):
+    """Indices of the topics shown; raises unless the estimator is a fitted topic model that has them."""
+    if not isinstance(estimator, BaseTopicModel):
+        raise TypeError(
+            f"{who} shows topics, which {type(estimator).__name__} does not have; give a topic model, such as "
+            "BayesianLDA."
+        )
+    check_is_fitted(estimator)
+    if topics is None:
+        return np.flatnonzero(estimator._topics_in_use())
+    n = len(estimator.components_)
+    topics = np.atleast_1d(np.asarray(topics))
+    if (
+        topics.ndim != 1
+        or not topics.size
+        or topics.dtype.kind not in "iu"
+        or not 0 <= topics.min() <= topics.max() < n
+    ):
+        raise ValueError(f"topics={topics.tolist()} must be indices of topics, from 0 to {n - 1}.")
+    return topics
+
+
+def _checked_distance(estimator, distance):
+    on_simplex = isinstance(estimator, CountTopicModel)
+    if distance is None:
+        return "hellinger" if on_simplex else "angle"
+    if distance not in _DISTANCES or (distance != "angle") != on_simplex:
+        fit = "'hellinger' or 'jensen-shannon'" if on_simplex else "'angle'"
+        raise ValueError(f"distance={distance!r} must be {fit} for {type(estimator).__name__}.")
+    return distance
+
+
+def _distances(topics, kind):
+    """Distances between topics, (n_topics, n_topics)."""
+    topics = np.asarray(topics, dtype=np.float64)
+    if kind == "hellinger":
+        apart = hellinger_distances(topics, topics)
+    elif kind == "angle":
+        apart = np.arccos(np.clip(topics @ topics.T, -1.0, 1.0))
+    else:
+        own = xlogy(topics, topics).sum(axis=1)
+        mixed = np.stack([xlogy(both, both).sum(axis=1) for both in ((topics + one) / 2 for one in topics)])
+        apart = np.sqrt(np.clip((own[:, None] + own) / 2 - mixed, 0.0, None))
+    np.fill_diagonal(apart, 0.0)
+    return (apart + apart.T) / 2
+
+
+def _labels(estimator, topics, n_words):
+    """Numbers of topics with their top words, or the names that were given to them."""
+    if getattr(estimator, "_topic_names", None) is not None:
+        return [_shortened(name) for name in estimator.topic_names_[topics]]
+    words = estimator._word_names(estimator.components_.shape[1])
+    if np.asarray(words).dtype.kind not in "OU":
+        return ["" for _ in topics]
+    top = np.argsort(-estimator.components_[topics], axis=1, kind="stable")[:, :n_words]
+    return [", ".join(str(words[w]) for w in row) for row in top]
+
+
+def _shares(estimator, X, topics, interval, params):
+    if X is not None and hasattr(estimator, "topics_over_time"):
+        table = estimator.topics_over_time(X, np.zeros(np.shape(X)[0]), interval, **params)  # all at one time
+        return [np.asarray(table[name])[topics] for name in ("share", "low", "high")]
+    if X is not None:
+        share = np.asarray(estimator.transform(X, **params)).mean(axis=0)
+    elif isinstance(estimator, CountTopicModel):
+        share = estimator._masses()
+    else:
+        share = np.ones(len(estimator.components_))
+    share = (share / share.sum())[topics]
+    return share, share, share
+
+
+class TopicMapDisplay:
+    """Topics as circles: the nearer, the more similar; the larger, the more prevalent.
+
+    Positions are found by multidimensional scaling of the distances between the topics' posterior means. Two thin rings
+    show the interval of a share. Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_topics,)
+        Indices of the topics shown.
+    labels : list of str
+        Their top words, or names.
+    positions : ndarray of shape (n_topics, 2)
+        Centres.
+    share, low, high : ndarray of shape (n_topics,)
+        Share of each topic, and the ends of its credible interval.
+    distances : ndarray of shape (n_topics, n_topics)
+        What the positions approximate.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    See Also
+    --------
+    TopicHierarchyDisplay : The same distances as a tree, without loss of dimensions.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TopicMapDisplay
+    >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
+    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0)
+    >>> lda = lda.fit(data.counts, feature_names=data.feature_names)
+    >>> TopicMapDisplay.from_estimator(lda, data.counts).positions.shape
+    (3, 2)
+    """
+
+    def __init__(self, *, topics, labels, positions, share, low, high, distances):
+        self.topics = topics
+        self.labels = labels
+        self.positions = positions
+        self.share = share
+        self.low = low
+        self.high = high
+        self.distances = distances
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X=None, *, topics=None, distance=None, n_words=3, interval=0.9, ax=None, **params
+    ):
+        """Plot the topics of a fitted topic model.
+
+        Parameters
+        ----------
+        estimator : fitted topic model
+        X : array-like or sparse of shape (n_samples, n_features), default=None
+            Documents whose mean proportions are the shares. None takes the shares of the fitted words, which have no
+            interval.
+        topics : sequence of int, default=None
+            Which topics; None shows all that are in use.
+        distance : {"hellinger", "jensen-shannon", "angle"}, default=None
+            Distance between two topics, the second being the square root of the divergence in nats. None takes
+            "hellinger" for probabilities of words, and "angle", the only one, for directions.
+        n_words : int, default=3
+            Top words beside a circle, where there is room for them; given ``topic_names_`` take their place.
+        interval : float, default=0.9
+            Mass of the credible interval of a share.
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        **params
+            What ``topics_over_time`` takes besides, such as ``metadata``.
+
+        Returns
+        -------
+        display : TopicMapDisplay
+        """
+        topics = check_topics(estimator, topics, "TopicMapDisplay")
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        apart = _distances(estimator.components_[topics], _checked_distance(estimator, distance))
+        share, low, high = _shares(estimator, X, topics, interval, params)
+        return cls(
+            topics=topics,
+            labels=_labels(estimator, topics, n_words),
+            positions=_scaled(apart),
+            share=share,
+            low=low,
+            high=high,
+            distances=apart,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : TopicMapDisplay
+        """
+        plt = _pyplot("TopicMapDisplay")
+        from matplotlib.patches import Circle
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7.0, 6.0), layout="constrained")
+        span = max(np.ptp(self.positions, axis=0).max(), 1e-9)
+        # Areas are proportional to shares, in the units of the map.
+        filled = min(_FILLED, _FILLED_EACH * self.topics.size)
+        unit = np.sqrt(filled * span**2 / (np.pi * self.share.sum()))
+        radius = {name: unit * np.sqrt(getattr(self, name)) for name in ("share", "low", "high")}
+        for k in np.argsort(-self.share):
+            ax.add_patch(Circle(self.positions[k], radius["share"][k], facecolor=_BAR, alpha=0.6, linewidth=0))
+            for name in ("low", "high"):
+                ax.add_patch(Circle(self.positions[k], radius[name][k], fill=False, edgecolor=_WHISKER, linewidth=0.6))
+        margin = 0.04 * span + radius["high"].max()
+        low, high = self.positions.min(axis=0) - margin, self.positions.max(axis=0) + margin
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.margins(0)
+        ax.update_datalim([low, high])
+        ax.autoscale_view()
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.spines[:].set_color(_FAINT)
+        for k, centre in enumerate(self.positions):
+            ax.text(*centre, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=_INK)
+        ax.figure.canvas.draw()  # sets the axes' size, which the labels need
+        self._write_labels(ax, radius["high"])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _write_labels(self, ax, radius):
+        """Top words beside circles, the largest first, each where it covers nothing; else nowhere."""
+        scale = ax.transData.transform((1.0, 0.0))[0] - ax.transData.transform((0.0, 0.0))[0]
+        point = ax.figure.dpi / 72
+        at, reach = ax.transData.transform(self.positions), np.maximum(radius * scale, 6 * point)
+        taken = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(at, reach, strict=True)]
+        frame = ax.get_window_extent()
+        for k in np.argsort(-self.share):
+            text = self.labels[k]
+            width, height = 3.7 * point * len(text), 10 * point
+            for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, 0.7), (-0.7, 0.7), (0.7, -0.7), (-0.7, -0.7)):
+                x, y = at[k] + (reach[k] + 3 * point) * np.array([dx, dy])
+                left = x - width * (0.0 if dx > 0 else 1.0 if dx < 0 else 0.5)
+                bottom = y - height * (0.5 if dy == 0 or dx else 0.0 if dy > 0 else 1.0)
+                box = (left, bottom, left + width, bottom + height)
+                inside = frame.x0 < box[0] and box[2] < frame.x1 and frame.y0 < box[1] and box[3] < frame.y1
+                if text and inside and not any(_overlap(box, other) for i, other in enumerate(taken) if i != k):
+                    place = ax.transData.inverted().transform((x, (box[1] + box[3]) / 2))
+                    side = "left" if dx > 0 else "right" if dx < 0 else "center"
+                    ax.text(*place, text, ha=side, va="center", fontsize=7.5, color=_GREY)
+                    taken.append(box)
+                    break
+
+
+def _overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def topic_positions(topics):
+    """A map of topics that are probabilities of words, (n_topics, 2), by their Jensen-Shannon distances."""
+    return _scaled(_distances(topics, "jensen-shannon"))
+
+
+def _scaled(apart):
+    """Positions in the plane whose distances are near the given ones: SMACOF from classical scaling, without chance."""
+    n = len(apart)
+    if n < 2:
+        return np.zeros((n, 2))
+    square = apart**2
+    inner = -(square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()) / 2
+    values, vectors = eigh(inner)
+    start = np.zeros((n, 2))
+    start[:, : min(2, n)] = (vectors * np.sqrt(np.clip(values, 0.0, None)))[:, ::-1][:, :2]
+    # The sign of an eigenvector is arbitrary.
+    start *= np.where(start[np.abs(start).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    return smacof(apart, n_components=2, init=start, n_init=1, eps=1e-6, normalized_stress=False)[0]
+
+
+class TopicHierarchyDisplay:
+    """Topics as the leaves of a tree: those that join far to the left are similar.
+
+    A number at a join is the percentage of draws in whose own tree the same topics form a branch. A join without a
+    number is in fewer than half of them: its place is uncertain. Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_topics,)
+        Indices of the topics, which the tree numbers from 0.
+    labels : list of str
+        Their top words, or names.
+    linkage : ndarray of shape (n_topics - 1, 4)
+        As from `scipy.cluster.hierarchy.linkage`, with the leaves ordered.
+    support : ndarray of shape (n_topics - 1,)
+        For each row of the linkage: the share of draws that have the branch.
+    distance : str
+        Distance between topics.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    See Also
+    --------
+    TopicMapDisplay : The same distances as a map.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import BayesianLDA
+    >>> from sk_sgmcmc.datasets import make_lda
+    >>> from sk_sgmcmc.inspection import TopicHierarchyDisplay
+    >>> X = make_lda(n_samples=100, n_features=30, n_components=5, random_state=0).counts
+    >>> lda = BayesianLDA(n_components=5, n_iter=30, random_state=0).fit(X)
+    >>> TopicHierarchyDisplay.from_estimator(lda).support.shape
+    (4,)
+    """
+
+    def __init__(self, *, topics, labels, linkage, support, distance):
+        self.topics = topics
+        self.labels = labels
+        self.linkage = linkage
+        self.support = support
+        self.distance = distance
+
+    @classmethod
+    def from_estimator(cls, estimator, *, topics=None, distance=None, method="average", n_words=4, n_draws=50, ax=None):
+        """Plot the tree of the topics of a fitted topic model.
+
+        Parameters
+        ----------
+        estimator : fitted topic model
+        topics : sequence of int, default=None
+            Which topics; None shows all that are in use.
+        distance : {"hellinger", "jensen-shannon", "angle"}, default=None
+            As for `TopicMapDisplay.from_estimator`.
+        method : {"average", "complete", "single", "weighted", "ward"}, default="average"
+            How the distance between two branches is computed, see `scipy.cluster.hierarchy.linkage`.
+        n_words : int, default=4
+            Top words of a label; given ``topic_names_`` take their place.
+        n_draws : int, default=50
+            Draws whose trees are compared, evenly spaced.
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : TopicHierarchyDisplay
+        """
+        topics = check_topics(estimator, topics, "TopicHierarchyDisplay")
+        if topics.size < 2:
+            raise ValueError(f"topics={topics.tolist()}; a tree needs at least two topics.")
+        if not n_draws >= 1:
+            raise ValueError(f"n_draws={n_draws} must be at least 1.")
+        distance = _checked_distance(estimator, distance)
+        apart = squareform(_distances(estimator.components_[topics], distance), checks=False)
+        tree = optimal_leaf_ordering(linkage(apart, method), apart)
+        draws = estimator.samples_["components"]
+        n_kept = draws.shape[1]
+        some = np.unique(np.linspace(0, n_kept - 1, min(n_draws, n_kept)).round().astype(int))
+        branches, found = _branches(tree), np.zeros(len(tree))
+        chain = draws[estimator.reference_chain_]
+        for s in some:
+            own = linkage(squareform(_distances(chain[s][topics], distance), checks=False), method)
+            of_draw = set(_branches(own))
+            found += [branch in of_draw for branch in branches]
+        return cls(
+            topics=topics,
+            labels=_labels(estimator, topics, n_words),
+            linkage=tree,
+            support=found / some.size,
+            distance=distance,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : TopicHierarchyDisplay
+        """
+        n = self.topics.size
+        texts = [f"{label}  {topic}" if label else str(topic)
+                 for topic, label in zip(self.topics, self.labels, strict=True)]  # fmt: skip
+        if ax is None:
+            size = (4.2 + 0.065 * max(map(len, texts)), 0.7 + 0.2 * n)
+            _, ax = _pyplot("TopicHierarchyDisplay").subplots(figsize=size, layout="constrained")
+        order = _leaves(self.linkage)
+        x, y = np.zeros(2 * n - 1), np.zeros(2 * n - 1)
+        y[order] = np.arange(n)
+        for i, (a, b, height) in enumerate(self.linkage[:, :3]):
+            a, b, node = int(a), int(b), n + i
+            x[node], y[node] = height, (y[a] + y[b]) / 2
+            ax.plot([x[a], height, height, x[b]], [y[a], y[a], y[b], y[b]], color=_WHISKER, linewidth=1.2)
+            if i < n - 2 and self.support[i] >= 0.5:
+                ax.annotate(f"{100 * self.support[i]:.0f}", (height, y[node]), (2, 0), textcoords="offset points",
+                            fontsize=6.5, color=_GREY, ha="left", va="bottom")  # fmt: skip
+        ax.set_yticks(np.arange(n), [texts[k] for k in order])
+        ax.set_ylim(n - 0.4, -0.6)
+        # All topics are far from each other: a tree drawn from 0 would be mostly stems.
+        heights = self.linkage[:, 2]
+        spread = np.ptp(heights) or heights.max() or 1.0
+        ax.set_xlim(max(0.0, heights.min() - 0.2 * spread), heights.max() + 0.06 * spread)
+        ax.tick_params(axis="y", length=0, labelsize=8, labelcolor=_INK)
+        ax.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+        ax.set_xlabel(f"distance ({self.distance}); percentage of draws with the branch", fontsize=9, color=_GREY)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.spines["bottom"].set_color(_FAINT)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _branches(tree):
+    """The topics under each join."""
+    n = len(tree) + 1
+    held = [frozenset([k]) for k in range(n)]
+    for a, b in tree[:, :2].astype(int):
+        held.append(held[a] | held[b])
+    return held[n:]
+
+
+def _leaves(tree):
+    n = len(tree) + 1
+    under = [[k] for k in range(n)]
+    for a, b in tree[:, :2].astype(int):
+        under.append(under[a] + under[b])
+    return np.array(under[-1])

@@ -1,0 +1,157 @@
+"""ArviZ takes every estimator and what `sample` returns: its summary, its traces and its leave-one-out run on them."""
+
+import types
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.utils import Bunch
+
+from sk_sgmcmc import BayesianLDA, sample
+from sk_sgmcmc.inspection import to_arviz
+from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
+from tests.common.instances import DEFAULTS
+from tests.conftest import importorskip
+
+WITH_ROWS = {"vmf", "logistic", "gaussian", "dp"}
+
+
+@pytest.fixture
+def arviz():
+    importorskip("matplotlib")
+    return importorskip("arviz")
+
+
+@pytest.fixture(scope="module", params=DEFAULTS, ids=lambda case: case.id)
+def case(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(case):
+    return case.fitted(n_chains=2)
+
+
+@pytest.mark.filterwarnings("ignore")  # of short chains, and of quantities that are the same in all draws
+def test_summary_and_trace_run(model, arviz):
+    data = to_arviz(model, words=2) if hasattr(model, "components_") else to_arviz(model)
+    one = next(iter(model.samples_))
+    assert len(arviz.summary(data, kind="stats")) > 0
+    arviz.plot_trace(data, var_names=[one], compact=True, backend_kwargs={})
+    __import__("matplotlib.pyplot").pyplot.close("all")
+
+
+def test_draws_are_the_samples_with_names(case, model, arviz):
+    posterior = to_arviz(model).posterior
+    assert set(posterior.data_vars) == set(model.samples_)
+    for name, value in model.samples_.items():
+        np.testing.assert_array_equal(posterior[name].values, value)
+        assert not any(dim.startswith(name) for dim in posterior[name].dims), f"{name} has unnamed axes"
+
+
+def test_statistics_of_draws_are_those_that_are_judged(case, model, arviz):
+    stats = to_arviz(model).sample_stats
+    judged = set(model.diagnostics_["quantity"])
+    assert {name.removeprefix("mean_") for name in stats.data_vars} <= {name.removeprefix("mean_") for name in judged}
+    assert len(stats.data_vars)
+    assert all(stats[name].shape == case.draws(model).shape[:2] for name in stats.data_vars)
+
+
+@pytest.mark.filterwarnings("ignore")  # of Pareto k, in 16 draws
+def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
+    given = case.data_of()
+    if case.id not in WITH_ROWS:
+        with pytest.raises(ValueError, match="score"):
+            to_arviz(model, *given)
+        return
+    data = to_arviz(model, *given)
+    (log_likelihood,) = data.log_likelihood.data_vars.values()
+    n_rows = given[0].shape[0]
+    assert log_likelihood.shape == (*case.draws(model).shape[:2], n_rows)
+    if hasattr(model, "score_samples"):
+        flat = log_likelihood.values.reshape(-1, n_rows)
+        np.testing.assert_allclose(
+            logsumexp(flat, axis=0) - np.log(len(flat)), model.score_samples(given[0]), atol=1e-8
+        )
+    else:
+        proba = model.predict_proba(given[0])[np.arange(n_rows), np.searchsorted(model.classes_, given[1])]
+        np.testing.assert_allclose(np.exp(log_likelihood.values).mean(axis=(0, 1)), proba, rtol=1e-8)
+    assert np.isfinite(float(arviz.loo(data).elpd_loo))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_predictive_draws_are_those_of_the_model(case, model, arviz):
+    if case.id not in {"logistic", "gaussian"}:
+        return
+    given = case.data_of()
+    data = to_arviz(model, *given, random_state=1)
+    (name, drawn), *_ = data.posterior_predictive.data_vars.items()
+    np.testing.assert_array_equal(data.observed_data[name].values, given[-1])
+    if name == "y":
+        share = (drawn.values == model.classes_[1]).mean(axis=(0, 1))
+        p = model.predict_proba(given[0])[:, 1]
+        assert np.abs(share - p).mean() < 0.2 and set(np.unique(drawn.values)) <= set(model.classes_)
+    else:
+        np.testing.assert_allclose(
+            drawn.values.mean(axis=(0, 1, 2)), model.mean_, atol=4 * given[0].std(axis=0).max() / 10
+        )
+        spread = drawn.values.reshape(-1, drawn.shape[-1]).std(axis=0)
+        expected = np.sqrt(np.diag(np.linalg.inv(model.precision_)))
+        np.testing.assert_allclose(spread, expected, rtol=0.5)
+    again = to_arviz(model, *given, random_state=1).posterior_predictive
+    np.testing.assert_array_equal(again[name].values, drawn.values)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("target", ["counts", "flat"])
+def test_what_sample_returns_is_taken(target, arviz):
+    if target == "counts":
+        bare = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5)
+    else:
+        bare = GaussianMean(np.random.default_rng(0).normal(size=(30, 2)))
+    result = sample(bare, n_iter=60, n_chains=2, random_state=0)
+    data = to_arviz(result)
+    assert set(data.posterior.data_vars) == set(result.samples_) and len(arviz.summary(data))
+    assert ("sample_stats" in data) == (target == "flat")
+    if target == "flat":
+        np.testing.assert_array_equal(data.sample_stats["lp"].values, result.log_density_)
+    with pytest.raises(ValueError, match="score"):
+        to_arviz(result, np.eye(2))
+    with pytest.raises(TypeError, match="no samples_"):
+        to_arviz(Bunch(a=1))
+
+
+def test_topics_and_words_are_named(arviz):
+    X = np.random.default_rng(0).poisson(1.0, (30, 4))
+    names = ["apple", "pear", "plum", "fig"]
+    lda = BayesianLDA(2, n_iter=10, random_state=0).fit(X, feature_names=names)
+    components = to_arviz(lda, words=["fig"]).posterior["components"]
+    assert list(components.coords["topic"].values) == list(lda.topic_names_)
+    assert list(components.coords["word"].values) == ["fig"]
+    lda.topic_names_ = ["sweet", "sour"]
+    one = to_arviz(lda).posterior["components"].sel(topic="sour", word="pear").values
+    np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 1])
+
+
+def test_rows_need_labels_where_the_model_has_them():
+    logistic = next(case for case in DEFAULTS if case.id == "logistic")
+    X, y = logistic.data_of()
+    model = logistic.fitted()
+    for given, message in (((X,), "give y"), ((X, y + 5), "classes"), ((None, y), "without X")):
+        with pytest.raises(ValueError, match=message):
+            to_arviz(model, *given)
+
+
+@pytest.mark.parametrize("version", ["0.23.4", "1.0.0"])
+def test_each_version_gets_all_groups_in_its_own_way(version, monkeypatch):
+    logistic = next(case for case in DEFAULTS if case.id == "logistic")
+    fake = types.ModuleType("arviz")
+    fake.__version__ = version
+    fake.from_dict = lambda *args, **kwargs: (args, kwargs)
+    monkeypatch.setitem(__import__("sys").modules, "arviz", fake)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        args, kwargs = to_arviz(logistic.fitted(), *logistic.data_of())
+    groups = args[0] if version.startswith("1") else kwargs
+    assert {"posterior", "sample_stats", "log_likelihood", "posterior_predictive", "observed_data"} <= set(groups)
