@@ -42,6 +42,13 @@ def test_counts_come_back_as_they_were(share, dtype):
     np.testing.assert_allclose(kept.mass, counts.sum(axis=0))
 
 
+@pytest.mark.parametrize("largest", [127, 128, 255, 256, 32768])
+def test_counts_at_the_bound_of_a_type_come_back_as_they_were(largest):
+    counts = np.array([[largest, 1], [largest - 1, 3]], dtype=np.int32)
+    np.testing.assert_array_equal(Counts(counts).by_topic(), counts.T)
+    np.testing.assert_array_equal(Counts(counts).of_words(np.arange(2)), counts)
+
+
 def record_of(z_of_steps, words, n_words, n_topics, groups=None):
     record = TopicRecord(7)
     for step, z in enumerate(z_of_steps):

@@ -36,7 +36,7 @@ class Counts:
         if sparse < counts.size * 4:
             self.cells, self.values = cells.astype(index), values
         else:
-            self.values = counts.astype(np.min_scalar_type(-int(counts.max())) if values.dtype.kind == "u" else float)
+            self.values = counts.astype(values.dtype if values.dtype.kind == "u" else float)
 
     def by_topic(self):
         """A copy as float64, (n_topics, n_words)."""
