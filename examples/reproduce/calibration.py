@@ -270,7 +270,7 @@ def falls_short(row, exact):
 
 def table(records, path=None):
     """Print the table, and write it as reStructuredText."""
-    lines = []
+    lines, exact = [], None
     print(f"{'estimator':28s}{'sampler':17s}{'n':>4s}  {'50 %':>12s}  {'90 %':>12s}  {'p':>7s}  warned  seconds")
     for model, sampler in PAIRS:
         these = [r for r in records if (r["model"], r["sampler"]) == (model, sampler)]
@@ -289,7 +289,8 @@ def table(records, path=None):
         cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001"]
         lines.append("   * - " + "\n     - ".join(cells))
     total = sum(r["seconds"] for r in records)
-    print(f"{len(records)} fits of {len({(r['model'], r['sampler']) for r in records})} pairs, {total / 60:.0f} minutes")
+    n_pairs = len({(r["model"], r["sampler"]) for r in records})
+    print(f"{len(records)} fits of {n_pairs} pairs, {total / 60:.0f} minutes")
     if path is not None:
         heads = ("Estimator", "Sampler", "Replicates", "50 %", "90 %", "p of ranks")
         head = "   * - " + "\n     - ".join(heads)
