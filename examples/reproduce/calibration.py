@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import special, stats
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import (
     BayesianGaussian,
@@ -240,7 +241,7 @@ def one(name, sampler, replicate):
     equal = np.isclose(drawn, true, rtol=1e-6, atol=1e-12)
     below = ((drawn < true) & ~equal).sum(axis=0)
     u = (below + rng.random(true.size) * (equal.sum(axis=0) + 1)) / (len(drawn) + 1)
-    warned = any(issubclass(w.category, UserWarning) and "converge" in str(w.message) for w in caught)
+    warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
     return {
         "model": name, "sampler": sampler, "replicate": replicate, "u": u.round(5).tolist(), "n_draws": len(drawn),
         "warned": warned, "seconds": round(seconds, 3),
@@ -261,7 +262,7 @@ def summary(records):
         error = max(inside.std(ddof=1) if n > 1 else 0.0, np.sqrt(level * (1 - level)) / u.shape[1]) / np.sqrt(n)
         found.append((inside.mean(), error))
     p = min(stats.kstest(column, "uniform").pvalue for column in u.T)
-    return (*found, min(1.0, p * u.shape[1]), np.mean([r["warned"] for r in records]))
+    return (*found, min(1.0, p * u.shape[1]), np.mean([r.get("warned", np.nan) for r in records]))
 
 
 def falls_short(records, exact):
@@ -293,7 +294,7 @@ def table(records, path=None):
               f"{row[3]:6.2f}  {seconds:7.2f}")  # fmt: skip
         cells = [f"`{model}`" if is_exact else "", f'``"{sampler}"``' + (" \\*" if mark else ""), f"{len(these)}"]
         cells += [f"{mean:.2f} ± {error:.2f}" for mean, error in row[:2]]
-        cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001", f"{row[3]:.2f}"]
+        cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001", f"{row[3]:.2f}" if row[3] >= 0 else "–"]
         lines.append("   * - " + "\n     - ".join(cells))
     total = sum(r["seconds"] for r in records)
     n_pairs = len({(r["model"], r["sampler"]) for r in records})

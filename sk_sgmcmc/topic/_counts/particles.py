@@ -141,6 +141,16 @@ class ParticleTopicChain(Chain):
         expected = (means * (1.0 - means) / (mass + 1.0)).mean(axis=0) + means.var(axis=0, ddof=1)
         return float(np.sqrt(topics.var(axis=0, ddof=1).sum() / expected.sum()))
 
+    def doubts(self):
+        spread = self.spread()
+        if spread is None or not spread < _TOO_CLOSE:
+            return []
+        return [
+            f"The particles are too close together, and intervals too narrow: their topics spread over {spread:.2g} of "
+            f"the standard deviation of independent draws (1 is right, {_TOO_CLOSE} the least). Where uncertainties "
+            'matter, use sampler="gibbs", whose draws are exact.'
+        ]
+
     # -- draws and streams ---------------------------------------------------------------------------------------
 
     def current(self):
@@ -182,18 +192,6 @@ class ParticleTopicChain(Chain):
 
 
 def particle_spreads(chains):
-    """`ParticleTopicChain.spread` of each chain, (n_chains,); None for other chains, or where it is not known."""
+    """`ParticleTopicChain.spread` of each chain, in a dict of quantities for `Diagnosis`; empty where not known."""
     spreads = [chain.spread() if isinstance(chain, ParticleTopicChain) else None for chain in chains]
-    return None if None in spreads else np.array(spreads)
-
-
-def particle_doubts(chains):
-    """A message, in a list, if the particles of a chain are too close together."""
-    spreads = particle_spreads(chains)
-    if spreads is None or not spreads.min() < _TOO_CLOSE:
-        return []
-    return [
-        f"The particles are too close together, and intervals too narrow: their topics spread over {spreads.min():.2g} "
-        f"of the standard deviation of independent draws (1 is right, {_TOO_CLOSE} the least). Where uncertainties "
-        'matter, use sampler="gibbs", whose draws are exact.'
-    ]
+    return {} if None in spreads else {"particle_spread": np.array(spreads)[:, None]}
