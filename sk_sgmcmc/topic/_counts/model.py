@@ -26,7 +26,6 @@ from .answers import best_chain, chosen_draws, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
 from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
-from .particles import particle_spreads
 from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
@@ -368,8 +367,7 @@ class CountTopicModel(BaseTopicModel):
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _monitored(self, chains):
-        found = predictive_draws(chains[0].data, self._topic_draws, self._prior_of_draw)
-        return found | particle_spreads(chains)
+        return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""
