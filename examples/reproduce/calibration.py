@@ -295,7 +295,7 @@ def table(records, path=None):
         cells = [f"`{model}`" if is_exact else "", f'``"{sampler}"``' + (" \\*" if mark else ""), f"{len(these)}"]
         cells += [f"{mean:.2f} ± {error:.2f}" for mean, error in row[:2]]
         cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001", f"{row[3]:.2f}" if row[3] >= 0 else "–"]
-        lines.append("   * - " + "\n     - ".join(cells))
+        lines.append(("   * - " + "\n     - ".join(cells)).replace("- \n", "-\n"))
     total = sum(r["seconds"] for r in records)
     n_pairs = len({(r["model"], r["sampler"]) for r in records})
     print(f"{len(records)} fits of {n_pairs} pairs, {total / 60:.0f} minutes")
