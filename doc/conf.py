@@ -28,6 +28,7 @@ extensions = [
 ]
 exclude_patterns = [
     "_build",
+    "user_guide/_calibration_table.rst",
     "user_guide/_spread_table.rst",
     "_templates",
     "auto_examples/**/*.ipynb",

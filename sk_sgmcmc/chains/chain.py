@@ -88,6 +88,10 @@ class Chain:
         """Keep draws by ``plan`` from here on; those kept so far belonged to other data or to another start."""
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
 
+    def doubts(self):
+        """Reasons of its own to doubt its draws: messages for a `ConvergenceWarning`."""
+        return []
+
     def draws(self):
         """Kept draws that count, (n, ...) each; the present state if none is kept yet."""
         if self.n_kept == 0:

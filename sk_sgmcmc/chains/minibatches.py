@@ -62,6 +62,13 @@ def whole(n_rows, n_batch, rng):
     return np.sort(rng.permutation(n_rows)[: n_blocks * n_batch].reshape(n_blocks, n_batch), axis=1)
 
 
+def independent(n_rows, n_batch, rng):
+    """Different rows drawn at random in each minibatch, whichever were read before."""
+    if n_batch >= n_rows:
+        return np.arange(n_rows)[None]
+    return np.sort([rng.permutation(n_rows)[:n_batch] for _ in range(n_rows // n_batch)], axis=1)
+
+
 def every_row(n_rows, n_batch, rng):
     """Rows drawn at random, each once in an epoch, in minibatches of nearly equal size."""
     if n_batch >= n_rows:

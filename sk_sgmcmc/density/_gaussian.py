@@ -39,7 +39,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     covariance_prior : array-like of shape (n_features, n_features), default=None
         :math:`C_0`; None is the diagonal of the covariance of X.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`.
+        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals too narrow.
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5

@@ -47,7 +47,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             names = np.asarray(self._word_names(self.components_.shape[1]), dtype=object)
         in_use = self._topics_in_use()
         message = self._agreement.message(self.components_, in_use, self._metric, names, self._seeds_hint)
-        return [*super()._doubts(chains), *([] if message is None else [message])]
+        own = [doubt for chain in chains for doubt in chain.doubts()][:1]
+        return [*super()._doubts(chains), *own, *([] if message is None else [message])]
 
     def _drift_message(self, found):
         n, more = self._planned_iter, self._longer(found.factor)

@@ -1,15 +1,18 @@
 """LDA by samplers on flat space and by particles: its law on a tiny corpus, and what is refused."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.defaults import default_steps
+from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
 from sk_sgmcmc.topic._counts.softmax_topics import SoftmaxTopics
 from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
@@ -58,6 +61,36 @@ def test_normal_prior_alone_has_its_own_law(global_random_seed):
 
 
 CORPUS = make_lda(n_samples=120, n_features=60, n_components=3, document_length=40, random_state=0).counts
+
+
+def particles_at(cells_of, rng, n_particles=400):
+    """A chain of particles whose assignments differ, and whose topics are made from their Dirichlet parameters."""
+    chain = object.__new__(ParticleTopicChain)
+    chain.plan, chain.particles = SimpleNamespace(n_burn=10.0), []
+    for _ in range(n_particles):
+        counts = rng.poisson([[30.0, 1.0], [2.0, 50.0], [9.0, 4.0]])
+        cells = cells_of(counts + 0.5)
+        chain.particles.append(
+            SimpleNamespace(
+                topics=SimpleNamespace(cells=cells, total=cells.sum(axis=0)), counts=counts, topic_word_prior=0.5,
+                assignments=SimpleNamespace(stored=True), flat={"prior_scale": 0.0},
+            )
+        )  # fmt: skip
+    return chain
+
+
+def test_the_spread_of_particles_is_one_for_draws_and_less_for_modes(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    assert particles_at(rng.standard_gamma, rng).spread() == pytest.approx(1.0, abs=0.08)
+    assert particles_at(lambda shapes: shapes, rng).spread() < 0.8
+    assert particles_at(rng.standard_gamma, rng, 1).spread() is None
+
+
+def test_particles_too_close_together_warn():
+    with pytest.warns(ConvergenceWarning, match="particles are too close together"):
+        model = BayesianLDA(3, sampler="blob", n_iter=200, random_state=0).fit(CORPUS)
+    table = dict(zip(model.diagnostics_["quantity"], model.diagnostics_["mean"], strict=True))
+    assert 0.0 < table["particle_spread"] < 0.8
 
 
 def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():

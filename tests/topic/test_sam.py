@@ -54,7 +54,9 @@ def call_signal(beta, X, docs, draws, prior, center, scale):
     K = len(beta)
     across, signal, extra = np.empty((K, K)), np.empty_like(beta), np.zeros(2)
     none = np.empty((0, 0)), np.empty((0, 0))
-    admixture_signal(beta, *csr(X), docs, draws, np.array(prior), center, scale, *none, across, signal, extra)
+    admixture_signal(
+        beta, *csr(X), docs, draws, np.array(prior), center, scale, *none, *none, 0.0, across, signal, extra
+    )
     return signal, extra
 
 

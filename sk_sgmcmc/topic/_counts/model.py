@@ -367,7 +367,7 @@ class CountTopicModel(BaseTopicModel):
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _monitored(self, chains):
-        return predictive_draws(chains[0].data, self._topic_draws, self._prior_of_draw)
+        return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""

@@ -8,6 +8,9 @@ from ...chains.chain import Chain
 from ...samplers.state import SamplerState
 from .chain import TopicChain
 
+# Standard deviation of the topics between particles over that of draws, below which intervals are clearly too narrow.
+_TOO_CLOSE = 0.8
+
 
 def _of_first(name):
     return property(lambda self: getattr(self.particles[0], name), doc=f"``{name}``, which all particles share.")
@@ -119,6 +122,35 @@ class ParticleTopicChain(Chain):
                 each.rescale(spread)
             self._begin_to_move()
 
+    def spread(self):
+        """Standard deviation of the topics between particles over that of independent draws, 1 for these; or None.
+
+        Draws have the variance of their means given the assignments, which is read off the particles, plus the mean
+        variance given the assignments, which is that of Dirichlet laws. None where this is not known: for a single
+        particle, fresh assignments, a normal prior.
+        """
+        particles = self.particles
+        first = particles[0]
+        known = first.assignments is not None and first.assignments.stored and first.flat["prior_scale"] == 0
+        if len(particles) < 2 or first.topics is None or not known or not np.isfinite(self.plan.n_burn):
+            return None
+        topics = np.stack([each.topics.cells / each.topics.total for each in particles])
+        shapes = np.stack([each.topic_word_prior + each.counts for each in particles])
+        mass = shapes.sum(axis=1, keepdims=True)
+        means = shapes / mass
+        expected = (means * (1.0 - means) / (mass + 1.0)).mean(axis=0) + means.var(axis=0, ddof=1)
+        return float(np.sqrt(topics.var(axis=0, ddof=1).sum() / expected.sum()))
+
+    def doubts(self):
+        spread = self.spread()
+        if spread is None or not spread < _TOO_CLOSE:
+            return []
+        return [
+            f"The particles are too close together, and intervals too narrow: their topics spread over {spread:.2g} of "
+            f"the standard deviation of independent draws (1 is right, {_TOO_CLOSE} the least). Where uncertainties "
+            'matter, use sampler="gibbs", whose draws are exact.'
+        ]
+
     # -- draws and streams ---------------------------------------------------------------------------------------
 
     def current(self):
@@ -159,3 +191,9 @@ class ParticleTopicChain(Chain):
         for particle in self.particles:
             particle.extend_vocabulary(word_prior, n_words)
         self.state = None
+
+
+def particle_spreads(chains):
+    """`ParticleTopicChain.spread` of each chain, in a dict of quantities for `Diagnosis`; empty where not known."""
+    spreads = [chain.spread() if isinstance(chain, ParticleTopicChain) else None for chain in chains]
+    return {} if None in spreads else {"particle_spread": np.array(spreads)[:, None]}

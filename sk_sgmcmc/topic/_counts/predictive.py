@@ -6,6 +6,7 @@ from scipy import sparse
 from ...chains.convergence import evenly
 from ...kernels import completion
 from ...metrics import split_tokens
+from .particles import particle_spreads
 
 _SEEN_DRAWS = 45  # of a chain, evenly spaced
 _SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # of the tokens, and how many of them at least and at most
@@ -70,21 +71,22 @@ def _some(data):
     return evenly(data.n_docs, max(_FEWEST_DOCS, int(np.ceil(data.n_docs * wanted / n_tokens))))
 
 
-def predictive_draws(data, draws, prior_of):
+def predictive_draws(chains, draws, prior_of):
     """Quantities at draws evenly spaced, (n_chains, n_seen) each, as `Diagnosis` takes them.
 
     Parameters
     ----------
-    data : TokenData
-        To which the chains are bound.
+    chains : list of Chain
+        Bound to data.
     draws : TopicDraws
     prior_of : callable
         Function from documents, and the indices of a chain, a draw and some of the documents, to these ones' prior.
     """
-    data = data.start or data
+    data = chains[0].data.start or chains[0].data
     probe, (n_chains, n_kept, *_) = PredictiveProbe(data), draws.shape
+    spreads = particle_spreads(chains)
     if probe.is_empty:
-        return {}
+        return spreads
     seen = evenly(n_kept, _SEEN_DRAWS)
     predictive, entropy, total = np.empty((3, n_chains, seen.size))
     for c, i in np.ndindex(n_chains, seen.size):
@@ -93,4 +95,5 @@ def predictive_draws(data, draws, prior_of):
         entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
         total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()
     found = {"log_predictive": predictive, "topic_entropy": entropy, "doc_topic_prior_sum": total}
-    return {name: value for name, value in found.items() if name != "doc_topic_prior_sum" or np.ptp(value) > 0}
+    found = {name: value for name, value in found.items() if name != "doc_topic_prior_sum" or np.ptp(value) > 0}
+    return found | spreads

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...chains.chain import Chain
-from ...chains.minibatches import Minibatches, every_row, whole
+from ...chains.minibatches import Minibatches, every_row, independent, whole
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
@@ -15,6 +15,7 @@ _STIFF = 1.0  # step size over the shortest time scale beyond which the topics' 
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.15
+_AGE_NOISE_SHARE = 0.05  # the same for the noise of what makes up for the age of stored terms
 ADAPTS = 0.2  # change of the logarithm of a document's step size at a rejection, during adaptation
 _ADAPT_EVERY = 5
 
@@ -64,8 +65,8 @@ class AdmixtureChain(Chain):
     auto : bool
         Find the step size from the curvature during burn-in.
     stored : bool
-        The topics' gradient is a sum over all documents, with those outside the minibatch in their latest state;
-        otherwise one over the minibatch, scaled by N/n.
+        The topics' gradient is a sum over all documents, with those outside the minibatch in their latest state, and
+        corrected for the topics' motion since; otherwise one over the minibatch, scaled by N/n.
     """
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
@@ -176,7 +177,18 @@ class AdmixtureChain(Chain):
 
     def _next_batch(self):
         data, streams = self.data, self.total is not None
-        return self.batches.next(data.n_docs, data.n_batch, every_row if streams else whole)
+        # Which documents are stored next must not depend on how long ago they were: see `_since`.
+        order = every_row if streams else independent if self.stored else whole
+        return self.batches.next(data.n_docs, data.n_batch, order)
+
+    def _since(self, docs):
+        """Proportions of ``docs`` and terms at their last visit, and the number of other documents for each of them.
+
+        The terms of the other documents are as old as those of ``docs``, on average, so that their change by the
+        topics' motion since is estimated by that of ``docs``, at unchanged proportions. With proportions redrawn in
+        between, the estimate would also hold what this visit draws, and the topics would follow it too far.
+        """
+        return self.theta[docs], self.terms[docs], (self.data.n_docs - docs.size) / docs.size
 
     def _exchange(self, docs, sign):
         admixture.exchange_documents(self.beta, *self.data.csr, docs, self.theta, self.terms, sign, *self.others)
@@ -197,13 +209,14 @@ class AdmixtureChain(Chain):
             self._start()
         docs = self._next_batch()
         apart = self.stored and docs.size < self.data.n_docs
+        since = np.empty((0, 0)), np.empty((0, 0)), 0.0
         if apart:
             self._exchange(docs, -1.0)
+            if 2 * self.step >= self.plan.n_burn:  # while topics still travel, the change is mostly noise
+                since = self._since(docs)
         draws = self._draw_proportions(docs)
         scale = 1.0 if self.stored else self.scale(docs)
-        self._move_topics(
-            *self.data.csr, docs, draws, self.numbers, self.prior.center, scale, *(np.asarray(o) for o in self.others)
-        )
+        self._move_topics(*self.data.csr, docs, draws, self.numbers, self.prior.center, scale, *self.others, *since)
         if apart:
             self._exchange(docs, 1.0)
         if self.prior.learnt:
@@ -263,7 +276,8 @@ class AdmixtureChain(Chain):
         curvature = max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0
         # All inner steps use one minibatch, so its noise adds up over them.
         noise = max(extra[1], 0.0) * self.n_inner
-        h = self.sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)
+        share = _AGE_NOISE_SHARE if self.stored else _NOISE_SHARE
+        h = self.sampler._stable_step(curvature, noise, share=share, reach=_STEP_SHARE)
         # During burn-in too long a step does more harm than too short a one: stay near the shortest recent one.
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
         self.sampler._with_step(self.hyper, self.step, self.state.scalars)

@@ -48,8 +48,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: `SGGMC` (None), `GSGNHT`, the references `GMCBGibbs` and `GMCApprMH`, or
-        `VariationalInference` and `StochasticVI`.
+        How topics are drawn: `SGGMC` (None), `GSGNHT`, the exact reference `GMCBGibbs`, the approximate `GMCApprMH`, or
+        `VariationalInference` and `StochasticVI`, which give one point and no uncertainty.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default=10.0
         :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
     kappa0, kappa1, sigma : float, "auto" or None, default=None
@@ -68,9 +68,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
         setting of a reference sampler. Proportions continue from where the document was left.
     proportions : {"stored", "fresh"}, default="stored"
         How the topics' gradient is computed in minibatches. "stored": from all documents, those outside the minibatch
-        with the proportions and the length of their mean direction at their last visit. "fresh": from the minibatch
-        alone, scaled by N/n, as published; its noise allows only steps that are many times shorter. `partial_fit` is
-        always "fresh".
+        with the proportions and the length of their mean direction at their last visit, and the effect of the topics'
+        motion since estimated from the minibatch. "fresh": from the minibatch alone, scaled by N/n, as published; its
+        noise allows only steps that are many times shorter. `partial_fit` is always "fresh".
     total_samples : int or None, default=None
         Number of documents of the whole stream of `partial_fit`; None counts those seen.
     init : {"centroids", "random"}, default="centroids"

@@ -81,6 +81,35 @@ def add_document_terms(gram, products, draws, kappa, scale, share, across):
     return total, squares
 
 
+@helper(fast_sums=True)
+def add_changes(gram, products, before, terms, kappa, lag, share, across):
+    """Add ``lag`` times the change of the gradient since documents were last visited, at the proportions of then.
+
+    ``before`` (n_docs, n_topics) are these proportions, ``terms`` (n_docs, 2) the 1/|u| and cos(u, v) of then; the
+    change of theta v'/|u| goes to ``share``, that of theta theta' cos/|u|^2 to ``across``. Returns the sum of the
+    squared norms of the changes of single documents.
+    """
+    n_topics = gram.shape[0]
+    bent = np.empty(n_topics)
+    squares = 0.0
+    for s in range(before.shape[0]):
+        theta = before[s]
+        size, along = sizes(theta, gram, products[s], bent)
+        over, cosine = 1.0 / size, along / size
+        ahead = over - terms[s, 0]
+        aside = over * over * cosine - terms[s, 0] * terms[s, 0] * terms[s, 1]
+        own = 0.0
+        for k in range(n_topics):
+            share[s, k] += lag * kappa * ahead * theta[k]
+            own += theta[k] * theta[k]
+            for j in range(n_topics):
+                across[k, j] += lag * kappa * aside * theta[k] * theta[j]
+        # |ahead v - aside u|^2, v of length 1.
+        change = ahead * ahead - 2.0 * ahead * aside * along + aside * aside * size * size
+        squares += kappa * kappa * own * max(change, 0.0)
+    return squares
+
+
 @helper
 def admixture_gradient(
     beta,
@@ -94,6 +123,9 @@ def admixture_gradient(
     scale,
     others,
     others_across,
+    before,
+    terms,
+    lag,
     gram,
     products,
     share,
@@ -105,8 +137,10 @@ def admixture_gradient(
 
     ``prior`` = (kappa0, kappa1, sigma). ``others`` (n_topics, n_words) and ``others_across`` (n_topics, n_topics), both
     without kappa1: the terms of documents not in ``docs``, as last visited (see `exchange_documents`); ``others``
-    without rows adds nothing. ``extra`` = (log density of the documents ``docs`` and of the topics up to a constant,
-    variance of the gradient's noise averaged over coordinates).
+    without rows adds nothing. ``before``, ``terms`` and ``lag`` (0, or the number of other documents for each one of
+    ``docs``): see `add_changes`; they make up for the topics' motion since those were visited. ``extra`` = (log density
+    of the documents ``docs`` and of the topics up to a constant, variance of the gradient's noise averaged over
+    coordinates).
     """
     n_topics, n_words = beta.shape
     gram_matrix(beta, gram)
@@ -115,6 +149,9 @@ def admixture_gradient(
     stored = others.shape[0] > 0
     if stored:
         across += prior[1] * others_across
+    changes = 0.0
+    if lag > 0.0:
+        changes = add_changes(gram, products, before, terms, prior[1], lag, share, across)
     signal[:] = np.dot(across, beta)
     norm = 0.0
     for k in range(n_topics):
@@ -134,6 +171,9 @@ def admixture_gradient(
         # squares is a sum over documents, norm that of the scaled sum: the variance of a row, then of the estimate.
         spread = (squares - norm / (scale * scale * n_docs)) / (n_docs - 1.0)
         extra[1] = scale * scale * n_docs * (1.0 - 1.0 / scale) * max(spread, 0.0) / (n_topics * n_words)
+    elif lag > 0.0:
+        # lag + 1 = N/n; the mean change, which is no noise, is small.
+        extra[1] = lag * (lag + 1.0) * changes / (n_topics * n_words)
     # The prior with its mean direction integrated out: -log c(|kappa0 m + sigma sum beta|).
     mean = prior[0] * center
     for k in range(n_topics):
@@ -147,9 +187,25 @@ def admixture_gradient(
                 signal[k, w] += pull * mean[w]
 
 
-@kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN, F2, F2, F1))
+@kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN, F2_IN, F2_IN, F8, F2, F2, F1))
 def admixture_signal(
-    beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, across, signal, extra
+    beta,
+    ptr,
+    words,
+    values,
+    docs,
+    draws,
+    prior,
+    center,
+    scale,
+    others,
+    others_across,
+    before,
+    terms,
+    lag,
+    across,
+    signal,
+    extra,
 ):
     """`admixture_gradient` for Python: also writes ``across``, whose largest eigenvalue is the stiffness."""
     n_topics = beta.shape[0]
@@ -157,8 +213,8 @@ def admixture_signal(
     share = np.empty_like(products)
     topics = beta.copy()
     admixture_gradient(
-        topics, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
-        across, signal, extra,
+        topics, ptr, words, values, docs, draws, prior, center, scale, others, others_across, before, terms, lag, gram,
+        products, share, across, signal, extra,
     )  # fmt: skip
     return OK
 

@@ -150,7 +150,7 @@ def held_noise(n_steps, damping):
     return mean * -math.expm1(-2.0 * damping)
 
 
-_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN)
+_DATA = (I1_IN, I1_IN, F1_IN, I1_IN, F3_IN, F1_IN, F1_IN, F8, F2_IN, F2_IN, F2_IN, F2_IN, F8)
 _RUN_TOPICS = I8(
     F2, F3, F1, *_DATA, F2_IN, F1, types.FunctionType(TRANSITION), types.FunctionType(TRANSITION), RNG
 )  # fmt: skip
@@ -171,6 +171,9 @@ def run_topics(
     scale,
     others,
     others_across,
+    before,
+    terms,
+    lag,
     hypers,
     extra,
     advance,
@@ -185,7 +188,7 @@ def run_topics(
     ptr, words, values : the documents, CSR
     docs, draws : (n_batch,) the minibatch, (n_batch, n_draws, n_topics) its proportions
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
-    others, others_across : terms of the other documents, see `admixture_gradient`
+    others, others_across, before, terms, lag : terms of the other documents, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
     extra : written by `admixture_gradient`; the variance of the noise is converted to noise drawn anew in each step
     """
@@ -199,8 +202,8 @@ def run_topics(
         if status != OK:
             return status
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
-            across, signal, extra,
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, before, terms, lag,
+            gram, products, share, across, signal, extra,
         )  # fmt: skip
         if extra[1] > 0.0:
             extra[1] *= held_noise(hypers.shape[0], hypers[t, 0] * hypers[t, 1])
@@ -228,6 +231,9 @@ def run_topic_trajectories(
     scale,
     others,
     others_across,
+    before,
+    terms,
+    lag,
     step_size,
     jitter,
     n_leapfrog,
@@ -244,8 +250,8 @@ def run_topic_trajectories(
     momentum, old, accepted = np.empty_like(beta), np.empty_like(beta), 0.0
     for _ in range(n_trajectories):
         admixture_gradient(
-            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products, share,
-            across, gradient, extra,
+            beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, before, terms, lag,
+            gram, products, share, across, gradient, extra,
         )  # fmt: skip
         for k in range(n_topics):
             for w in range(beta.shape[1]):
@@ -264,8 +270,8 @@ def run_topic_trajectories(
             if status != OK:
                 break
             admixture_gradient(
-                beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, gram, products,
-                share, across, gradient, extra,
+                beta, ptr, words, values, docs, draws, prior, center, scale, others, others_across, before, terms,
+                lag, gram, products, share, across, gradient, extra,
             )  # fmt: skip
             momentum += 0.5 * h * gradient
             project(beta, momentum, unit)

@@ -1,0 +1,338 @@
+"""Do the draws have the posterior's law? Every estimator with every sampler, on small data drawn from the prior.
+
+    python examples/reproduce/calibration.py --results calibration.jsonl --table doc/user_guide/_calibration_table.rst
+
+A replicate draws parameters from the prior and data given them, and fits a model with that prior, all else by default.
+If its draws have the posterior's law, the rank of a true value among them is uniform, and a central interval of 90 % of
+the draws holds it nine times in ten, however few draws there are. Ranks are those of a few quantities that do not
+depend on the order of topics or clusters; ties, and the place within a rank, are drawn at random.
+
+Printed for each pair: the share of true values in intervals of 50 % and of 90 % of the draws, with standard errors over
+replicates, the p-value of uniform ranks (Kolmogorov-Smirnov, the least of all quantities times their number), and the
+share of fits with a `ConvergenceWarning`. The first row of an estimator is a sampler whose draws are exact, or nearly
+so. The others see the same data, and have a star where a coverage differs from that of the first by more than three
+standard errors of the difference.
+
+Results are appended to a file as they come, and read from it at the next start, so that the run may be stopped at any
+time. ``--hours`` ends it.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import special, stats
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_sgmcmc import (
+    BayesianGaussian,
+    BayesianLDA,
+    BayesianLogisticRegression,
+    DMRTopicModel,
+    DPCategoricalMixture,
+    GammaProcessTopicModel,
+    SphericalAdmixtureModel,
+    VonMisesFisherMixture,
+)
+
+SIMPLEX = ("gibbs", "scir", "sgrld", "exact-dirichlet")
+LANGEVIN = ("sgld", "sghmc", "sgnht", "sg-nphmc", "sgr-nphmc")
+MASS = ("sghmc-em", "sgnht-em", "sg-nphmc-em")
+PARTICLES = ("blob", "gfsd", "gfsf", "svgd", "psghmc-det", "psghmc-fgh")
+TOPICS = (*SIMPLEX, "sgld", "sghmc", "sgnht", "sghmc-em", "sgnht-em", *PARTICLES)
+FLAT = ("hmc", "rhmc", *LANGEVIN, "hmc-em", *MASS, *PARTICLES)
+# The first is exact, or the nearest to it.
+SAMPLERS = {
+    "BayesianLDA": TOPICS,
+    "DMRTopicModel": TOPICS,
+    "GammaProcessTopicModel": (*SIMPLEX, *LANGEVIN, *MASS),
+    "SphericalAdmixtureModel": ("gmc-b-gibbs", "gmc", "sggmc", "gsgnht", "gmc-appr-mh", "vi", "sto-vi"),
+    "DPCategoricalMixture": SIMPLEX,
+    "BayesianLogisticRegression": FLAT,
+    "BayesianGaussian": FLAT,
+    "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
+}
+PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
+FAR = 3.0  # standard errors
+
+
+# ------------------------------------------------------------------------- a model, its data, the truth and its draws
+
+
+def unit(rows):
+    """Rows of length 1."""
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def von_mises_fisher(means, kappas, rng):
+    """A draw for each row of ``means``."""
+    return np.concatenate(
+        [stats.vonmises_fisher(m, k).rvs(1, random_state=rng) for m, k in zip(means, kappas, strict=True)]
+    )
+
+
+def pairs_of_words(topics):
+    """Sums over topics of products of two words' probabilities."""
+    return np.einsum("...kv,...kw->...vw", topics, topics)[..., [0, 0, 1, 2], [0, 1, 1, 3]]
+
+
+def lda(rng):
+    """Two topics of four words, twenty documents of ten."""
+    phi, alpha = rng.dirichlet(np.full(4, 0.5), 2), np.full(2, 0.5)
+    X = np.array([rng.multinomial(10, p / p.sum()) for p in rng.dirichlet(alpha, 20) @ phi]).astype(float)
+    model = BayesianLDA(2, doc_topic_prior=0.5, topic_word_prior=0.5)
+    return model, (X,), {}, lambda s: pairs_of_words(s["components"]), {"components": phi}
+
+
+def dmr(rng):
+    """The same with documents of two kinds."""
+    phi, kind = rng.dirichlet(np.full(4, 0.5), 2), np.arange(24) % 2.0
+    coef = rng.standard_normal((2, 2)) * [0.5, 0.7]
+    alpha = np.exp(coef[:, 0] + kind[:, None] * coef[:, 1])
+    p = np.array([rng.dirichlet(a) for a in alpha]) @ phi
+    X = np.array([rng.multinomial(10, row / row.sum()) for row in p]).astype(float)
+    model = DMRTopicModel(
+        2, doc_topic_prior=1.0, topic_word_prior=0.5, intercept_prior_scale=0.5, metadata_prior_scale=0.7
+    )
+
+    def quantities(s):
+        coef_of_word = np.einsum("...kt,...k->...t", s["coef"], s["components"][..., 0])
+        return np.concatenate([pairs_of_words(s["components"])[..., :3], coef_of_word], axis=-1)
+
+    # 0 and 1 are not standardised.
+    return model, (X,), {"metadata": kind[:, None]}, quantities, {"components": phi, "coef": coef}
+
+
+def gamma_process(rng):
+    """At most four topics of three words, twelve documents."""
+    K, n_docs, concentration_prior, rate_prior, scale_prior = 4, 12, (4.0, 2.0), (6.0, 3.0), (8.0, 3.0)
+    concentration, rate = (rng.gamma(shape) / over for shape, over in (concentration_prior, rate_prior))
+    weights = rng.exponential(1.0, K) / rate * np.exp(-rng.gamma(rng.integers(1, K + 1, K)) / concentration)
+    topics, p = rng.dirichlet(np.full(3, 0.7), K), rng.beta(*scale_prior, n_docs)
+    activity = rng.gamma(np.maximum(weights, 1e-300), (p / (1.0 - p))[:, None], (n_docs, K))
+    X = rng.poisson(activity @ topics).astype(float)
+    X[0, 0] += X.sum() == 0  # a corpus needs a token
+    model = GammaProcessTopicModel(
+        K, concentration_prior=concentration_prior, rate_prior=rate_prior, scale_prior=scale_prior,
+        topic_word_prior=0.7,
+    )  # fmt: skip
+
+    def quantities(s):
+        w, phi = s["weights"], s["components"]
+        parts = [w.sum(axis=-1), (w**2).sum(axis=-1), s["concentration"], s["rate"], (w * phi[..., 0]).sum(axis=-1)]
+        return np.stack([*parts, (w[..., None] * phi**2).sum(axis=(-1, -2))], axis=-1)
+
+    truth = {"weights": weights, "components": topics, "concentration": concentration, "rate": rate}
+    return model, (X,), {}, quantities, truth
+
+
+def spherical_admixture(rng):
+    """Two topics in three dimensions about a centre with a uniform prior; twenty rows."""
+    mu = unit(rng.standard_normal(3))
+    beta = von_mises_fisher([mu, mu], [4.0, 4.0], rng)
+    X = von_mises_fisher(unit(rng.dirichlet([2.0, 2.0], 20) @ beta), np.full(20, 20.0), rng)
+    model = SphericalAdmixtureModel(2, kappa0=1e-6, kappa1=20.0, sigma=4.0, doc_topic_prior=2.0)
+
+    def quantities(s):
+        beta = s["components"]
+        across = (beta[..., 0, :] * beta[..., 1, :]).sum(axis=-1)
+        return np.concatenate([across[..., None], beta.sum(axis=-2)], axis=-1)
+
+    return model, (X,), {}, quantities, {"components": beta}
+
+
+def dirichlet_process(rng):
+    """Thirty rows of eight counts of three columns."""
+    alpha = rng.gamma(1.0)
+    weights, components = sticks(np.ones(1), np.full(1, alpha), rng, 200)
+    p = weights[0] / weights[0].sum()
+    labels = rng.choice(p.size, 30, p=p)
+    X = np.array([rng.multinomial(8, row / row.sum()) for row in components[0, labels]]).astype(float)
+
+    def quantities(s):
+        w, p, rest = s["weights"], s["components"], 1.0 - s["weights"].sum(axis=-1)
+        if np.ndim(rest):  # the components yet unseen
+            more, of_more = sticks(np.maximum(rest, 0.0), s["concentration"], rng, 30)
+            w, p = np.concatenate([w, more], axis=-1), np.concatenate([p, of_more], axis=-2)
+        parts = [s["concentration"], s["n_clusters"], (w**2).sum(axis=-1), (w * p[..., 0]).sum(axis=-1)]
+        return np.stack([*parts, (w * p[..., 0] ** 2).sum(axis=-1)], axis=-1)
+
+    truth = {"weights": weights[0], "components": components[0], "concentration": alpha}
+    return DPCategoricalMixture(), (X,), {}, quantities, {**truth, "n_clusters": np.unique(labels).size}
+
+
+def sticks(rest, alpha, rng, n):
+    """Weights that break up ``rest``, and probabilities of components from the prior."""
+    v = rng.beta(1.0, np.maximum(alpha, 1e-12)[..., None], (*rest.shape, n))
+    left = np.cumprod(np.concatenate([np.ones((*rest.shape, 1)), 1.0 - v[..., :-1]], axis=-1), axis=-1)
+    return rest[..., None] * v * left, rng.dirichlet(np.full(3, 0.5), (*rest.shape, n))
+
+
+def logistic(rng):
+    """Forty rows, two correlated columns."""
+    X = rng.standard_normal((40, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    centre, truth, y = X.mean(axis=0), rng.standard_normal(3), np.zeros(40)
+    p = special.expit((X - centre) @ truth[:2] + truth[2])
+    y = (rng.random(40) < p).astype(int)
+    y[:2] = [0, 1] if len(np.unique(y)) == 1 else y[:2]  # a classifier needs both; about once in a thousand
+    model = BayesianLogisticRegression(intercept_prior_scale=1.0)
+
+    def quantities(s):
+        coef = s["coef"][..., 0, :]
+        return np.concatenate([coef, (s["intercept"][..., 0] + coef @ centre)[..., None]], axis=-1)
+
+    truth = {"coef": truth[None, :2], "intercept": truth[2:] - centre @ truth[:2]}
+    return model, (X, y), {}, quantities, truth
+
+
+def gaussian(rng):
+    """Twelve rows of two columns."""
+    precision = stats.wishart(5.0, np.eye(2) / 5.0).rvs(random_state=rng)
+    root = np.linalg.cholesky(np.linalg.inv(precision))
+    mean = root @ rng.standard_normal(2)
+    X = mean + rng.standard_normal((12, 2)) @ root.T
+    model = BayesianGaussian([0.0, 0.0], 1.0, 5.0, np.eye(2))
+
+    def quantities(s):
+        P = s["precision"]
+        return np.concatenate(
+            [s["mean"], P[..., [0, 1], [0, 1]], np.linalg.slogdet(P)[1][..., None]], axis=-1
+        )  # fmt: skip
+
+    return model, (X,), {}, quantities, {"mean": mean, "precision": precision}
+
+
+def von_mises_fisher_mixture(rng):
+    """Two clusters in three dimensions, thirty rows."""
+    kappas, means = 3.0 * np.exp(rng.standard_normal(2)), unit(rng.standard_normal((2, 3)))
+    weights = rng.dirichlet(np.ones(2))
+    labels = rng.choice(2, 30, p=weights)
+    X = von_mises_fisher(means[labels], kappas[labels], rng)
+    model = VonMisesFisherMixture(2, kappa_prior_scale=1.0)
+
+    def quantities(s):
+        w, mu, kappa = s["weights"], s["means"], s["kappas"]
+        middle, across = np.einsum("...k,...kv->...v", w, mu), (mu[..., 0, :] * mu[..., 1, :]).sum(axis=-1)
+        parts = [middle[..., 0], across, (w**2).sum(axis=-1), (w * np.log(kappa)).sum(axis=-1)]
+        return np.stack([*parts, np.log(kappa).max(axis=-1)], axis=-1)
+
+    return model, (X,), {}, quantities, {"weights": weights, "means": means, "kappas": kappas}
+
+
+MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
+                             von_mises_fisher_mixture), strict=True))  # fmt: skip
+
+
+def one(name, sampler, replicate):
+    """A replicate of a pair: the record of its ranks, as shares of 1."""
+    rng = np.random.default_rng([list(SAMPLERS).index(name), replicate])
+    model, args, named, quantities, truth = MODELS[name](rng)
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.set_params(sampler=sampler, random_state=replicate).fit(*args, **named)
+    seconds = time.perf_counter() - began
+    draws = {key: np.asarray(value[0], dtype=float) for key, value in model.samples_.items() if key in truth}
+    drawn, true = quantities(draws), quantities({key: np.asarray(value, dtype=float) for key, value in truth.items()})
+    # float32 draws and float64 truths are equal to rounding where both are at a bound.
+    equal = np.isclose(drawn, true, rtol=1e-6, atol=1e-12)
+    below = ((drawn < true) & ~equal).sum(axis=0)
+    u = (below + rng.random(true.size) * (equal.sum(axis=0) + 1)) / (len(drawn) + 1)
+    warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+    return {
+        "model": name, "sampler": sampler, "replicate": replicate, "u": u.round(5).tolist(), "n_draws": len(drawn),
+        "warned": warned, "seconds": round(seconds, 3),
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------------ the table
+
+
+def summary(records):
+    """(coverage, standard error) of 50 % and 90 %, the p-value of uniform ranks, and the share that warned."""
+    u = np.array([r["u"] for r in records])
+    n = len(u)
+    found = []
+    for level in (0.5, 0.9):
+        inside = (np.abs(u - 0.5) < level / 2).mean(axis=1)
+        # Where no replicate differs from another, the error of a coin of this level.
+        error = max(inside.std(ddof=1) if n > 1 else 0.0, np.sqrt(level * (1 - level)) / u.shape[1]) / np.sqrt(n)
+        found.append((inside.mean(), error))
+    p = min(stats.kstest(column, "uniform").pvalue for column in u.T)
+    return (*found, min(1.0, p * u.shape[1]), np.mean([r.get("warned", np.nan) for r in records]))
+
+
+def falls_short(records, exact):
+    """Whether a coverage differs from that of exact draws on the same data by more than `FAR` errors."""
+    of = {r["replicate"]: np.abs(np.array(r["u"]) - 0.5) for r in exact}
+    pairs = [(np.abs(np.array(r["u"]) - 0.5), of[r["replicate"]]) for r in records if r["replicate"] in of]
+    for level in (0.5, 0.9):
+        gaps = np.array([(a < level / 2).mean() - (b < level / 2).mean() for a, b in pairs])
+        if len(gaps) > 5 and abs(gaps.mean()) > FAR * gaps.std(ddof=1) / np.sqrt(len(gaps)):
+            return True
+    return False
+
+
+def table(records, path=None):
+    """Print the table, and write it as reStructuredText."""
+    lines, exact = [], None
+    print(f"{'estimator':28s}{'sampler':17s}{'n':>4s}  {'50 %':>12s}  {'90 %':>12s}  {'p':>7s}  warned  seconds")
+    for model, sampler in PAIRS:
+        these = [r for r in records if (r["model"], r["sampler"]) == (model, sampler)]
+        if not these:
+            continue
+        row = summary(these)
+        is_exact = sampler == SAMPLERS[model][0]
+        exact = these if is_exact else exact
+        mark = "*" if exact and falls_short(these, exact) else ""
+        half, most = (f"{mean:.3f} ({error:.3f})" for mean, error in row[:2])
+        seconds = np.median([r["seconds"] for r in these])
+        print(f"{model:28s}{sampler + mark:17s}{len(these):4d}  {half:>12s}  {most:>12s}  {row[2]:7.1g}  "
+              f"{row[3]:6.2f}  {seconds:7.2f}")  # fmt: skip
+        cells = [f"`{model}`" if is_exact else "", f'``"{sampler}"``' + (" \\*" if mark else ""), f"{len(these)}"]
+        cells += [f"{mean:.2f} ± {error:.2f}" for mean, error in row[:2]]
+        cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001", f"{row[3]:.2f}" if row[3] >= 0 else "–"]
+        lines.append(("   * - " + "\n     - ".join(cells)).replace("- \n", "-\n"))
+    total = sum(r["seconds"] for r in records)
+    n_pairs = len({(r["model"], r["sampler"]) for r in records})
+    print(f"{len(records)} fits of {n_pairs} pairs, {total / 60:.0f} minutes")
+    if path is not None:
+        heads = ("Estimator", "Sampler", "Replicates", "50 %", "90 %", "p of ranks", "Warned")
+        head = "   * - " + "\n     - ".join(heads)
+        path.write_text("\n".join([".. list-table::", "   :header-rows: 1", "", head, *lines, ""]), encoding="utf-8")
+
+
+def main():
+    """Fit what is not in the file yet, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="two replicates of two pairs, nothing kept")
+    parser.add_argument("--replicates", type=int, default=200)
+    parser.add_argument("--only", default="", metavar="TEXT", help="pairs whose name, 'model sampler', contains it")
+    parser.add_argument("--hours", type=float, default=2.0, help="end after so long")
+    parser.add_argument("--results", type=Path, default=None)
+    parser.add_argument("--table", type=Path, default=None, help="also write the table there, for the guide")
+    options = parser.parse_args()
+    pairs, n_replicates = [pair for pair in PAIRS if options.only in " ".join(pair)], options.replicates
+    if options.smoke:
+        pairs, n_replicates = [("BayesianLDA", "gibbs"), ("BayesianGaussian", "hmc")], 2
+    records = []
+    if options.results is not None and options.results.exists():
+        records = [json.loads(line) for line in options.results.read_text(encoding="utf-8").splitlines()]
+    known = {(r["model"], r["sampler"], r["replicate"]) for r in records}
+    began = time.monotonic()
+    for replicate in range(n_replicates):  # all pairs in turn, so that a part of the run says something about each
+        for model, sampler in pairs:
+            if (model, sampler, replicate) in known or time.monotonic() - began > 3600 * options.hours:
+                continue
+            records.append(one(model, sampler, replicate))
+            if options.results is not None:
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(records[-1]) + "\n")
+    table(records, options.table)
+
+
+if __name__ == "__main__":
+    main()
