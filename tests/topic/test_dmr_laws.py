@@ -14,7 +14,7 @@ from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
-from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary, expansion
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
@@ -110,15 +110,19 @@ def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", se
     parts = information(known, prior)
     coefficients.precondition(rows, prior, parts, jointly=coordinates == "joint")
     if coordinates == "diagonal":
-        coefficients.whitener = DiagonalWhitener(rows, parts[0], coefficients.precision)
+        sums = parts[0].sum(axis=0), rows.pull(parts[0]), rows.squares(parts[0])
+        coefficients.whitener = DiagonalWhitener(*sums, coefficients.precision)
     rng = np.random.default_rng(seed)
 
     def usual(prior):
         return likelihood(known, prior)[1]
 
+    def slope_of(value):
+        return rows.pull((residual_of or usual)(coefficients.doc_priors(rows, value)))
+
     values = np.empty((n_steps, 4))
     for t in range(-200, n_steps):
-        coefficients.move(rows, residual_of or usual, rng)
+        coefficients.move(slope_of, rng)
         values[t] = coefficients.value.ravel()
     return batch_means(np.hstack([values, values**2]))
 
@@ -172,7 +176,7 @@ def test_gradient_of_the_log_posterior_equals_finite_differences():
     coefficients = Coefficients(SGLD(), True, np.full(2, CENTRE), 3, SCALES)
     value = rng.normal(size=(2, 4))
     known, scale = counts_of_rows(TOPIC_COUNTS, OF_GROUP), np.array([*[SCALES[0]] * 3, SCALES[1]])
-    found = coefficients.gradient(rows, likelihood(known, np.exp(rows.predict(value)))[1], value)
+    found = coefficients.gradient(rows.pull(likelihood(known, np.exp(rows.predict(value)))[1]), value)
     design = rows.Z[OF_GROUP]
     for k in range(2):
         for t in range(4):
@@ -199,7 +203,7 @@ def test_documents_left_behind_have_the_slope_of_their_likelihood_nearby(limits,
     def slope(value):
         return rows.pull(likelihood(known, coefficients.doc_priors(rows, value))[1])
 
-    left = QuadraticSummary(coefficients, rows, prior, information(known, prior))
+    left = QuadraticSummary(coefficients.value, *expansion(rows, prior, information(known, prior)))
     at = coefficients.value
     np.testing.assert_allclose(left.gradient(at), slope(at))
     near = at.copy()

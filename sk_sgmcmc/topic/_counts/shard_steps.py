@@ -8,9 +8,27 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ...kernels.models.lda import assignments, whole_tokens
 from .start import seeded_start
+
+
+class Described(NamedTuple):
+    """Documents of a shard by groups with the same metadata.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n_docs,)
+        Ascending.
+    given : ndarray or csr_array of shape (n_groups, n_metadata)
+    rows : object
+        The same as the documents' prior takes it.
+    """
+
+    group: np.ndarray
+    given: object
+    rows: object
 
 
 class Shard(NamedTuple):
@@ -26,6 +44,8 @@ class Shard(NamedTuple):
         Index of its first document in the corpus.
     n_words : int
         Words of the corpus.
+    described : Described or None
+        Metadata, if documents have any; they are then in the order of their groups.
     """
 
     token_ptr: np.ndarray
@@ -33,6 +53,7 @@ class Shard(NamedTuple):
     weights: np.ndarray
     first_doc: int
     n_words: int
+    described: Described | None = None
 
     @property
     def n_docs(self):
@@ -41,12 +62,21 @@ class Shard(NamedTuple):
 
     @property
     def group(self):
-        """The row of each document in a table of priors that has one row."""
-        return np.zeros(self.n_docs, dtype=np.int64)
+        """The row of each document in a table of priors."""
+        return np.zeros(self.n_docs, dtype=np.int64) if self.described is None else self.described.group
 
-    def groups(self, doc_prior):
-        """The documents' priors: as `DocumentPrior.table`."""
-        return doc_prior.table(self.first_doc + np.arange(self.n_docs))
+    @property
+    def given(self):
+        """Metadata of the groups."""
+        return self.described.given
+
+    def of_docs(self, docs):
+        """Some of its documents, or all in another order; without metadata."""
+        starts, lengths = self.token_ptr[docs], np.diff(self.token_ptr)[docs]
+        ptr = np.concatenate([[0], np.cumsum(lengths)])
+        tokens = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+        weights = self.weights[tokens] if self.weights.size else self.weights
+        return Shard(ptr, self.words[tokens], weights, self.first_doc, self.n_words)
 
     def active(self):
         """The words that occur, and each word's index among them, -1 for the others."""
@@ -56,15 +86,15 @@ class Shard(NamedTuple):
 
 
 def sampled(shard, n):
-    """The documents of a shard whose index in the corpus is a multiple of ``n``, a `Shard`."""
+    """Every ``n``-th document of the corpus, as far as it lies in a shard; a `Shard`."""
     if n == 1:
         return shard
     docs = np.arange(-shard.first_doc % n, shard.n_docs, n)
-    starts, lengths = shard.token_ptr[docs], np.diff(shard.token_ptr)[docs]
-    ptr = np.concatenate([[0], np.cumsum(lengths)])
-    tokens = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
-    weights = shard.weights[tokens] if shard.weights.size else shard.weights
-    return Shard(ptr, shard.words[tokens], weights, shard.first_doc, shard.n_words)
+    some = shard.of_docs(docs)
+    if shard.described is None:
+        return some
+    used, group = np.unique(shard.group[docs], return_inverse=True)
+    return some._replace(described=Described(group.astype(np.int64), shard.given[used], None))
 
 
 def joined(parts):
@@ -79,6 +109,17 @@ def joined(parts):
         np.concatenate([part.weights for part in parts]),
         parts[0].first_doc,
         parts[0].n_words,
+        None if parts[0].described is None else _joined_metadata([part.described for part in parts]),
+    )
+
+
+def _joined_metadata(parts):
+    """The `Described` of several parts, without rows for a documents' prior."""
+    firsts = np.cumsum([0, *(part.given.shape[0] for part in parts)])
+    group = np.concatenate([part.group + first for part, first in zip(parts, firsts, strict=False)])
+    given = [part.given for part in parts]
+    return Described(
+        group, sparse.csr_array(sparse.vstack(given)) if sparse.issparse(given[0]) else np.vstack(given), None
     )
 
 
@@ -199,7 +240,7 @@ class CollapsedStep:
     def __call__(self, shard, z, seed):
         """Return the `Done` of a shard with assignments ``z``."""
         z, table, mass, rng = np.array(z), self.table.copy(), self.mass.copy(), generator(seed)
-        prior, group = shard.groups(self.doc_prior)
+        prior, group = self.doc_prior.of_shard(shard)
         whole_tokens.sweep(
             0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, rng,
             self.temperature,
@@ -229,7 +270,7 @@ class GivenTopicsStep:
         """Return the `Done` of a shard with assignments ``z``."""
         z, (rows, slot), n_topics = np.array(z), shard.active(), self.topics.shape[1]
         rng = generator(seed)
-        prior, group = shard.groups(self.doc_prior)
+        prior, group = self.doc_prior.of_shard(shard)
         phi = np.empty((rows.size, n_topics), dtype=np.float32)
         blocks = np.empty((rows.size, -(-n_topics // assignments.BLOCK) + 1), dtype=np.float32)
         cells, ones = self.topics[rows].astype(np.float64), np.ones(n_topics)
