@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
-from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
@@ -260,7 +261,7 @@ def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda
     np.testing.assert_allclose(np.exp(dmr.coef_[:, 0] + 7.0 * dmr.coef_[:, 1]), 0.2, rtol=1e-4)
 
 
-def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30):
+def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30, shard_tokens=None):
     """Ranks of s_t = sum_k lambda_kt phi_k0, which has no labels, among draws given data of the model itself."""
     out = []
     for s in range(n_replicates):
@@ -277,7 +278,8 @@ def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30):
         truth_alpha = np.exp(truth.coef[:, 0] + metadata @ truth.coef[:, 1:].T)
         rng = np.random.default_rng([seed, s])
         counts = [rng.multinomial(10, rng.dirichlet(alpha) @ truth.components) for alpha in truth_alpha]
-        model.fit(np.array(counts), metadata=metadata)
+        X = sparse.csr_array(np.array(counts))
+        model.fit(X if shard_tokens is None else CountBlocks([X], shard_tokens=shard_tokens), metadata=metadata)
         draws = np.einsum("skt,sk->st", model.samples_["coef"][0], model.samples_["components"][0, :, :, 0])
         out.append((draws < truth.coef.T @ truth.components[:, 0]).sum(axis=0))
     return np.array(out)
@@ -287,6 +289,12 @@ def test_the_model_is_calibrated(global_random_seed):
     from tests import calibration
 
     assert calibration.p_values(ranks(120, global_random_seed)).min() > 1e-5
+
+
+def test_the_model_over_shards_is_calibrated(global_random_seed):
+    from tests import calibration
+
+    assert calibration.p_values(ranks(60, global_random_seed, thin=6, shard_tokens=40)).min() > 1e-5
 
 
 def test_planted_coefficients_and_topics_are_recovered(global_random_seed):

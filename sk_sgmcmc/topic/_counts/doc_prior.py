@@ -139,7 +139,7 @@ class DocumentPrior:
         """Called after all shards were reassigned, with their `statistics` in order, if they were wanted."""
 
     def after_shards(self, shards, now):
-        """Called after each round but the start, with the `AssignedShards`, for what takes more than one look at them."""
+        """Called after each round but the start, with the `AssignedShards`, for what takes several looks at them."""
 
     def release_shards(self, shards):
         """Called with the `AssignedShards` before their assignments are dropped."""

@@ -10,6 +10,7 @@ from scipy import sparse
 from ...utils import row_keys
 from ...utils._dask import is_dask, rows_of_table
 from ...utils._sparse import well_formed
+from ...utils.blocks import load_block
 from .._counts.block_data import BlockCorpus, BlockData
 from .._counts.blocks import as_blocks
 from .._counts.shard_steps import Described
@@ -98,7 +99,7 @@ def joined_metadata(metadata, blocks=None):
     tables, names = [], None
     for i, table in enumerate(_tables(metadata)):
         name = f"metadata of block {i}" if blocks is None else f"metadata of {blocks.name_of(i)}"
-        table = well_formed(table.compute() if is_dask(table) else table, name)
+        table = well_formed(load_block(table, name) if is_dask(table) else table, name)
         if blocks is not None and i < len(blocks.sizes):
             _refuse_other_length(table, blocks.sizes[i].n_docs, name, blocks.name_of(i))
         names = _same_columns(table, names, name)
