@@ -276,12 +276,13 @@ class DMRTopicModel(BayesianLDA):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `BayesianLDA`; with ``metadata_columns`` and no ``metadata``, also columns of metadata.
         y : ignored
             One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
-            One row per document.
+            One row per document; for counts in blocks also a list of tables, one for each block, a function that
+            returns an iterator over them, or a Dask DataFrame, Series or array.
         feature_names : array-like of str of shape (n_words,), default=None
             As for `BayesianLDA.fit`.
 
