@@ -79,9 +79,14 @@ class Shard(NamedTuple):
         return Shard(ptr, self.words[tokens], weights, self.first_doc, self.n_words)
 
     def active(self):
-        """The words that occur, and each word's index among them, -1 for the others."""
+        """The words that occur, and each word's index among them, -1 for the others; all words if most of them occur.
+
+        Rows of words left out would then save less than taking the others by an index costs.
+        """
         slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
         n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
+        if 2 * n > self.n_words:
+            return np.arange(self.n_words), np.arange(self.n_words, dtype=np.int32)
         return rows[:n].copy(), slot
 
 
@@ -140,23 +145,37 @@ class Change:
     def of_whole(cls, rows, values, is_whole=True):
         """The same in as few bytes as hold whole numbers."""
         if is_whole:
-            largest = int(np.abs(values).max(initial=0))
+            largest = int(max(values.max(initial=0), -values.min(initial=0)))
             values = values.astype(np.min_scalar_type(-largest - 1))
         return cls(rows, values)
 
     def add_to(self, counts):
         """Add to counts (n_words, >= n_topics) in place."""
-        counts[self.rows, : self.values.shape[1]] += self.values.astype(counts.dtype)
+        part = counts[:, : self.values.shape[1]]
+        if _are_all(self.rows, len(counts)):
+            part += self.values  # without the copies of an index
+        else:
+            part[self.rows] += self.values.astype(counts.dtype)
 
     @classmethod
     def sum_of(cls, changes):
         """The sum of several changes; whole numbers, or multiples of 2^-20, have the same sum in any order."""
-        rows = np.unique(np.concatenate([each.rows for each in changes]))
+        rows = changes[0].rows
+        alike = all(np.array_equal(each.rows, rows) for each in changes)
+        rows = rows if alike else np.unique(np.concatenate([each.rows for each in changes]))
         is_whole = all(each.values.dtype.kind == "i" for each in changes)
-        values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int64 if is_whole else np.float64)
+        # 32 bits, as in the table of all counts.
+        values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int32 if is_whole else np.float64)
         for each in changes:
-            values[np.searchsorted(rows, each.rows)] += each.values
+            if alike:
+                values += each.values
+            else:
+                values[np.searchsorted(rows, each.rows)] += each.values
         return cls.of_whole(rows, values, is_whole)
+
+
+def _are_all(rows, n_words):
+    return rows.size == n_words and np.array_equal(rows, np.arange(n_words))
 
 
 class Done(NamedTuple):
@@ -245,9 +264,9 @@ class CollapsedStep:
             0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, rng,
             self.temperature,
         )  # fmt: skip
-        rows = shard.active()[0]
-        n_topics = self.mass.size
-        change = Change.of_whole(rows, table[rows, :n_topics] - self.table[rows, :n_topics])
+        rows, n_topics = shard.active()[0], self.mass.size
+        after, before = table[:, :n_topics], self.table[:, :n_topics]
+        change = Change.of_whole(rows, after - before if rows.size == len(table) else after[rows] - before[rows])
         return Done(z, change, self.doc_prior.statistics(shard, z, rng) if self.learns else None)
 
 
