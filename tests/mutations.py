@@ -37,6 +37,7 @@ def _in(file, tests, *pairs):
 
 _LAWS = "tests/samplers/test_laws.py"
 _BLOCKS = "tests/topic/test_blocks.py"
+_DMR_BLOCKS = "tests/topic/test_dmr_blocks.py"
 _ON_DASK = "tests/topic/test_blocks_dask.py"
 _LDA = "tests/topic/test_lda.py"
 _DMR = "tests/topic/test_dmr.py"
@@ -111,7 +112,16 @@ BLOCKS = [
         ("np.min_scalar_type(-largest - 1)", "np.int8"),
     ),
     *_in("topic/_counts/dask_shards.py", _ON_DASK, ("[*before[:first], *new]", "new")),
-    *_in("utils/blocks.py", "tests/datasets/test_blocks.py", ("if n_read < len(self.sizes):", "if False:")),
+    *_in("topic/_counts/block_data.py", _DMR_BLOCKS, ("self.words[part] = shard.words", "pass")),
+    *_in("topic/_counts/block_chain.py", _DMR_BLOCKS, ("self.doc_prior.release_shards(self._assigned())", "pass")),
+    *_in(
+        "topic/_dmr/doc_prior.py", _DMR_BLOCKS,
+        ("self.coefficients.doc_priors(shard.described.rows), shard.group",
+         "self.coefficients.doc_priors(shard.described.rows), 0 * shard.group"),
+    ),
+    *_in("topic/_dmr/evidence.py", _DMR_BLOCKS, ("first, *others = parts", "first, *others = parts[:-1]")),
+    *_in("utils/blocks.py", "tests/datasets/test_blocks.py", ("if n_read < len(self.sizes):", "if False:"),
+         ("if each.n_words != sizes[0].n_words:", "if False:")),
 ]  # fmt: skip
 
 SAMPLERS = [

@@ -327,7 +327,7 @@ def test_metadata_in_dask_need_X_in_dask(by_year):
     with pytest.raises(TypeError, match=r"metadata is a Dask Array.*Pass metadata\.compute\(\)"):
         by_year.transform(X, metadata=in_blocks(table.to_numpy()).array)
     with pytest.raises(TypeError, match=r"Pass metadata\.compute\(\)"):
-        by_year.predict_prevalence(in_blocks(table.to_numpy()).array)
+        by_year.fit(X, metadata=in_blocks(table.to_numpy()).array)
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals

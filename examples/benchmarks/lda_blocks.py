@@ -3,6 +3,7 @@
     python examples/benchmarks/lda_blocks.py --tokens 1e8
     python examples/benchmarks/lda_blocks.py --tokens 1e7 --in-memory   # the same data as one matrix
     python examples/benchmarks/lda_blocks.py --tokens 1e7 --workers 2   # on a LocalCluster of Dask
+    python examples/benchmarks/lda_blocks.py --tokens 4e6 --only cost   # seconds of a round: predicted and measured
 
 Documents are drawn from planted topics, block by block, twice: when blocks are checked, and when their tokens are
 written. The peak is that of anonymous memory, which cannot be given back; memory maps are not part of it. With workers,
@@ -22,6 +23,7 @@ from scipy import sparse
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import CountBlocks
+from sk_sgmcmc.kernels.math.dirichlet_rows import dirichlet_rows
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 
 
@@ -86,12 +88,67 @@ class Clock(Callback):
         return False
 
 
+def seconds_of_round(n_tokens, n_words, args):
+    """Median over kept rounds."""
+    planted, clock = Planted(n_tokens, n_words, args.topics, block_tokens=500_000), Clock()
+    source = CountBlocks(list(planted()), shard_tokens=args.shard_tokens, folder=args.folder)
+    BayesianLDA(args.topics, n_iter=args.sweeps, n_jobs=args.jobs, random_state=0, callbacks=clock).fit(source)
+    return np.median(np.diff(clock.seconds)[args.sweeps // 2 :])
+
+
+def seconds_of_cell(n_words, n_topics):
+    """To draw a cell of the topics."""
+    out, seconds = np.empty((n_topics, n_words), np.float32), []
+    shapes = np.random.default_rng(0).gamma(0.3, 30.0, out.shape)
+    for seed in range(5):
+        began = time.perf_counter()
+        dirichlet_rows(shapes, np.uint64(seed), out)
+        seconds.append(time.perf_counter() - began)
+    return np.median(seconds) / out.size
+
+
+def bytes_per_second(client):
+    """From a worker to this process."""
+    seconds = []
+    for i in range(5):
+        there = client.submit(np.full, 2**24, i % 7, np.uint8, pure=False)
+        client.submit(len, there).result()
+        began = time.perf_counter()
+        there.result()
+        seconds.append(time.perf_counter() - began)
+    return 2**24 / np.median(seconds)
+
+
+def cost(args, client=None):
+    """The cost model of the user guide beside measured rounds: T / (M r) + V K (g + 6 / B log2 M) seconds."""
+    machines, bandwidth = max(args.workers, 1), np.inf if client is None else bytes_per_second(client)
+    g = seconds_of_cell(args.words, args.topics)
+    steps = np.log2(machines) / bandwidth if machines > 1 else 0.0
+    sizes = [(args.tokens * t, int(args.words * v)) for t, v in ((0.5, 1), (0.25, 1), (1, 1), (1, 2))]
+    rounds = [seconds_of_round(*size, args) for size in sizes]
+    cells = args.words * args.topics
+    # The rate is that of the first size, which is not counted among the predicted ones.
+    rate = sizes[0][0] / (rounds[0] - cells * (g + 6.0 * steps)) / machines
+    print(
+        f"{machines} machines, {rate / 1e6:.2f} million tokens a second each, {g * 1e9:.1f} ns a cell, "
+        f"{bandwidth / 1e6:.3g} MB a second"
+    )
+    for (n_tokens, n_words), measured in zip(sizes[1:], rounds[1:], strict=True):
+        predicted = n_tokens / machines / rate + n_words * args.topics * (g + 6.0 * steps)
+        print(
+            f"  {n_tokens:.3g} tokens, {n_words} words, {args.topics} topics: a kept round takes {measured:.2f} s, "
+            f"predicted {predicted:.2f} s"
+        )
+
+
 def run(args):
     """Fit, and print what was measured."""
     planted = Planted(args.tokens, args.words, args.topics)
     folder, clock = tempfile.mkdtemp(dir=args.folder), Clock()
     peak, began = Peak(folder), time.perf_counter()
-    X = sparse.vstack(list(planted()), format="csr") if args.in_memory else CountBlocks(planted, folder=folder)
+    X = CountBlocks(planted, shard_tokens=args.shard_tokens, folder=folder)
+    if args.in_memory:
+        X = sparse.vstack(list(planted()), format="csr")
     model = BayesianLDA(args.topics, n_iter=args.sweeps, n_jobs=args.jobs, random_state=0, callbacks=clock).fit(X)
     sweeps, n_burn = np.diff(clock.seconds), args.sweeps // 2
     peak.ends.set()
@@ -119,6 +176,8 @@ if __name__ == "__main__":
     parser.add_argument("--sweeps", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1, help="threads")
     parser.add_argument("--workers", type=int, default=0, help="processes of a Dask LocalCluster")
+    parser.add_argument("--shard-tokens", type=int, help="of a shard")
+    parser.add_argument("--only", choices=["fit", "cost"], default="fit")
     parser.add_argument("--in-memory", action="store_true", help="one matrix instead of blocks")
     parser.add_argument("--folder", help="folder for temporary files")
     parser.add_argument("--smoke", action="store_true", help="seconds")
@@ -128,7 +187,7 @@ if __name__ == "__main__":
     if args.workers:
         from dask.distributed import Client
 
-        with Client(n_workers=args.workers, threads_per_worker=1, dashboard_address=":0"):
-            run(args)
+        with Client(n_workers=args.workers, threads_per_worker=1, dashboard_address=":0") as client:
+            cost(args, client) if args.only == "cost" else run(args)
     else:
-        run(args)
+        cost(args) if args.only == "cost" else run(args)

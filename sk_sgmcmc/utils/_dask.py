@@ -204,14 +204,14 @@ def _pieces(table, name, X):
     for column in table.values() if isinstance(table, Mapping) else [table]:
         _refuse_other_length(column.shape[0] if hasattr(column, "shape") else len(column), X.shape[0], name)
     ends = np.cumsum([0, *X.chunks[0]]).tolist()
-    pieces = [_rows(table, slice(start, stop)) for start, stop in pairwise(ends)]
+    pieces = [rows_of_table(table, slice(start, stop)) for start, stop in pairwise(ends)]
     return [delayed(piece, pure=False, traverse=False) for piece in pieces]
 
 
-def _rows(table, rows):
+def rows_of_table(table, rows):
     """Rows of a frame, an array, a list or a dict of columns."""
     if isinstance(table, Mapping):
-        return {name: _rows(column, rows) for name, column in table.items()}
+        return {name: rows_of_table(column, rows) for name, column in table.items()}
     if sparse.issparse(table):
         return sparse.csr_array(table)[rows]
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

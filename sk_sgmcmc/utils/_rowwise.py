@@ -1,9 +1,37 @@
-"""Results for rows that do not depend, to the last bit, on how many rows are computed together."""
+"""Results that do not depend, to the last bit, on how many rows are computed together, nor on the threads of BLAS."""
+
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
 
 import numpy as np
 from scipy.special import logsumexp
 
 _TILE = 16  # rows; a multiple of what the kernels of BLAS keep in registers, which treat remaining rows differently
+
+
+_lock, _limits = Lock(), []  # threads of Python that are within `one_blas_thread`, of which the first sets the limit
+
+
+@cache
+def _libraries():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looking for libraries takes milliseconds
+
+
+@contextmanager
+def one_blas_thread():
+    """Within it, BLAS uses one thread in this process, whichever threads of Python enter and leave it."""
+    with _lock:
+        _limits.append(_limits[-1] if _limits else _libraries().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
 
 
 def rowwise_product(A, B):

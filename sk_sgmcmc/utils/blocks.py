@@ -231,8 +231,8 @@ class CountBlocks:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA and GammaProcessTopicModel "
-            "take it in fit, partial_fit, transform and score; pass other estimators block after block."
+            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA, DMRTopicModel and "
+            "GammaProcessTopicModel take it in fit, partial_fit, transform and score; pass blocks one by one to others."
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
+from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
 from sk_sgmcmc.callbacks import Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
@@ -287,9 +287,13 @@ def test_chains_in_other_processes_are_refused(counts):
         BayesianLDA(**PARAMS, n_chains=2, n_jobs=2).fit(CountBlocks([counts]))
 
 
-def test_other_models_are_refused_by_name(counts):
-    with pytest.raises(TypeError, match="DMRTopicModel does not take CountBlocks"):
-        DMRTopicModel().fit(CountBlocks([counts]))
+class OnlyInMemory(BayesianLDA):
+    _takes_blocks = False
+
+
+def test_models_that_need_a_matrix_are_refused_by_name(counts):
+    with pytest.raises(TypeError, match="OnlyInMemory does not take CountBlocks"):
+        OnlyInMemory().fit(CountBlocks([counts]))
 
 
 # ------------------------------------------------------------------------------------------------ the gamma process

@@ -3,13 +3,14 @@
 import os
 import pickle
 import signal
+from itertools import pairwise
 
 import joblib
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
@@ -104,6 +105,40 @@ def test_the_gamma_process(client, counts):
     assert same(GammaProcessTopicModel(**arguments).fit(source), model)
 
 
+ENDS = (0, 7, 7, 100, 240)  # of `blocks_of`
+
+
+def columns():
+    """Metadata of the 240 documents."""
+    party = np.array(["whig", "tory", "free soil"])[np.arange(240) % 3]
+    return {"party": list(party), "year": list(1900.0 + np.arange(240) % 20)}
+
+
+def test_regression_on_metadata(client, counts):
+    blocks, years = CountBlocks(blocks_of(counts), shard_tokens=3000), np.array(columns()["year"])[:, None]
+    tables = [{name: values[start:stop] for name, values in columns().items()} for start, stop in pairwise(ENDS)]
+    model = DMRTopicModel(**PARAMS).fit(blocks, metadata=tables)
+    rows = da.from_array(years, chunks=((7, 93, 140), 1))
+    X = da.from_array(counts, chunks=((7, 93, 140), -1), asarray=False)
+    of_years = DMRTopicModel(**PARAMS).fit(X, metadata=rows)
+    assert on_dask(model) and of_years.score(X, metadata=rows) == of_years.score(counts, metadata=years)
+    np.testing.assert_array_equal(of_years.predict_prevalence(rows), of_years.predict_prevalence(years))
+    with pytest.raises(ValueError, match="metadata of block 0 has 7 rows, but block 0 holds 100 documents"):
+        DMRTopicModel(**PARAMS).fit(X.rechunk({0: (100, 140)}), metadata=rows)
+    client.close()
+    assert same(DMRTopicModel(**PARAMS).fit(blocks, metadata=columns()), model)
+    assert same(DMRTopicModel(**PARAMS).fit(CountBlocks([counts]), metadata=years), of_years)
+
+
+def test_metadata_in_a_dask_frame(client, counts):
+    pandas, dd = importorskip("pandas"), importorskip("dask.dataframe")
+    table, blocks = pandas.DataFrame(columns()), CountBlocks(blocks_of(counts), shard_tokens=3000)
+    parts = [dask.delayed(table[start:stop]) for start, stop in pairwise(ENDS)]
+    lazy = dd.from_delayed(parts, meta=table[:0], verify_meta=False)
+    model = DMRTopicModel(**PARAMS).fit(blocks, metadata=lazy)
+    assert same(DMRTopicModel(**PARAMS).fit(blocks, metadata=table), model)
+
+
 def test_chains_side_by_side_through_joblib(client, counts):
     arguments = {"n_components": 3, "n_iter": 10, "n_chains": 2, "random_state": 0}
     here = BayesianLDA(**arguments).fit(counts)
@@ -184,6 +219,34 @@ def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
         kill = Kill(client, rounds)
         model = BayesianLDA(**PARAMS, callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
     assert kill.killed == 5
+    assert same(model, local)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+def test_killed_workers_change_no_coefficient(counts):
+    here = DMRTopicModel(**PARAMS).fit(CountBlocks([counts], shard_tokens=3000), metadata=columns())
+    with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
+        kill = Kill(client, [2, 14])
+        model = DMRTopicModel(**PARAMS, callbacks=kill)
+        model.fit(CountBlocks(blocks_of(counts), shard_tokens=3000), metadata=columns())
+    assert kill.killed == 2
+    assert same(model, here)
+
+
+@pytest.mark.slow
+def test_workers_that_join_late_change_no_draw(counts, local):
+    seen = []
+    with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
+
+        def join(estimator, step):
+            if step == 3:
+                cluster.scale(3)
+                client.wait_for_workers(3, timeout=TIMEOUT)
+            seen.append(len(client.nthreads()))
+
+        model = BayesianLDA(**PARAMS, callbacks=join).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
+    assert seen[0] == 1 and seen[-1] == 3
     assert same(model, local)
 
 

@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
-from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
@@ -14,7 +15,7 @@ from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
-from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary, expansion
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
@@ -110,15 +111,19 @@ def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", se
     parts = information(known, prior)
     coefficients.precondition(rows, prior, parts, jointly=coordinates == "joint")
     if coordinates == "diagonal":
-        coefficients.whitener = DiagonalWhitener(rows, parts[0], coefficients.precision)
+        sums = parts[0].sum(axis=0), rows.pull(parts[0]), rows.squares(parts[0])
+        coefficients.whitener = DiagonalWhitener(*sums, coefficients.precision)
     rng = np.random.default_rng(seed)
 
     def usual(prior):
         return likelihood(known, prior)[1]
 
+    def slope_of(value):
+        return rows.pull((residual_of or usual)(coefficients.doc_priors(rows, value)))
+
     values = np.empty((n_steps, 4))
     for t in range(-200, n_steps):
-        coefficients.move(rows, residual_of or usual, rng)
+        coefficients.move(slope_of, rng)
         values[t] = coefficients.value.ravel()
     return batch_means(np.hstack([values, values**2]))
 
@@ -172,7 +177,7 @@ def test_gradient_of_the_log_posterior_equals_finite_differences():
     coefficients = Coefficients(SGLD(), True, np.full(2, CENTRE), 3, SCALES)
     value = rng.normal(size=(2, 4))
     known, scale = counts_of_rows(TOPIC_COUNTS, OF_GROUP), np.array([*[SCALES[0]] * 3, SCALES[1]])
-    found = coefficients.gradient(rows, likelihood(known, np.exp(rows.predict(value)))[1], value)
+    found = coefficients.gradient(rows.pull(likelihood(known, np.exp(rows.predict(value)))[1]), value)
     design = rows.Z[OF_GROUP]
     for k in range(2):
         for t in range(4):
@@ -199,7 +204,7 @@ def test_documents_left_behind_have_the_slope_of_their_likelihood_nearby(limits,
     def slope(value):
         return rows.pull(likelihood(known, coefficients.doc_priors(rows, value))[1])
 
-    left = QuadraticSummary(coefficients, rows, prior, information(known, prior))
+    left = QuadraticSummary(coefficients.value, *expansion(rows, prior, information(known, prior)))
     at = coefficients.value
     np.testing.assert_allclose(left.gradient(at), slope(at))
     near = at.copy()
@@ -256,7 +261,7 @@ def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda
     np.testing.assert_allclose(np.exp(dmr.coef_[:, 0] + 7.0 * dmr.coef_[:, 1]), 0.2, rtol=1e-4)
 
 
-def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30):
+def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30, shard_tokens=None):
     """Ranks of s_t = sum_k lambda_kt phi_k0, which has no labels, among draws given data of the model itself."""
     out = []
     for s in range(n_replicates):
@@ -273,7 +278,8 @@ def ranks(n_replicates, seed, n_draws=7, thin=4, burn_in=30):
         truth_alpha = np.exp(truth.coef[:, 0] + metadata @ truth.coef[:, 1:].T)
         rng = np.random.default_rng([seed, s])
         counts = [rng.multinomial(10, rng.dirichlet(alpha) @ truth.components) for alpha in truth_alpha]
-        model.fit(np.array(counts), metadata=metadata)
+        X = sparse.csr_array(np.array(counts))
+        model.fit(X if shard_tokens is None else CountBlocks([X], shard_tokens=shard_tokens), metadata=metadata)
         draws = np.einsum("skt,sk->st", model.samples_["coef"][0], model.samples_["components"][0, :, :, 0])
         out.append((draws < truth.coef.T @ truth.components[:, 0]).sum(axis=0))
     return np.array(out)
@@ -283,6 +289,12 @@ def test_the_model_is_calibrated(global_random_seed):
     from tests import calibration
 
     assert calibration.p_values(ranks(120, global_random_seed)).min() > 1e-5
+
+
+def test_the_model_over_shards_is_calibrated(global_random_seed):
+    from tests import calibration
+
+    assert calibration.p_values(ranks(60, global_random_seed, thin=6, shard_tokens=40)).min() > 1e-5
 
 
 def test_planted_coefficients_and_topics_are_recovered(global_random_seed):

@@ -77,6 +77,26 @@ class Round:
         return np.random.SeedSequence([self.seed, i])
 
 
+class AssignedShards:
+    """All shards with their assignments, which stay where they are.
+
+    Parameters
+    ----------
+    shards : LocalShards or DaskShards
+    z : object
+        Their assignments.
+    pool : executor or None
+        Threads.
+    """
+
+    def __init__(self, shards, z, pool):
+        self.shards, self.z, self.pool = shards, z, pool
+
+    def map(self, function, *args):
+        """Values of ``function(shard, z, *args)``, a list in the order of the shards."""
+        return self.shards.evaluate(self.z, self.pool, function, *args)
+
+
 class BlockTopicChain(CollapsedTopicChain):
     """Gibbs sampler over a corpus in shards, whose assignments stay where the shards are.
 
@@ -173,20 +193,19 @@ class BlockTopicChain(CollapsedTopicChain):
                     self._save()
                 self.round = self._new_round(self._next_step())
             self._proceed(shards, z)
+            if self.round.next_shard < self.data.n_shards:
+                return
+            self._finish_round()
+            self.step += 1
+            if self.plan.wants(self.step):
+                self.keep(self._kept_draw())
+            if self.step >= self.plan.n_iter:
+                self._release()
         except WorkersLostError as lost:
             if self.checkpoint is None:
                 raise
             self._go_back()
             self.failure = lost
-            return
-        if self.round.next_shard < self.data.n_shards:
-            return
-        self._finish_round()
-        self.step += 1
-        if self.plan.wants(self.step):
-            self.keep(self._kept_draw())
-        if self.step >= self.plan.n_iter:
-            self._release()
 
     def _proceed(self, shards, z):
         """Process the next shards of the round, and time it."""
@@ -198,6 +217,7 @@ class BlockTopicChain(CollapsedTopicChain):
 
     def _release(self):
         """Give back what only further rounds would need: the draws follow from counts."""
+        self.doc_prior.release_shards(self._assigned())
         self.assignments, self.checkpoint = self.assignments.without_z(), None
         self.data = self.data.without_shards()
 
@@ -224,11 +244,17 @@ class BlockTopicChain(CollapsedTopicChain):
         self.n_passes += 1
         if now.step.learns:
             self.doc_prior.after_round(now.statistics, moment)
+        self.doc_prior.after_shards(self._assigned(), moment)
         if self.fits_word_prior and moment.burns_in and self.n_passes % PASSES_PER_FIT == 0:
             self.word_prior = fitted_word_prior(self.collapsed.counts, self.word_prior)
             self.collapsed.set_topic_word_prior(self.topic_word_prior)
 
+    def _assigned(self):
+        return AssignedShards(self.data.shards, self.assignments.z, self._threads())
+
     def with_topics(self, sampler):
+        if self.data is not None and self.assignments.z is not None:
+            self.doc_prior.release_shards(self._assigned())
         chain = super().with_topics(sampler)
         chain.round, chain.assignments = None, chain.assignments.without_z()
         return chain

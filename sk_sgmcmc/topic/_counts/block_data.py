@@ -44,6 +44,27 @@ class BlockCorpus:
         least = self.n_words * n_topics / _CELLS_PER_TOKEN
         return self.blocks.shard_tokens or max(_SHARD_TOKENS, least)
 
+    def arranged(self, start, stop):
+        """How documents start:stop are arranged and described; None leaves them as they are.
+
+        Returns
+        -------
+        order : ndarray of int64, shape (n_docs,)
+            In which they form groups.
+        group : ndarray of int64, shape (n_docs,)
+            Of the documents in that order.
+        first : ndarray of int64, shape (n_groups,)
+            A document of each group, by its index in the corpus.
+        """
+        return None
+
+    def described(self, group, first):
+        """The `Described` of arranged documents."""
+
+    def corpora(self):
+        """Iterate over the blocks that hold documents, as `Corpus`."""
+        return (corpus for corpus in self.blocks.corpora() if corpus.n_docs)
+
     def to_csr(self):
         """Refuse to become a matrix in memory."""
         raise TypeError("Held-out documents must be a matrix in memory, not CountBlocks; pass some of the documents.")
@@ -166,6 +187,24 @@ class LocalShards:
                 self.weights[token : token + words.size] = rounded_weights(weights)
             doc, token = doc + corpus.n_docs, token + words.size
         self.ends = cuts(self.token_ptr, data.n_shards)
+        self.corpus, self.groups = data.corpus, [None] * data.n_shards
+        for i in range(data.n_shards):
+            self._arrange(i)
+        self.n_groups = sum(1 if groups is None else groups[1].size for groups in self.groups)
+
+    def _arrange(self, i):
+        """Sort the documents of shard ``i`` by their metadata."""
+        arranged = self.corpus.arranged(self.ends[i], self.ends[i + 1])
+        if arranged is None:
+            return
+        order, *self.groups[i] = arranged
+        shard, part = self.shard(i)
+        if np.any(np.diff(order) != 1):
+            shard = shard.of_docs(order)
+            self.token_ptr[self.ends[i] : self.ends[i + 1] + 1] = part.start + shard.token_ptr
+            self.words[part] = shard.words
+            if self.weights.size:
+                self.weights[part] = shard.weights
 
     def assignments(self, z=None):
         """Room for the assignments of a chain, or a copy of ``z``, in a file."""
@@ -184,7 +223,17 @@ class LocalShards:
         ptr = self.token_ptr[start : stop + 1]
         part = slice(int(ptr[0]), int(ptr[-1]))
         weights = self.weights[part] if self.weights.size else self.weights
-        return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words), part
+        described = None if self.groups[i] is None else self.corpus.described(*self.groups[i])
+        return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words, described), part
+
+    def evaluate(self, z, pool, function, *args):
+        """Values of a function of each shard and its assignments, in order; changes nothing."""
+
+        def work(i):
+            shard, part = self.shard(i)
+            return function(shard, z[part], *args)
+
+        return list((map if pool is None else pool.map)(work, range(self.n_shards)))
 
     def wants_checkpoint(self, z, step):
         """Whether assignments should be copied before the next round: never, as they cannot be lost."""

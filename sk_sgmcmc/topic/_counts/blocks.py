@@ -7,7 +7,7 @@ from joblib.parallel import get_active_backend
 from ...utils._dask import refuse_dask
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountBlocks, present_client
-from .block_data import BlockData, LocalShards
+from .block_data import BlockCorpus, BlockData, LocalShards
 from .dask_shards import DaskShards, remote_sizes
 
 
@@ -17,8 +17,8 @@ def is_in_blocks(X, model):
     if found and not model._takes_blocks:
         refuse_dask(X)
         raise TypeError(
-            f"{type(model).__name__} does not take CountBlocks; BayesianLDA and GammaProcessTopicModel do. Pass a "
-            "matrix in memory, or block after block to partial_fit."
+            f"{type(model).__name__} does not take CountBlocks; BayesianLDA, DMRTopicModel and GammaProcessTopicModel "
+            "do. Pass a matrix in memory, or block after block to partial_fit."
         )
     return found
 
@@ -46,13 +46,12 @@ def as_blocks(X):
 
 def blocks_of(X):
     """The blocks of X that hold documents, one after another."""
-    return (corpus.to_csr() for corpus in as_blocks(X).corpora() if corpus.n_docs)
+    return (corpus.to_csr() for corpus in BlockCorpus(as_blocks(X)).corpora())
 
 
 def for_each_block(model, method, X, **given):
-    """Results of a method of a fitted ``model`` for all blocks of X, a list."""
-    model._check_X(X, reset=False, **given)
-    return [method(block) for block in blocks_of(X)]
+    """Results of a method of a fitted ``model``, which takes a `Corpus`, for all blocks of X, a list."""
+    return [method(corpus) for corpus in model._check_X(X, reset=False, **given).corpora()]
 
 
 def bound_blocks(corpus, n_topics, n_threads, n_chains=1):

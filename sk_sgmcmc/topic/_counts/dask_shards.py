@@ -63,6 +63,19 @@ def _step(step, shard, z, seed):
     return step(shard, z, seed)
 
 
+def _arranged(shard, order, described):
+    return shard.of_docs(order)._replace(described=described)
+
+
+def _evaluated(function, shard, z, args):
+    return function(shard, z, *args)
+
+
+def _extent(shard):
+    """Documents before a shard, documents and tokens in it."""
+    return shard.first_doc, shard.n_docs, shard.words.size
+
+
 # -- the client's side -----------------------------------------------------------------------------------------------
 
 
@@ -102,7 +115,19 @@ class DaskShards:
         self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
         self.scratch = Scratch(self.blocks.folder, 2 * self.n_tokens)
         self.shards = self._made_shards(not data.is_whole)
-        self.sizes = self.results([self._submit(_n_tokens, each) for each in self.shards])
+        extents = self.results([self._submit(_extent, each) for each in self.shards])
+        self.sizes = [n_tokens for *_, n_tokens in extents]
+        self.n_groups = sum(self._arrange(i, data.corpus, *extents[i][:2]) for i in range(self.n_shards))
+
+    def _arrange(self, i, corpus, first_doc, n_docs):
+        """Sort the documents of shard ``i`` by their metadata, and send these; returns the number of groups."""
+        arranged = corpus.arranged(first_doc, first_doc + n_docs)
+        if arranged is None:
+            return 1
+        order, group, first = arranged
+        with _large_graphs():
+            self.shards[i] = self._submit(_arranged, self.shards[i], order, corpus.described(group, first))
+        return first.size
 
     def _submit(self, function, *args):
         return self.client.submit(function, *args, pure=False)
@@ -176,6 +201,14 @@ class DaskShards:
         now.next_shard = self.n_shards
         z.futures, z.shards, z.z = [*before[:first], *new], self, None
 
+    def evaluate(self, z, pool, function, *args):
+        """Values of a function of each shard and its assignments, in order."""
+        with losses(self.client), _large_graphs():
+            args, assigned = self._submit(_same, args), z.futures or self._send(z.z)
+            return self.results(
+                [self._submit(_evaluated, function, *each, args) for each in zip(self.shards, assigned, strict=True)]
+            )
+
     def wants_checkpoint(self, z, step):
         """Whether assignments should be copied before the next round, after ``step`` of them."""
         return z.saved_at is None or step >= z.saved_at + _ROUNDS_PER_CHECKPOINT
@@ -206,10 +239,6 @@ class DaskShards:
 
     def _wait(self, futures):
         wait_for(self.client, futures)
-
-
-def _n_tokens(shard):
-    return shard.words.size
 
 
 def remote_sizes(client, blocks):

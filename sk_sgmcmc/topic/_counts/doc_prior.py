@@ -131,8 +131,18 @@ class DocumentPrior:
     def statistics(self, shard, z, rng):
         """What a round needs of a `Shard` with assignments ``z``; called wherever the shard is, with its own stream."""
 
+    def of_shard(self, shard):
+        """As `table`, of the documents of a `Shard`."""
+        return self.alpha[None], shard.group
+
     def after_round(self, statistics, now):
         """Called after all shards were reassigned, with their `statistics` in order, if they were wanted."""
+
+    def after_shards(self, shards, now):
+        """Called after each round but the start, with the `AssignedShards`, for what takes several looks at them."""
+
+    def release_shards(self, shards):
+        """Called with the `AssignedShards` before their assignments are dropped."""
 
     # -- topics --------------------------------------------------------------------------------------------------
 

@@ -402,7 +402,7 @@ class CountTopicModel(BaseTopicModel):
         check_is_fitted(self)
         if is_in_blocks(X, self):
             return np.concatenate(for_each_block(self, self._transform, X, **given))
-        corpus = self._check_X(X, reset=False, **given)
+        corpus = X if isinstance(X, Corpus) else self._check_X(X, reset=False, **given)
         topics = [partial(words_of, self.components_)]
         proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
         return as_precise_as(X, proportions)
@@ -462,7 +462,7 @@ class CountTopicModel(BaseTopicModel):
         check_is_fitted(self)
         if is_in_blocks(X, self):
             return joined_results(for_each_block(self, self._completion, X, **given))
-        corpus = self._check_X(X, reset=False, **given)
+        corpus = X if isinstance(X, Corpus) else self._check_X(X, reset=False, **given)
         observed, hidden = split_tokens(corpus.to_csr())
         draws = self._topic_draws
         n_chains, n_kept, *_ = draws.shape

@@ -8,9 +8,27 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ...kernels.models.lda import assignments, whole_tokens
 from .start import seeded_start
+
+
+class Described(NamedTuple):
+    """Documents of a shard by groups with the same metadata.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n_docs,)
+        Ascending.
+    given : ndarray or csr_array of shape (n_groups, n_metadata)
+    rows : object
+        The same as the documents' prior takes it.
+    """
+
+    group: np.ndarray
+    given: object
+    rows: object
 
 
 class Shard(NamedTuple):
@@ -26,6 +44,8 @@ class Shard(NamedTuple):
         Index of its first document in the corpus.
     n_words : int
         Words of the corpus.
+    described : Described or None
+        Metadata, if documents have any; they are then in the order of their groups.
     """
 
     token_ptr: np.ndarray
@@ -33,6 +53,7 @@ class Shard(NamedTuple):
     weights: np.ndarray
     first_doc: int
     n_words: int
+    described: Described | None = None
 
     @property
     def n_docs(self):
@@ -41,30 +62,44 @@ class Shard(NamedTuple):
 
     @property
     def group(self):
-        """The row of each document in a table of priors that has one row."""
-        return np.zeros(self.n_docs, dtype=np.int64)
+        """The row of each document in a table of priors."""
+        return np.zeros(self.n_docs, dtype=np.int64) if self.described is None else self.described.group
 
-    def groups(self, doc_prior):
-        """The documents' priors: as `DocumentPrior.table`."""
-        return doc_prior.table(self.first_doc + np.arange(self.n_docs))
+    @property
+    def given(self):
+        """Metadata of the groups."""
+        return self.described.given
+
+    def of_docs(self, docs):
+        """Some of its documents, or all in another order; without metadata."""
+        starts, lengths = self.token_ptr[docs], np.diff(self.token_ptr)[docs]
+        ptr = np.concatenate([[0], np.cumsum(lengths)])
+        tokens = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+        weights = self.weights[tokens] if self.weights.size else self.weights
+        return Shard(ptr, self.words[tokens], weights, self.first_doc, self.n_words)
 
     def active(self):
-        """The words that occur, and each word's index among them, -1 for the others."""
+        """The words that occur, and each word's index among them, -1 for the others; all words if most of them occur.
+
+        Rows of words left out would then save less than taking the others by an index costs.
+        """
         slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
         n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
+        if 2 * n > self.n_words:
+            return np.arange(self.n_words), np.arange(self.n_words, dtype=np.int32)
         return rows[:n].copy(), slot
 
 
 def sampled(shard, n):
-    """The documents of a shard whose index in the corpus is a multiple of ``n``, a `Shard`."""
+    """Every ``n``-th document of the corpus, as far as it lies in a shard; a `Shard`."""
     if n == 1:
         return shard
     docs = np.arange(-shard.first_doc % n, shard.n_docs, n)
-    starts, lengths = shard.token_ptr[docs], np.diff(shard.token_ptr)[docs]
-    ptr = np.concatenate([[0], np.cumsum(lengths)])
-    tokens = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
-    weights = shard.weights[tokens] if shard.weights.size else shard.weights
-    return Shard(ptr, shard.words[tokens], weights, shard.first_doc, shard.n_words)
+    some = shard.of_docs(docs)
+    if shard.described is None:
+        return some
+    used, group = np.unique(shard.group[docs], return_inverse=True)
+    return some._replace(described=Described(group.astype(np.int64), shard.given[used], None))
 
 
 def joined(parts):
@@ -79,6 +114,17 @@ def joined(parts):
         np.concatenate([part.weights for part in parts]),
         parts[0].first_doc,
         parts[0].n_words,
+        None if parts[0].described is None else _joined_metadata([part.described for part in parts]),
+    )
+
+
+def _joined_metadata(parts):
+    """The `Described` of several parts, without rows for a documents' prior."""
+    firsts = np.cumsum([0, *(part.given.shape[0] for part in parts)])
+    group = np.concatenate([part.group + first for part, first in zip(parts, firsts, strict=False)])
+    given = [part.given for part in parts]
+    return Described(
+        group, sparse.csr_array(sparse.vstack(given)) if sparse.issparse(given[0]) else np.vstack(given), None
     )
 
 
@@ -99,23 +145,37 @@ class Change:
     def of_whole(cls, rows, values, is_whole=True):
         """The same in as few bytes as hold whole numbers."""
         if is_whole:
-            largest = int(np.abs(values).max(initial=0))
+            largest = int(max(values.max(initial=0), -values.min(initial=0)))
             values = values.astype(np.min_scalar_type(-largest - 1))
         return cls(rows, values)
 
     def add_to(self, counts):
         """Add to counts (n_words, >= n_topics) in place."""
-        counts[self.rows, : self.values.shape[1]] += self.values.astype(counts.dtype)
+        part = counts[:, : self.values.shape[1]]
+        if _are_all(self.rows, len(counts)):
+            part += self.values  # without the copies of an index
+        else:
+            part[self.rows] += self.values.astype(counts.dtype)
 
     @classmethod
     def sum_of(cls, changes):
         """The sum of several changes; whole numbers, or multiples of 2^-20, have the same sum in any order."""
-        rows = np.unique(np.concatenate([each.rows for each in changes]))
+        rows = changes[0].rows
+        alike = all(np.array_equal(each.rows, rows) for each in changes)
+        rows = rows if alike else np.unique(np.concatenate([each.rows for each in changes]))
         is_whole = all(each.values.dtype.kind == "i" for each in changes)
-        values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int64 if is_whole else np.float64)
+        # 32 bits, as in the table of all counts.
+        values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int32 if is_whole else np.float64)
         for each in changes:
-            values[np.searchsorted(rows, each.rows)] += each.values
+            if alike:
+                values += each.values
+            else:
+                values[np.searchsorted(rows, each.rows)] += each.values
         return cls.of_whole(rows, values, is_whole)
+
+
+def _are_all(rows, n_words):
+    return rows.size == n_words and np.array_equal(rows, np.arange(n_words))
 
 
 class Done(NamedTuple):
@@ -199,14 +259,14 @@ class CollapsedStep:
     def __call__(self, shard, z, seed):
         """Return the `Done` of a shard with assignments ``z``."""
         z, table, mass, rng = np.array(z), self.table.copy(), self.mass.copy(), generator(seed)
-        prior, group = shard.groups(self.doc_prior)
+        prior, group = self.doc_prior.of_shard(shard)
         whole_tokens.sweep(
             0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, rng,
             self.temperature,
         )  # fmt: skip
-        rows = shard.active()[0]
-        n_topics = self.mass.size
-        change = Change.of_whole(rows, table[rows, :n_topics] - self.table[rows, :n_topics])
+        rows, n_topics = shard.active()[0], self.mass.size
+        after, before = table[:, :n_topics], self.table[:, :n_topics]
+        change = Change.of_whole(rows, after - before if rows.size == len(table) else after[rows] - before[rows])
         return Done(z, change, self.doc_prior.statistics(shard, z, rng) if self.learns else None)
 
 
@@ -229,7 +289,7 @@ class GivenTopicsStep:
         """Return the `Done` of a shard with assignments ``z``."""
         z, (rows, slot), n_topics = np.array(z), shard.active(), self.topics.shape[1]
         rng = generator(seed)
-        prior, group = shard.groups(self.doc_prior)
+        prior, group = self.doc_prior.of_shard(shard)
         phi = np.empty((rows.size, n_topics), dtype=np.float32)
         blocks = np.empty((rows.size, -(-n_topics // assignments.BLOCK) + 1), dtype=np.float32)
         cells, ones = self.topics[rows].astype(np.float64), np.ones(n_topics)

@@ -1,5 +1,7 @@
 """Coefficients of a Dirichlet-multinomial regression: their prior, coordinates, and the steps of their sampler."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import linalg, optimize
 
@@ -16,6 +18,21 @@ _LEAST = 0.1  # a curvature is taken to be at least this share of an upper bound
 # entries clipped to this, a rare step too far out is not followed by one much farther back.
 _STEEPEST = 4.0
 STEPS_PER_PASS = 4  # steps of the coefficients' sampler per pass over stored assignments
+
+
+class CurvatureSums(NamedTuple):
+    """Minus the second derivatives of the log likelihood, or bounds of them: sums over groups.
+
+    Parameters
+    ----------
+    own : ndarray or tuple of ndarray
+        Within topics: matrices (n_topics, width, width); or what `DiagonalWhitener` takes in their place.
+    coupling : ndarray of shape (n_topics, width, n_topics, width), or None
+        Between topics; its diagonal blocks do not count.
+    """
+
+    own: object
+    coupling: object
 
 
 class Coefficients:
@@ -67,6 +84,12 @@ class Coefficients:
         self.value = self.mean.copy()
         self.whitener = self.held = None
 
+    def alone(self):
+        """A copy that holds the values, and nothing of the sampler."""
+        other = object.__new__(Coefficients)
+        other.value = self.value.copy()
+        return other
+
     def reorder(self, order):
         """Reorder the topics."""
         self.value, self.mean, self.state.aux = self.value[order], self.mean[order], self.state.aux[:, order].copy()
@@ -97,17 +120,28 @@ class Coefficients:
         jointly : bool
             Whether to whiten all topics jointly, unless there are too many coefficients.
         """
+        self.choose_coordinates(self.curvature(rows, prior, information, scale, jointly))
+
+    def choose_coordinates(self, sums):
+        """Choose coordinates given `CurvatureSums` of the documents."""
+        full = not isinstance(sums.own, tuple)
+        precision = self._held_precision(full)
+        self.whitener = Whitener(sums.own, precision) if full else DiagonalWhitener(*sums.own, precision)
+        if sums.coupling is not None:
+            self.whitener = JointWhitener(sums.coupling, self.whitener)
+
+    def curvature(self, rows, prior, information, scale=1.0, jointly=True):
+        """The `CurvatureSums` from which coordinates are chosen; parameters as for `precondition`."""
         curvature, common, tables, residual = information if scale == 1.0 else (scale * part for part in information)
         # Expected and observed curvature differ by the first derivative. The larger one keeps steps stable: a group
         # that lacks a topic has no curvature of its own, but a steep slope towards it.
         curvature += np.maximum(-residual, 0.0)
         curvature -= common[:, None] * prior**2
         np.maximum(curvature, np.multiply(tables, _LEAST, out=tables), out=curvature)
-        full = self.value.size * self.value.shape[1] <= _MAX_CELLS
-        precision = self._held_precision(full)
-        self.whitener = (Whitener if full else DiagonalWhitener)(rows, curvature, precision)
-        if jointly and self.value.size <= _MAX_JOINT:
-            self.whitener = JointWhitener(rows, common, prior, self.whitener)
+        coupling = -rows.coupling(prior, common) if jointly and self.value.size <= _MAX_JOINT else None
+        if self.value.size * self.value.shape[1] <= _MAX_CELLS:
+            return CurvatureSums(_grams(rows, curvature), coupling)
+        return CurvatureSums((curvature.sum(axis=0), rows.pull(curvature), rows.squares(curvature)), coupling)
 
     def _held_precision(self, full):
         """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
@@ -115,19 +149,18 @@ class Coefficients:
         held = 0.0 if self.held is None else self.held.of_topics(full)
         return np.broadcast_to(own + held, (len(self.value), *own.shape))
 
-    def gradient(self, rows, residual, value):
-        """Gradient of the log posterior, (n_topics, n_metadata + 1), from that with respect to linear predictors."""
+    def gradient(self, slope, value):
+        """Gradient of the log posterior, (n_topics, n_metadata + 1), from that of the log likelihood."""
         held = 0.0 if self.held is None else self.held.gradient(value)
-        return rows.pull(residual) + held - self.precision * (value - self.mean)
+        return slope + held - self.precision * (value - self.mean)
 
-    def move(self, rows, residual_of, rng, noise=0.0):
+    def move(self, slope_of, rng, noise=0.0):
         """Make one step of the sampler.
 
         Parameters
         ----------
-        rows : DenseRows or SparseRows
-        residual_of : callable
-            Function from the documents' priors to the derivatives of the log likelihood by the linear predictors.
+        slope_of : callable
+            Function from coefficients to the gradient of the log likelihood.
         rng : Generator
         noise : float
             Variance of the estimated gradient in these coordinates: about N/n.
@@ -136,23 +169,23 @@ class Coefficients:
         state.theta = self.whitener.forward(self.value)
         state.advance(state.theta.copy(), np.zeros(n_topics), rng)
         value = self.whitener.back(state.theta)
-        gradient = self.whitener.pull(self.gradient(rows, residual_of(self.doc_priors(rows, value)), value))
+        gradient = self.whitener.pull(self.gradient(slope_of(value), value))
         steepest = _STEEPEST * np.sqrt(1.0 + noise)
         np.clip(gradient, -steepest, steepest, out=gradient)
         state.step(gradient, np.zeros(max(1, width)), rng)
         self.value = self.whitener.back(state.theta)
 
-    def maximise(self, rows, likelihood, n_iter):
+    def maximise(self, likelihood_of, n_iter):
         """Move to the mode given the documents' topics, by at most ``n_iter`` iterations of L-BFGS.
 
-        ``likelihood`` maps the documents' priors to the log likelihood and its derivatives.
+        ``likelihood_of`` maps coefficients to the log likelihood and its gradient.
         """
 
         def negative(theta):
             value = self.whitener.back(theta.reshape(self.value.shape))
-            log_likelihood, residual = likelihood(self.doc_priors(rows, value))
+            log_likelihood, slope = likelihood_of(value)
             shift = value - self.mean
-            gradient = self.whitener.pull(self.gradient(rows, residual, value))
+            gradient = self.whitener.pull(self.gradient(slope, value))
             return 0.5 * np.sum(self.precision * shift**2) - log_likelihood, -gradient.ravel()
 
         options = {"maxiter": n_iter, "gtol": 1e-2}
@@ -162,22 +195,27 @@ class Coefficients:
             self.value = self.whitener.back(found.x.reshape(self.value.shape))
 
 
+def _grams(rows, curvature):
+    """Z^T diag(c) Z for each column c of ``curvature`` (n_groups, n_topics)."""
+    return np.stack([rows.gram(each) for each in np.ascontiguousarray(curvature.T)])
+
+
 class Whitener:
     """A matrix for each topic that turns a standard normal into one with the topic's curvature as precision.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
-    curvature : ndarray of shape (n_groups, n_topics)
+    own : ndarray of shape (n_topics, width, width)
+        Curvature of the documents' likelihood.
     precision : ndarray of shape (n_topics, width, width)
         Precision of the prior, and of documents other than these.
     """
 
-    def __init__(self, rows, curvature, precision):
+    def __init__(self, own, precision):
         eye = np.eye(precision.shape[1])
         self.matrices, self.inverses = np.empty(precision.shape), np.empty(precision.shape)
-        for k, each in enumerate(np.ascontiguousarray(curvature.T)):
-            P = rows.gram(each) + precision[k]
+        for k, each in enumerate(own):
+            P = each + precision[k]
             d = 1.0 / np.sqrt(np.diag(P))
             root = linalg.cholesky(P * d[:, None] * d, lower=True)
             self.matrices[k] = d[:, None] * linalg.solve_triangular(root, eye, lower=True).T
@@ -201,17 +239,16 @@ class JointWhitener(Whitener):
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
-    common, prior : ndarray of shape (n_groups,), (n_groups, n_topics)
-        Minus the second derivatives between two topics are -common prior_k prior_l.
+    coupling : ndarray of shape (n_topics, width, n_topics, width)
+        Curvature between topics; written.
     by_topic : Whitener
         Coordinates chosen topic by topic, on which the joint ones build.
     """
 
-    def __init__(self, rows, common, prior, by_topic):
+    def __init__(self, coupling, by_topic):
         matrices = by_topic.matrices
         n_topics, width = matrices.shape[:2]
-        H = -rows.coupling(prior, common)
+        H = coupling
         H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # these are in the matrices already
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
@@ -237,13 +274,18 @@ class JointWhitener(Whitener):
 class DiagonalWhitener(Whitener):
     """For many columns: a scale for each, and the intercept at the weighted means of the columns.
 
-    With columns of one sign, the intercept at 0 would be correlated with all of them. ``precision`` has the shape
-    (n_topics, width).
+    With columns of one sign, the intercept at 0 would be correlated with all of them.
+
+    Parameters
+    ----------
+    total, first, second : ndarray of shape (n_topics,), (n_topics, width), (n_topics, width)
+        The curvature of the groups' linear predictors summed; and that times the columns, and times their squares.
+    precision : ndarray of shape (n_topics, width)
+        As for `Whitener`, its diagonals.
     """
 
-    def __init__(self, rows, curvature, precision):
-        total = curvature.sum(axis=0)[:, None]
-        first, second = rows.pull(curvature), rows.squares(curvature)
+    def __init__(self, total, first, second, precision):
+        total = total[:, None]
         self.centre = np.array(first / np.maximum(total, 1e-300))
         self.centre[:, -1] = 0.0
         self.spread = 1.0 / np.sqrt(np.maximum(second - self.centre**2 * total, 0.0) + precision)
@@ -270,14 +312,10 @@ class QuadraticSummary:
 
     Parameters
     ----------
-    coefficients : Coefficients
-        At their present values, the centre of the expansion.
-    rows : DenseRows or SparseRows
-        Metadata of the groups.
-    prior : ndarray of shape (n_groups, n_topics)
-        Dirichlet parameters of their documents.
-    information : tuple of ndarray
-        As for `Coefficients.precondition`.
+    about : ndarray of shape (n_topics, width)
+        Coefficients, the centre of the expansion.
+    slope, matrix : ndarray
+        Sums over the documents, see `expansion`.
 
     Notes
     -----
@@ -285,22 +323,14 @@ class QuadraticSummary:
     to 600 of them, else topic by topic, and one by one if matrices would be too large.
     """
 
-    def __init__(self, coefficients, rows, prior, information):
-        own, common, _, residual = information
-        value = self.about = coefficients.value.copy()
-        self.slope = rows.pull(residual)
-        curvature = np.ascontiguousarray((own - residual - common[:, None] * prior**2).T)
-        n_topics, width = value.shape
-        if value.size * width > _MAX_CELLS:
-            self.matrix = np.maximum(rows.squares(curvature.T), 0.0)
-            return
-        blocks = np.stack([rows.gram(each) for each in curvature])
-        if value.size > _MAX_JOINT:
-            self.matrix = _positive(blocks)
-            return
-        joint = -rows.coupling(prior, common)
-        joint[np.arange(n_topics), :, np.arange(n_topics)] = blocks
-        self.matrix = _positive(joint.reshape(value.size, -1)).reshape(joint.shape)
+    def __init__(self, about, slope, matrix):
+        self.about, self.slope = about.copy(), slope
+        if matrix.ndim == 2:
+            self.matrix = np.maximum(matrix, 0.0)
+        elif matrix.ndim == 3:
+            self.matrix = _positive(matrix)
+        else:
+            self.matrix = _positive(matrix.reshape(about.size, -1)).reshape(matrix.shape)
 
     def reorder(self, order):
         """Reorder the topics."""
@@ -323,6 +353,32 @@ class QuadraticSummary:
             return self.matrix
         blocks = np.einsum("kakb->kab", self.matrix) if self.matrix.ndim == 4 else self.matrix
         return blocks if full else np.einsum("kaa->ka", blocks)
+
+
+def expansion(rows, prior, information):
+    """The gradient of the documents' log likelihood, and minus its second derivatives as `QuadraticSummary` takes them.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+        Metadata of the groups.
+    prior : ndarray of shape (n_groups, n_topics)
+        Dirichlet parameters of their documents.
+    information : tuple of ndarray
+        As for `Coefficients.precondition`.
+    """
+    own, common, _, residual = information
+    slope = rows.pull(residual)
+    curvature = own - residual - common[:, None] * prior**2
+    if slope.size * slope.shape[1] > _MAX_CELLS:
+        return slope, rows.squares(curvature)
+    blocks = _grams(rows, curvature)
+    if slope.size > _MAX_JOINT:
+        return slope, blocks
+    joint = -rows.coupling(prior, common)
+    topics = np.arange(len(slope))
+    joint[topics, :, topics] = blocks
+    return slope, joint
 
 
 def _positive(matrix):

@@ -4,9 +4,12 @@ from copy import copy
 
 import numpy as np
 
+from ...utils._rowwise import one_blas_thread
+from .._counts.block_data import BlockData
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
-from .group_counts import counts_of_rows, group_counts, group_lengths, information, likelihood
+from .evidence import Evidence, EvidenceInShards
+from .group_counts import counts_of_rows, group_counts, group_lengths
 
 # Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
 # are chosen again; and the latter where coefficients do not move after every pass.
@@ -34,6 +37,7 @@ class MetadataPrior(DocumentPrior):
     _unpickled = (*DocumentPrior._unpickled, "_table", "_batch_rows", "_lengths")
     _table = _lengths = None
     held = None  # summary of the documents with stored assignments, made when these are dropped
+    is_released = False  # whether it was made because shards were given back
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales):
         super().__init__(alpha, stored)
@@ -46,7 +50,7 @@ class MetadataPrior(DocumentPrior):
     def begin(self, data, z, alpha, rng, swept=True):
         if not self.stored:
             self.coefficients.reset()
-            self._maximise(data, group_counts(data, z, self.alpha.size))
+            self._maximise(Evidence(self.coefficients, data.rows, group_counts(data, z, self.alpha.size)), data)
 
     def table(self, docs=None):
         if docs is None or self.stored:
@@ -68,26 +72,37 @@ class MetadataPrior(DocumentPrior):
 
     def after_pass(self, z, now, collapsed):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
+        self._learn(lambda: self._evidence(z), now)
+
+    def _evidence(self, z):
+        return Evidence(self.coefficients, self.data.rows, self._counts(z))
+
+    def _learn(self, evidence, now):
+        """`after_pass`; ``evidence`` is a function that returns an `Evidence`."""
         fits = now.burns_in and now.n_passes in _FIT_AT
         every, n_steps = self._pace(now)
         adapts = now.burns_in and now.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
         adapts = adapts or self.coefficients.whitener is None
         if now.n_passes % every and not fits and not adapts:
             return
-        counts = self._counts(z)
+        evidence = evidence()
         if fits:
-            self._maximise(self.data, counts)
+            self._maximise(evidence, self.data)
         else:
             if adapts:
-                self._precondition(self.data.rows, counts)
+                self.coefficients.choose_coordinates(evidence.curvature())
             rng = self._stream_of(now)
             for _ in range(n_steps):
-                self.coefficients.move(self.data.rows, lambda prior: likelihood(counts, prior)[1], rng)
+                self.coefficients.move(evidence.slope, rng)
         self._table = None
 
     def _affordable(self, data):
         """Steps per pass whose cost is a small share of the pass; a step computes the priors of all groups."""
-        return data.words.size / (_TOKENS_PER_PRIOR * max(1, (data.group[-1] + 1) * self.alpha.size))
+        if isinstance(data, BlockData):
+            n_tokens, n_groups = data.corpus.n_tokens, data.shards.n_groups
+        else:
+            n_tokens, n_groups = data.words.size, data.group[-1] + 1
+        return n_tokens / (_TOKENS_PER_PRIOR * max(1, n_groups * self.alpha.size))
 
     def _pace(self, now):
         """Passes from one move of the coefficients to the next, and steps of each move.
@@ -112,16 +127,32 @@ class MetadataPrior(DocumentPrior):
         """The coefficients' own random stream, so that with fixed coefficients the chain is that of LDA."""
         return np.random.default_rng([now.seed, now.step])
 
-    def _precondition(self, rows, counts, scale=1.0, jointly=True):
-        prior = self.coefficients.doc_priors(rows)
-        self.coefficients.precondition(rows, prior, information(counts, prior), scale, jointly)
-
-    def _maximise(self, data, counts):
+    def _maximise(self, evidence, data):
         if self.coefficients.whitener is None:
-            self._precondition(data.rows, counts, jointly=False)
+            self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
         n_iter = int(np.clip(5.0 * self._affordable(data), *_LBFGS))
-        self.coefficients.maximise(data.rows, lambda prior: likelihood(counts, prior, with_value=True), n_iter)
-        self._precondition(data.rows, counts)
+        self.coefficients.maximise(evidence.likelihood, n_iter)
+        self.coefficients.choose_coordinates(evidence.curvature())
+
+    # -- shards ----------------------------------------------------------------------------------------------------
+
+    def unbound(self):
+        """A copy for shards: the coefficients, without the state of their sampler."""
+        other = DocumentPrior.unbound(self)
+        other.coefficients = self.coefficients.alone()
+        return other
+
+    def of_shard(self, shard):
+        with one_blas_thread():
+            return self.coefficients.doc_priors(shard.described.rows), shard.group
+
+    def after_shards(self, shards, now):
+        """As `after_pass`."""
+        self._learn(lambda: EvidenceInShards(self.coefficients, shards), now)
+
+    def release_shards(self, shards):
+        self.held = QuadraticSummary(self.coefficients.value, *EvidenceInShards(self.coefficients, shards).expansion())
+        self.is_released = True
 
     # -- minibatches ----------------------------------------------------------------------------------------------
 
@@ -132,27 +163,25 @@ class MetadataPrior(DocumentPrior):
         n_draws = len(doc_counts)
         scale = self.data.total_samples / docs.size / n_draws
         counts = counts_of_rows(doc_counts.reshape(-1, self.alpha.size), np.tile(group, n_draws))
+        evidence = Evidence(self.coefficients, rows, counts, scale)
         n = self.coefficients.state.n_steps
         # The information in a stream grows; in a fit the start used all documents.
         if self.coefficients.whitener is None or (np.isinf(now.n_burn) and n >= 16 and n & (n - 1) == 0):
-            self._precondition(rows, counts, scale, jointly=False)
-        self.coefficients.move(
-            rows, lambda prior: scale * likelihood(counts, prior)[1], self._stream_of(now), scale * n_draws
-        )
+            self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
+        self.coefficients.move(evidence.slope, self._stream_of(now), scale * n_draws)
 
     # -- streams --------------------------------------------------------------------------------------------------
 
     def saved(self, z):
         saved = copy(self)
-        saved.held = None if z is None else self._summary(z)
+        saved.held = self._summary(z) if z is not None else self.held if self.is_released else None
         return saved
 
     def _summary(self, z):
         """Log likelihood of the coefficients given stored assignments, for a stream that continues from them."""
-        if not self.stored or self.data is None:
+        if not self.stored or self.data is None or self.is_released:
             return self.held
-        counts, prior = self._counts(z), self.coefficients.doc_priors(self.data.rows)
-        return QuadraticSummary(self.coefficients, self.data.rows, prior, information(counts, prior))
+        return QuadraticSummary(self.coefficients.value, *self._evidence(z).expansion())
 
     def stream(self, z):
         summary = self._summary(z)

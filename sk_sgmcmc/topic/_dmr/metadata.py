@@ -40,6 +40,25 @@ class DescribedCorpus(Corpus):
         return DescribedCorpus.of(super().joined(other), np.vstack(parts))
 
 
+def groups_of(encoded):
+    """Documents grouped by their encoded metadata.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (n_groups,)
+        The first document of each group, ascending.
+    group : ndarray of int64, shape (n_docs,)
+        Groups of the documents in the order in which groups are adjacent, ascending.
+    order : ndarray of int64, shape (n_docs,)
+        That order.
+    """
+    _, first, group = np.unique(row_keys(sparse.csr_array(encoded)), return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
+    first, group = np.sort(first), rank[group]
+    order = np.argsort(group, kind="stable")
+    return first, group[order].astype(np.int64), order
+
+
 class MetadataTokens(TokenData):
     """Tokens of documents sorted by metadata: documents with the same metadata are adjacent, and form a group.
 
@@ -59,14 +78,9 @@ class MetadataTokens(TokenData):
     """
 
     def __init__(self, encoder, corpus, *args):
-        _, first, group = np.unique(
-            row_keys(sparse.csr_array(corpus.described)), return_index=True, return_inverse=True
-        )
-        rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
-        first, group = np.sort(first), rank[group]
-        order = np.argsort(group, kind="stable")
+        first, group, order = groups_of(corpus.described)
         super().__init__(corpus if first.size == 1 else corpus.take(order), *args)
-        self.group = group[order].astype(np.int64)
+        self.group = group
         self.given = corpus.described[first]
         self.rows = encoder.rows(self.given)
 

@@ -1,5 +1,6 @@
 """Dirichlet-multinomial regression: topics whose prevalence follows metadata of the documents."""
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -14,7 +15,10 @@ from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
+from .._counts.block_data import BlockCorpus
+from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
+from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata, mean_prior
 from .doc_prior import MetadataPrior
 from .documents import metadata_places, parted, refuse_table, with_columns
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
@@ -173,7 +177,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__score = {"metadata": True}
 
     _prior_is_additive = False  # a sum of log-linear prevalences is not one
-    _takes_blocks = False
+    _takes_blocks = True
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
@@ -272,12 +276,13 @@ class DMRTopicModel(BayesianLDA):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `BayesianLDA`; with ``metadata_columns`` and no ``metadata``, also columns of metadata.
         y : ignored
             One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
-            One row per document.
+            One row per document; for counts in blocks also a list of tables, one for each block, a function that
+            returns an iterator over them, or a Dask DataFrame, Series or array.
         feature_names : array-like of str of shape (n_words,), default=None
             As for `BayesianLDA.fit`.
 
@@ -329,7 +334,12 @@ class DMRTopicModel(BayesianLDA):
         self : object
             Fitted.
         """
-        return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
+        if not is_in_blocks(X, self):
+            return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
+        self._checked_sampler(streams=True)
+        for block, own in blocks_with_metadata(X, metadata):
+            self._partial_fit(block, metadata=own, is_read=False, y=y)
+        return self
 
     @all_or_nothing
     def resume(self, X, y=None, *, metadata=None):
@@ -375,10 +385,17 @@ class DMRTopicModel(BayesianLDA):
         """A checked corpus with encoded metadata, which documents that are only scored (``is_read``) may lack."""
         refuse_table(y)
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
+        if in_X and is_in_blocks(X, self):
+            raise ValueError(
+                "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
+                "one for all documents."
+            )
         if in_X:
             corpus, metadata, places = self._taken_apart(X, metadata, reset)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
+        if isinstance(corpus, BlockCorpus):
+            metadata = joined_metadata(metadata, corpus.blocks)
         if reset and metadata is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
@@ -393,6 +410,8 @@ class DMRTopicModel(BayesianLDA):
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
         if reset or metadata is not None or not is_read:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
+        if isinstance(corpus, BlockCorpus):
+            return DescribedBlocks(corpus.blocks, described, self._encoder)
         return DescribedCorpus.of(corpus, described)
 
     def _taken_apart(self, X, metadata, reset):
@@ -587,7 +606,7 @@ class DMRTopicModel(BayesianLDA):
             raise ValueError(
                 "Predictions need metadata, here and in fit; doc_topic_prior_ is the mean prior of the documents."
             )
-        encoded = self._encoder.encode(metadata, None, self.handle_unknown)
+        encoded = self._encoder.encode(joined_metadata(metadata), None, self.handle_unknown)
         if encoded.shape[0] == 0:
             raise ValueError("metadata has no rows; pass one for each prediction.")
         return encoded
@@ -599,9 +618,7 @@ class DMRTopicModel(BayesianLDA):
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
         self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
         data = chains[0].data
-        self._doc_priors = np.stack(
-            [np.bincount(data.group) @ mean_doc_priors(data.given, each) / data.n_docs for each in coef]
-        )
+        self._doc_priors = np.stack([mean_prior(data, partial(mean_doc_priors, coef=each)) for each in coef])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
 
@@ -620,10 +637,12 @@ class DMRTopicModel(BayesianLDA):
         return mean_doc_priors(corpus.described, self._of_reference("coef"))
 
     def _present_doc_prior(self, chain, corpus):
-        described = chain.data.given if corpus.described is None else corpus.described
         coef = [self._encoder.as_given(c.doc_prior.coefficients.value) for c in getattr(chain, "particles", [chain])]
-        priors = np.mean([doc_priors(described, each) for each in coef], axis=0)
-        return np.bincount(chain.data.group) @ priors / chain.data.n_docs if corpus.described is None else priors
+
+        def priors_of(described):
+            return np.mean([doc_priors(described, each) for each in coef], axis=0)
+
+        return mean_prior(chain.data, priors_of) if corpus.described is None else priors_of(corpus.described)
 
     def _word_names(self, n_features, given=None):
         names = super()._word_names(n_features, given)

@@ -1,0 +1,185 @@
+"""Metadata of documents in blocks: read block after block into one table, and handed on to shards."""
+
+import zlib
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from ...utils import row_keys
+from ...utils._dask import is_dask, rows_of_table
+from ...utils._sparse import well_formed
+from ...utils.blocks import load_block
+from .._counts.block_data import BlockCorpus, BlockData
+from .._counts.blocks import as_blocks
+from .._counts.shard_steps import Described
+from .metadata import DescribedCorpus, groups_of
+
+_DOCS_AT_ONCE = 100_000  # whose priors are averaged at a time
+
+
+class DescribedBlocks(BlockCorpus):
+    """A corpus in blocks with encoded metadata, one row per document, or None.
+
+    Parameters
+    ----------
+    blocks : CountBlocks
+    encoded : ndarray or csr_array of shape (n_docs, n_metadata), or None
+    encoder : MetadataEncoder
+    """
+
+    def __init__(self, blocks, encoded, encoder):
+        super().__init__(blocks)
+        self.encoded, self.encoder = encoded, encoder
+
+    def arranged(self, start, stop):
+        first, group, order = groups_of(self.encoded[start:stop])
+        return order, group, start + first
+
+    def described(self, group, first):
+        given = self.encoded[first]
+        return Described(group, given, self.encoder.rows(given))
+
+    def corpora(self):
+        doc = 0
+        for corpus in super().corpora():
+            encoded = None if self.encoded is None else self.encoded[doc : doc + corpus.n_docs]
+            yield DescribedCorpus.of(corpus, encoded)
+            doc += corpus.n_docs
+
+    def fingerprint(self):
+        return super().fingerprint(), zlib.crc32(row_keys(sparse.csr_array(self.encoded)))
+
+    def mean_of(self, priors_of):
+        """Mean over documents of ``priors_of(encoded)``, (n_topics,)."""
+        total = 0.0
+        for start in range(0, self.n_docs, _DOCS_AT_ONCE):
+            part = self.encoded[start : start + _DOCS_AT_ONCE]
+            first, group, _ = groups_of(part)
+            total = total + np.bincount(group) @ priors_of(part[first])
+        return total / self.n_docs
+
+
+def mean_prior(data, priors_of):
+    """Mean over the documents of ``data`` of the priors ``priors_of(encoded)``, (n_topics,)."""
+    if isinstance(data, BlockData):
+        return data.corpus.mean_of(priors_of)
+    return np.bincount(data.group) @ priors_of(data.given) / data.n_docs
+
+
+def is_in_tables(metadata):
+    """Whether metadata are tables of blocks: a list of tables, a function that yields them, or a Dask collection."""
+    if is_dask(metadata) or (isinstance(metadata, Callable) and not hasattr(metadata, "columns")):
+        return True
+    return isinstance(metadata, (list, tuple)) and len(metadata) > 0 and all(map(_is_table, metadata))
+
+
+def _is_table(x):
+    return isinstance(x, Mapping) or hasattr(x, "columns") or hasattr(x, "to_frame") or np.ndim(x) == 2 or is_dask(x)
+
+
+def joined_metadata(metadata, blocks=None):
+    """Metadata of all documents as one table.
+
+    Parameters
+    ----------
+    metadata : object
+        A table of all documents, or what `is_in_tables` accepts, a table for each block.
+    blocks : CountBlocks or None
+        To which the lengths must belong, if they are known.
+
+    Returns
+    -------
+    table : object
+        As `MetadataEncoder` takes it; None if ``metadata`` is None.
+    """
+    if metadata is None or not is_in_tables(metadata):
+        return metadata
+    tables, names = [], None
+    for i, table in enumerate(_tables(metadata)):
+        name = f"metadata of block {i}" if blocks is None else f"metadata of {blocks.name_of(i)}"
+        table = well_formed(load_block(table, name) if is_dask(table) else table, name)
+        if blocks is not None and i < len(blocks.sizes):
+            _refuse_other_length(table, blocks.sizes[i].n_docs, name, blocks.name_of(i))
+        names = _same_columns(table, names, name)
+        tables.append(table)
+    if blocks is not None and len(tables) != len(blocks.sizes):
+        raise ValueError(
+            f"metadata has {len(tables)} tables and X has {len(blocks.sizes)} blocks; give one table for each block, "
+            "in the same order, or one for all documents."
+        )
+    return _stacked(tables)
+
+
+def _tables(metadata):
+    if not is_dask(metadata):
+        return metadata() if isinstance(metadata, Callable) else metadata
+    if hasattr(metadata, "to_dask_array"):
+        return (metadata.to_frame() if metadata.ndim == 1 else metadata).to_delayed()
+    if not hasattr(metadata, "rechunk"):
+        raise TypeError(f"metadata is a Dask {type(metadata).__name__}; pass a Dask DataFrame, Series or array.")
+    metadata = metadata[:, None] if metadata.ndim == 1 else metadata
+    return metadata.rechunk({1: -1}).to_delayed()[:, 0]
+
+
+def _n_rows(table):
+    column = next(iter(table.values()), []) if isinstance(table, Mapping) else table
+    return column.shape[0] if hasattr(column, "shape") else len(column)
+
+
+def _refuse_other_length(table, n_docs, name, block):
+    if _n_rows(table) != n_docs:
+        raise ValueError(
+            f"{name} has {_n_rows(table)} rows, but {block} holds {n_docs} documents; give one row for each document."
+        )
+
+
+def _same_columns(table, names, name):
+    """Names of the columns of the tables so far, or their number where they have no names."""
+    found = list(table) if isinstance(table, Mapping) else list(getattr(table, "columns", []))
+    if not found:
+        found = 1 if np.ndim(table) < 2 and not sparse.issparse(table) else np.shape(table)[1]
+    if names is not None and (set(found) != set(names) if isinstance(found, list) is isinstance(names, list) is True
+                              else found != names):  # fmt: skip
+        raise ValueError(f"{name} has the columns {found}, but that of the first block {names}; give all the same.")
+    return names if names is not None else found
+
+
+def _stacked(tables):
+    """Tables of one kind as one."""
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    if len({type(table).__module__.partition(".")[0] for table in tables}) > 1:
+        kinds = ", ".join(dict.fromkeys(type(table).__name__ for table in tables))
+        raise TypeError(f"metadata of the blocks are of different kinds: {kinds}; give all in the same form.")
+    if isinstance(first, Mapping):
+        return {name: [value for table in tables for value in table[name]] for name in first}
+    if sparse.issparse(first):
+        return sparse.csr_array(sparse.vstack(tables))
+    if hasattr(first, "iloc"):
+        import pandas
+
+        return pandas.concat(tables, ignore_index=True)
+    if hasattr(first, "columns") or hasattr(first, "to_frame"):
+        import polars
+
+        frames = [table.to_frame() if hasattr(table, "to_frame") and not hasattr(table, "columns") else table
+                  for table in tables]  # fmt: skip
+        return polars.concat([frame.select(frames[0].columns) for frame in frames])
+    return np.concatenate([np.asarray(table) if hasattr(table, "dtype") else np.array(table, dtype=object)
+                           for table in tables])  # fmt: skip
+
+
+def blocks_with_metadata(X, metadata):
+    """Iterate over the blocks of X that hold documents, CSR matrices, and their metadata."""
+    blocks = as_blocks(X)
+    table = joined_metadata(metadata, blocks)
+    ends = np.cumsum([0, *(each.n_docs for each in blocks.sizes if each.n_docs)]).tolist()
+    if table is not None and _n_rows(table) != ends[-1]:
+        raise ValueError(
+            f"metadata has {_n_rows(table)} rows and X has {ends[-1]}; give one row of metadata for each document."
+        )
+    for corpus, (start, stop) in zip(BlockCorpus(blocks).corpora(), pairwise(ends), strict=True):
+        yield corpus.to_csr(), None if table is None else rows_of_table(table, slice(start, stop))

@@ -1,0 +1,100 @@
+"""What the topics of documents tell about the coefficients: the log likelihood, its gradient and its curvature."""
+
+from ...utils._rowwise import one_blas_thread
+from .coefficients import CurvatureSums, expansion
+from .group_counts import group_counts, information, likelihood
+
+
+class Evidence:
+    """Of documents at hand.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+    rows : DenseRows or SparseRows
+        Metadata of the groups.
+    counts : GroupCounts
+    scale : float
+        Factor of the likelihood, N/n.
+    """
+
+    def __init__(self, coefficients, rows, counts, scale=1.0):
+        self.coefficients, self.rows, self.counts, self.scale = coefficients, rows, counts, scale
+
+    def slope(self, value):
+        """Gradient of the log likelihood at coefficients ``value``."""
+        residual = likelihood(self.counts, self.coefficients.doc_priors(self.rows, value))[1]
+        return self.rows.pull(residual if self.scale == 1.0 else self.scale * residual)
+
+    def likelihood(self, value):
+        """Log likelihood and its gradient, at scale 1."""
+        log_likelihood, residual = likelihood(
+            self.counts, self.coefficients.doc_priors(self.rows, value), with_value=True
+        )
+        return log_likelihood, self.rows.pull(residual)
+
+    def curvature(self, jointly=True):
+        """The `CurvatureSums` at the present coefficients; ``jointly`` as for `Coefficients.precondition`."""
+        prior = self.coefficients.doc_priors(self.rows)
+        parts = information(self.counts, prior)
+        return self.coefficients.curvature(self.rows, prior, parts, self.scale, jointly)
+
+    def expansion(self):
+        """What `QuadraticSummary` needs, about the present coefficients."""
+        prior = self.coefficients.doc_priors(self.rows)
+        return expansion(self.rows, prior, information(self.counts, prior))
+
+
+def _in_shard(shard, z, coefficients, what, *args):
+    """A method of the `Evidence` of a shard; run wherever the shard is."""
+    counts = group_counts(shard, z, len(coefficients.value))
+    # Sums over documents must not depend on how many threads a worker gives to BLAS.
+    with one_blas_thread():
+        return getattr(Evidence(coefficients, shard.described.rows, counts), what)(*args)
+
+
+def _summed(parts):
+    """The sum of arrays, numbers or tuples of them, in the given order."""
+    first, *others = parts
+    if isinstance(first, CurvatureSums):
+        return CurvatureSums(*map(_summed, zip(*parts, strict=True)))
+    if isinstance(first, tuple):
+        return tuple(map(_summed, zip(*parts, strict=True)))
+    if first is None:
+        return None
+    total = first.copy() if hasattr(first, "copy") else first
+    for each in others:
+        total += each
+    return total
+
+
+class EvidenceInShards:
+    """The same of documents in shards, which stay where they are: sums over shards, in their order.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+    shards : AssignedShards
+    """
+
+    def __init__(self, coefficients, shards):
+        self.coefficients, self.shards = coefficients, shards
+
+    def _ask(self, what, *args):
+        return _summed(self.shards.map(_in_shard, self.coefficients.alone(), what, *args))
+
+    def slope(self, value):
+        """As `Evidence.slope`."""
+        return self._ask("slope", value)
+
+    def likelihood(self, value):
+        """As `Evidence.likelihood`."""
+        return self._ask("likelihood", value)
+
+    def curvature(self, jointly=True):
+        """As `Evidence.curvature`."""
+        return self._ask("curvature", jointly)
+
+    def expansion(self):
+        """As `Evidence.expansion`."""
+        return self._ask("expansion")
