@@ -26,7 +26,7 @@ class MetadataPrior(DocumentPrior):
         Exponential of the prior mean of the intercepts.
     stored : bool
         As for `DocumentPrior`.
-    coef_sampler, n_metadata, scales
+    coef_sampler, n_metadata, scales, smooth
         As for `Coefficients`.
     """
 
@@ -35,9 +35,9 @@ class MetadataPrior(DocumentPrior):
     _table = _lengths = None
     held = None  # summary of the documents with stored assignments, made when these are dropped
 
-    def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales):
+    def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales, smooth=()):
         super().__init__(alpha, stored)
-        self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales)
+        self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales, smooth)
 
     def bind(self, data):
         self._table = self._lengths = None

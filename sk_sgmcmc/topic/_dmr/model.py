@@ -14,9 +14,12 @@ from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
+from .._answers.merging import new_topics
 from .._lda import BayesianLDA
 from .doc_prior import MetadataPrior
 from .documents import metadata_places, parted, refuse_table, with_columns
+from .effects import Counterfactuals, ObservedMetadata, effect_table, pairs_of, prevalence_table
+from .formula import FormulaEncoder, parsed
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
 from .prevalence import doc_priors, mean_doc_priors, over_draws, prevalence, prevalence_draws
 
@@ -41,6 +44,14 @@ class DMRTopicModel(BayesianLDA):
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
         all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`.
+    formula : str, default=None
+        Which columns the coefficients belong to, in the language of R's formulas, such as
+        ``"~ party * bs(year, df=4)"``, of a DataFrame or dict of metadata. It needs the package formulaic. None takes
+        the columns of metadata as they are.
+    spline_prior : {"smooth", "independent"}, default="smooth"
+        Prior of the coefficients of each spline or polynomial of the formula (``bs``, ``cc``, ``cr``, ``cs``,
+        ``poly``): that its function varies smoothly over the range of its covariate (see Notes), or that they are
+        independent as all others are.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
     intercept_prior_scale : float, default=10
@@ -172,11 +183,12 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
-    _prior_is_additive = False  # a sum of log-linear prevalences is not one
     _takes_blocks = False
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
+        "formula": [str, None],
+        "spline_prior": [StrOptions({"smooth", "independent"})],
         "metadata_prior_scale": SCALE_CONSTRAINT,
         "intercept_prior_scale": SCALE_CONSTRAINT,
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
@@ -189,6 +201,8 @@ class DMRTopicModel(BayesianLDA):
         *,
         sampler=None,
         coef_sampler=None,
+        formula=None,
+        spline_prior="smooth",
         metadata_prior_scale=1.0,
         intercept_prior_scale=10.0,
         metadata_columns=None,
@@ -241,6 +255,8 @@ class DMRTopicModel(BayesianLDA):
             callbacks=callbacks,
         )
         self.coef_sampler = coef_sampler
+        self.formula = formula
+        self.spline_prior = spline_prior
         self.metadata_prior_scale = metadata_prior_scale
         self.intercept_prior_scale = intercept_prior_scale
         self.metadata_columns = metadata_columns
@@ -329,7 +345,9 @@ class DMRTopicModel(BayesianLDA):
         self : object
             Fitted.
         """
-        return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
+        self._partial_fit(X, metadata=metadata, is_read=False, y=y)
+        self._observed = None  # only the first block's would be known
+        return self
 
     @all_or_nothing
     def resume(self, X, y=None, *, metadata=None):
@@ -346,6 +364,11 @@ class DMRTopicModel(BayesianLDA):
         """
         refuse_table(y)
         return self._resume(X, metadata=metadata, is_read=False)
+
+    def _validate_params(self):
+        super()._validate_params()
+        if self.formula is not None:
+            parsed(self.formula)
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
@@ -364,9 +387,11 @@ class DMRTopicModel(BayesianLDA):
         return sampler
 
     def _document_prior(self, alpha, stored, plan):
+        scales = self.metadata_prior_scale, self.intercept_prior_scale
         return MetadataPrior(
             alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
-            n_metadata=self._encoder.n_metadata, scales=(self.metadata_prior_scale, self.intercept_prior_scale),
+            n_metadata=self._encoder.n_metadata, scales=scales,
+            smooth=self._encoder.smooth_precisions(scales) if self.spline_prior == "smooth" else (),
         )  # fmt: skip
 
     # -- documents -----------------------------------------------------------------------------------------------
@@ -379,20 +404,22 @@ class DMRTopicModel(BayesianLDA):
             corpus, metadata, places = self._taken_apart(X, metadata, reset)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
-        if reset and metadata is None:
+        if reset and metadata is None and self.formula is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
                 "learnt prior. Pass metadata=, one row per document, or set metadata_columns; or use BayesianLDA."
             )
         if reset:
             self._metadata_in_X = places
-            self._encoder = MetadataEncoder().fit(metadata)
+            self._encoder = (MetadataEncoder() if self.formula is None else FormulaEncoder(self.formula)).fit(metadata)
             self.metadata_names_ = list(self._encoder.names)
         described = None
         if metadata is not None and not self._encoder.levels:
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
         if reset or metadata is not None or not is_read:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
+        if reset:
+            self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
         return DescribedCorpus.of(corpus, described)
 
     def _taken_apart(self, X, metadata, reset):
@@ -488,6 +515,12 @@ class DMRTopicModel(BayesianLDA):
             draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
+        if self._merged_into is not None:
+            raise ValueError(
+                "Merged topics have no coefficients: their Dirichlet parameters are sums of exponentials. Use effects, "
+                "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
+                "was merged."
+            )
         (low, high), positive = self._agreement.summary(self.samples_["coef"], interval_tails(interval))
         n_topics, width = self.coef_.shape
         terms = np.array(["intercept", *self.metadata_names_], dtype=object)
@@ -520,13 +553,14 @@ class DMRTopicModel(BayesianLDA):
             The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
             on it.
         """
-        encoded = self._encoded(metadata)
+        encoded, new = self._encoded(metadata), self._merged_into
         if interval is None:
-            means = [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, self._of_reference("coef")[None])]
+            reference = self._coef_draws[self.reference_chain_][None]
+            means = [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)]
             mean = np.concatenate(means)
             return mean / mean.sum(axis=1, keepdims=True)
         parts, probabilities = [], interval_tails(interval)
-        for draws in prevalence_draws(encoded, self.samples_["coef"]):
+        for draws in prevalence_draws(encoded, self._coef_draws, new):
             ends, _ = self._agreement.summary(np.swapaxes(draws, 2, 3), probabilities)
             parts.append([draws[self.reference_chain_].mean(axis=0), *(end.T for end in ends)])
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -547,7 +581,7 @@ class DMRTopicModel(BayesianLDA):
             `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
         """
         encoded = self._encoded(metadata)
-        return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+        return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
 
     def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
         """How much more prevalent topics are in one group of documents than in another.
@@ -565,8 +599,9 @@ class DMRTopicModel(BayesianLDA):
             One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
             ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
         """
+        new = self._merged_into
         a, b = (
-            over_draws(self.samples_["coef"], lambda each, rows=encoded: prevalence(rows, each).mean(axis=0))
+            over_draws(self._coef_draws, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0))
             for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
         )
         difference = a - b
@@ -581,6 +616,78 @@ class DMRTopicModel(BayesianLDA):
             }
         )
 
+    def effects(
+        self,
+        covariate,
+        at=None,
+        *,
+        kind="difference",
+        reference=None,
+        pairwise=False,
+        given=None,
+        metadata=None,
+        interval=0.9,
+    ):
+        r"""Effect of a covariate on the prevalence of topics, averaged over documents.
+
+        In the metadata of all documents the covariate is set to one value and then to another, with everything else as
+        it was observed, and the mean of the expected topic proportions is compared.
+
+        Parameters
+        ----------
+        covariate : str
+            A column of metadata; "x0", "x1" and so on if they have no names.
+        at : value or list of values, default=None
+            Values to compare. None takes all levels; of numbers the first and third quartiles, or both values if there
+            are only two.
+        kind : {"difference", "prevalence"}, default="difference"
+            Contrasts between values, or the prevalence at each.
+        reference : value, default=None
+            What the other values are compared with. None is the first of ``at``.
+        pairwise : bool, default=False
+            Compare all pairs of values, the later with the earlier.
+        given : dict, default=None
+            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+        metadata : as for `fit`, default=None
+            Documents over which to average. None takes those of `fit`.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic and contrast: ``topic``, ``name``, ``value``, ``reference``, ``prevalence`` (at the
+            value), ``difference`` (posterior mean of the prevalence at the value less that at the reference, in the
+            reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
+            all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
+            ``name``, ``value``, ``prevalence``, ``low``, ``high``.
+        """
+        tails = interval_tails(interval)
+        if kind not in ("difference", "prevalence"):
+            raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
+        average = self._counterfactuals(metadata, given)
+        if covariate in average.given:
+            raise ValueError(f"given={given!r} holds {covariate!r} at one value, so that it has no effect; leave it out.")
+        values, pairs = average.values(covariate, at), None
+        if kind == "difference":
+            pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
+            if not pairs:
+                raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
+        draws = average.average([{covariate: value} for value in values], self._coef_draws, self._merged_into)
+        if pairs is None:
+            return prevalence_table(draws, values, self._agreement, tails, self.topic_names_)
+        return effect_table(draws, pairs, values, self._agreement, tails, self.topic_names_)
+
+    def _counterfactuals(self, metadata=None, given=None):
+        """Averages over documents of which some covariates are set; of those of `fit` without ``metadata``."""
+        check_is_fitted(self)
+        if not self._encoder.levels:
+            raise ValueError(f"This {type(self).__name__} was fitted without metadata, so nothing has an effect.")
+        if metadata is None and self._observed is None:
+            raise ValueError("The metadata of a stream are not kept; pass metadata=, the documents to average over.")
+        observed = self._observed if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
+        return Counterfactuals(self._encoder, observed, given)
+
     def _encoded(self, metadata):
         check_is_fitted(self)
         if metadata is None or not self._encoder.levels:
@@ -592,9 +699,48 @@ class DMRTopicModel(BayesianLDA):
             raise ValueError("metadata has no rows; pass one for each prediction.")
         return encoded
 
+    # -- merged topics ---------------------------------------------------------------------------------------------
+
+    _merged_into = None  # index of the new topic of each topic with coefficients
+
+    @property
+    def _coef_draws(self):
+        """Draws of the coefficients, (n_chains, n_kept, n_topics, n_metadata + 1), of topics before any merger."""
+        return self.samples_["coef"] if self._merged_into is None else self._unmerged_coef
+
+    @property
+    def _flat_coef(self):
+        draws = self._coef_draws
+        return draws.reshape(-1, *draws.shape[2:])
+
+    def merge_topics(self, groups):
+        """Join topics into one, in all draws.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
+
+        Returns
+        -------
+        merged : DMRTopicModel
+            A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. A document's
+            Dirichlet parameter of a new topic is the sum of those of its group in each draw, so that `transform`,
+            `predict_prevalence`, `prevalence_difference` and `effects` are exact: prevalences add up. The logarithm of
+            such a sum is not linear in the metadata, so that the new topics have no coefficients: ``coef_``,
+            ``samples_["coef"]`` and `coef_table` are those of this estimator only.
+        """
+        merged = super().merge_topics(groups)
+        new = new_topics(groups, self._n_features_out)
+        merged._unmerged_coef = self._coef_draws
+        merged._merged_into = new if self._merged_into is None else new[self._merged_into]
+        merged.__dict__.pop("coef_", None)
+        return merged
+
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _set_fitted(self, chains):
+        self._merged_into = None
         self._collect(chains, chains[0].topic_groups)
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
         self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
@@ -615,9 +761,9 @@ class DMRTopicModel(BayesianLDA):
         if corpus.described is None:
             return super()._doc_prior(corpus, draws)
         if draws is not None:
-            coef = self._flat("coef")
-            return lambda s: doc_priors(corpus.described, coef[draws[s]])
-        return mean_doc_priors(corpus.described, self._of_reference("coef"))
+            coef = self._flat_coef
+            return lambda s: doc_priors(corpus.described, coef[draws[s]], self._merged_into)
+        return mean_doc_priors(corpus.described, self._coef_draws[self.reference_chain_], self._merged_into)
 
     def _present_doc_prior(self, chain, corpus):
         described = chain.data.given if corpus.described is None else corpus.described
