@@ -42,7 +42,7 @@ def record(seed, n_documents, n_iter):
     model = DMRTopicModel(3, formula="~ number + answer", n_iter=n_iter, thin=1, random_state=seed, **PRIOR)
     model.fit(data.counts, metadata=metadata)
     order = align_topics(data.components, model.components_)
-    found = {"seed": seed, "documents": n_documents}
+    found = {"seed": seed, "documents": n_documents, "n_iter": n_iter}
     for column, name in enumerate(metadata):
         table = model.effects(name, interval=MASS)
         first, second = (float(np.asarray(table[each])[0]) for each in ("reference", "value"))
@@ -68,7 +68,8 @@ def main():
     records = {}
     if options.results is not None and options.results.exists():
         lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
-        records = {each["seed"]: each for each in lines if each["documents"] == options.documents}
+        wanted = options.documents, options.n_iter
+        records = {each["seed"]: each for each in lines if (each["documents"], each["n_iter"]) == wanted}
     for seed in range(options.corpora):
         if seed not in records:
             records[seed] = record(seed, options.documents, options.n_iter)

@@ -6,5 +6,6 @@ The packages that they need are optional, and imported on use: ``pip install sk-
 from ._displays import TopicWordsDisplay, TraceDisplay
 from ._export import to_arviz, to_pyldavis
 from ._n_components import NumberOfTopicsDisplay
+from ._prevalence import PrevalenceDisplay
 
-__all__ = ["NumberOfTopicsDisplay", "TopicWordsDisplay", "TraceDisplay", "to_arviz", "to_pyldavis"]
+__all__ = ["NumberOfTopicsDisplay", "PrevalenceDisplay", "TopicWordsDisplay", "TraceDisplay", "to_arviz", "to_pyldavis"]

@@ -73,7 +73,8 @@ class Counterfactuals:
             return float(value)
         if value in levels:
             return levels.index(value)
-        shown = ", ".join(map(repr, levels[:20])) + (", ..." if len(levels) > 20 else "")
+        shown = ", ".join(repr(getattr(level, "item", lambda level=level: level)()) for level in levels[:20])
+        shown += ", ..." if len(levels) > 20 else ""
         raise ValueError(f"{value!r} is not a level of {name!r}; these are {shown}.")
 
     def values(self, name, at=None):
@@ -92,7 +93,7 @@ class Counterfactuals:
         if seen.size <= 2:
             return seen.tolist()
         reached = np.cumsum(weights)
-        ends = [float(seen[np.searchsorted(reached, share)]) for share in (0.25, 0.75)]
+        ends = [float(seen[np.searchsorted(reached, share - 1e-9)]) for share in (0.25, 0.75)]
         return ends if ends[0] < ends[1] else [float(seen[0]), float(seen[-1])]
 
     def seen(self, name, where=None):

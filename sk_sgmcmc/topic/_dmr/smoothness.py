@@ -8,9 +8,9 @@ import numpy as np
 BASES = "bs", "cc", "cr", "cs", "poly"
 _POINTS = 200  # of the grid on which a function is compared with its neighbours
 _LEAST = 1e-9  # smallest eigenvalue, relative to the diagonal, of what counts as proper
-# A straight line with a slope of standard deviation 1 per standard deviation of a covariate that is spread evenly has
-# ends that differ by a normal of this variance.
-END_TO_END = 12.0
+# Variance of the difference between the two ends of a function: that of a straight line between one standard deviation
+# of the covariate below its mean and one above, with the prior of a coefficient of a standardised column.
+END_TO_END = 4.0
 
 
 def is_basis(expression):
@@ -33,10 +33,10 @@ class Smoothness:
 
     Over the range of x, shifted and scaled to [0, 1], minus the log density is
 
-    .. math:: \frac{1}{2 \sigma^2} \int_0^1 \frac{f'(u)^2}{12} du + \frac{\bar f^2}{2 \sigma_0^2}
+    .. math:: \frac{1}{2 \sigma^2} \int_0^1 \frac{f'(u)^2}{4} du + \frac{\bar f^2}{2 \sigma_0^2}
 
-    up to a constant: f is a Brownian motion, whose ends differ by a normal of variance 12 sigma^2, restricted to the
-    span of the basis. It does not depend on which basis spans these functions. The mean of f over the range,
+    up to a constant: f is a Brownian motion, whose ends differ by a normal of standard deviation 2 sigma, restricted to
+    the span of the basis. It does not depend on which basis spans these functions. The mean of f over the range,
     :math:`\bar f`, is penalised only where the intercept does not absorb it, or where no other term of the density
     depends on it.
 
