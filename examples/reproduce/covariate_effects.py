@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="two small corpora")
     parser.add_argument("--corpora", type=int, default=100)
     parser.add_argument("--documents", type=int, default=200)
-    parser.add_argument("--n-iter", type=int, default=600)
+    parser.add_argument("--n-iter", type=int, default=1500)
     parser.add_argument("--results", type=Path, help="file of JSON lines, read and appended to")
     options = parser.parse_args()
     if options.smoke:

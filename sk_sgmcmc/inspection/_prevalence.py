@@ -134,7 +134,9 @@ class PrevalenceDisplay:
         else:
             for name, value in (("at", at), ("given", given), ("average_over", average_over)):
                 if value is not None:
-                    raise ValueError(f"{name} is for averages; rows of metadata are predicted as they are. Leave it out.")
+                    raise ValueError(
+                        f"{name} is for averages; rows of metadata are predicted as they are. Leave it out."
+                    )
             covariate, *parts = _predicted(estimator, metadata, by, interval)
         values, groups, mean, low, high = parts
         chosen = _chosen_topics(topics, mean)

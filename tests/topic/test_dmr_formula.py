@@ -165,8 +165,11 @@ def test_columns_of_metadata_in_a_frame_have_the_formulas_names():
 
 def test_new_levels_and_missing_values(model):
     unknown = {"year": [1900.0, np.nan], "party": ["green", None]}
-    for handle, check in (("warn", pytest.warns(UserWarning, match="unknown levels in 'party': 'green'")),
-                          ("error", pytest.raises(ValueError, match="unknown levels in 'party': 'green'"))):  # fmt: skip
+    message = "unknown levels in 'party': 'green'"
+    for handle, check in (
+        ("warn", pytest.warns(UserWarning, match=message)),
+        ("error", pytest.raises(ValueError, match=message)),
+    ):
         other = pickle.loads(pickle.dumps(model)).set_params(handle_unknown=handle)
         with check:
             other.predict_prevalence(unknown)
@@ -285,7 +288,7 @@ def test_effects_are_differences_of_averages_over_documents(which, request):
     model = request.getfixturevalue(which)
     table = model.effects("party", interval=0.8)
     assert list(table["value"]) == ["tory", "whig"] * 3 and set(table["reference"]) == {"free"}
-    for i, level in enumerate(("tory", "whig")):
+    for level in ("tory", "whig"):
         at, reference = by_hand(model, "party", level), by_hand(model, "party", "free")
         row = table["value"] == level
         np.testing.assert_allclose(table["difference"][row], (at - reference).mean(axis=0), atol=1e-12)
@@ -395,9 +398,8 @@ def test_prevalences_of_merged_topics_add_up(model):
     ends = np.quantile(draws[..., 0] + draws[..., 2], [0.05, 0.95], axis=0)
     np.testing.assert_allclose([low[:, 0], high[:, 0]], ends)
     effects = np.asarray(model.effects("party")["difference"]).reshape(3, 2)
-    np.testing.assert_allclose(
-        np.asarray(merged.effects("party")["difference"]).reshape(2, 2), [effects[0] + effects[2], effects[1]], atol=1e-12
-    )
+    found = np.asarray(merged.effects("party")["difference"]).reshape(2, 2)
+    np.testing.assert_allclose(found, [effects[0] + effects[2], effects[1]], atol=1e-12)
     difference = merged.prevalence_difference(NEW, TABLE)["difference"]
     np.testing.assert_allclose(np.sum(difference), 0.0, atol=1e-12)
 

@@ -1,4 +1,4 @@
-"""The prior of smooth functions: its precision, the law that coefficients have under it, and what it does at the ends."""
+"""The prior of smooth functions: its precision, the law of coefficients under it, and what it does at the ends."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,9 @@ def test_the_prior_belongs_to_functions_not_to_their_basis(other):
     np.testing.assert_allclose(laws[1], laws[0], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("formula", ["~ bs(year, df=40)", "~ cr(year, df=40)", "~ cr(year, df=30, constraints='center')"])
+@pytest.mark.parametrize(
+    "formula", ["~ bs(year, df=40)", "~ cr(year, df=40)", "~ cr(year, df=30, constraints='center')"]
+)
 def test_with_many_functions_the_prior_is_brownian_motion(formula):
     made = encoder(formula)
     points = np.array([YEAR[0], YEAR[0] + 0.25 * np.ptp(YEAR), YEAR[-1]])
@@ -142,7 +144,8 @@ def test_gradient_and_mode_are_those_of_the_coupled_prior():
 
     def log_posterior(value):
         shift = value - made.mean
-        return naive.log_posterior(value, rows.Z, TOPIC_COUNTS, made.mean, flat) - 0.5 * np.sum(shift @ precision * shift)
+        log_likelihood = naive.log_posterior(value, rows.Z, TOPIC_COUNTS, made.mean, flat)
+        return log_likelihood - 0.5 * np.sum(shift @ precision * shift)
 
     for k in range(2):
         for t in range(4):
@@ -190,9 +193,10 @@ def test_a_prior_without_the_coupling_is_rejected(global_random_seed):
 @pytest.mark.parametrize("params", [{}, {"assignments": "fresh"}], ids=str)
 def test_chains_use_the_prior(params):
     data = make_lda(81, 20, 2, document_length=10, random_state=0)
-    shared = {"formula": "~ party + bs(year, df=4)", "n_iter": 6, "random_state": 0, "metadata_prior_scale": 0.8, **params}
+    formula = "~ party + bs(year, df=4)"
+    shared = {"formula": formula, "n_iter": 6, "random_state": 0, "metadata_prior_scale": 0.8, **params}
     model = DMRTopicModel(2, **shared).fit(data.counts, metadata=TABLE)
-    made = encoder(shared["formula"])
+    made = encoder(formula)
     ((columns, block),) = made.smooth_precisions((0.8, 10.0))
     precision = np.diag(np.append(np.full(5, 0.8**-2.0), 0.01))
     precision[np.ix_(columns, columns)] = block

@@ -133,8 +133,9 @@ class Counterfactuals:
             stacked = sparse.csr_array(sparse.vstack(tables)) if sparse.issparse(table) else np.vstack(tables)
             rows = self.encoder.encoded_table(stacked)
 
-            def answer(each, rows=rows, n=len(tables)):
-                shares = prevalence(rows, each, new).reshape(n, n_rows, -1)
+            def answer(each, rows=rows):
+                shares = prevalence(rows, each, new)
+                shares = shares.reshape(-1, n_rows, shares.shape[1])
                 return np.einsum("r,nrk->kn", observed.weights, shares)
 
             parts.append(over_draws(coef, answer))

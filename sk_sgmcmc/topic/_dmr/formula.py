@@ -109,7 +109,7 @@ class FormulaEncoder(MetadataEncoder):
                 self.fills[j] = np.nanmean(codes[:, j])
         self._set_shares(codes)
         self.spec, self._column_places = None, None
-        design, self.spec = self._made(found, self._expanded(codes)[2])
+        self.spec = self._made(found, self._expanded(codes)[2])[1]
         self._take_levels_of_numbers(codes)
         self._column_places = [i for i, name in enumerate(self.spec.column_names) if name != _INTERCEPT]
         self.names = [self.spec.column_names[i] for i in self._column_places]

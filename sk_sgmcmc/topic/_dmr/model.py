@@ -61,7 +61,8 @@ class DMRTopicModel(BayesianLDA):
         columns of a DataFrame, or indices. A callable receives X and returns names or indices. The others are counts.
     handle_unknown : {"warn", "ignore", "error"}, default="warn"
         What to do about missing values, and levels absent from `fit`: they have no effect (their prior mean; a missing
-        number counts as the mean), with or without a warning, or are refused.
+        number counts as the mean, and with a formula an unknown level as the average of all levels), with or without a
+        warning, or are refused.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
@@ -113,7 +114,8 @@ class DMRTopicModel(BayesianLDA):
     coef_ : ndarray of shape (n_components, n_metadata + 1)
         Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
     metadata_names_ : list of str
-        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level.
+        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level; with a formula, as
+        it names them.
     samples_ : dict of ndarray
         ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components,
         n_metadata + 1).
@@ -155,6 +157,13 @@ class DMRTopicModel(BayesianLDA):
     600 coefficients, else topic by topic. Entries of the gradient in these coordinates are clipped to [-4, 4] (wider in
     minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata share their
     tables.
+
+    The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is that of a Brownian
+    motion over the fitted range, restricted to the span of the basis: with u the covariate scaled to [0, 1], minus its
+    log density is :math:`\int_0^1 f'(u)^2 du / (8 \sigma^2)`, with :math:`\sigma` the ``metadata_prior_scale``. In an
+    interaction, f is multiplied by the other columns, and its mean over the range has the prior
+    :math:`N(0, \sigma^2)`; where the basis contains the constant, the mean of f has the prior of the intercept's
+    deviation. It takes the place of the independent normals in all gradients and coordinates.
 
     References
     ----------
@@ -667,7 +676,7 @@ class DMRTopicModel(BayesianLDA):
             raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
         average = self._counterfactuals(metadata, given)
         if covariate in average.given:
-            raise ValueError(f"given={given!r} holds {covariate!r} at one value, so that it has no effect; leave it out.")
+            raise ValueError(f"given={given!r} holds {covariate!r} at one value, so it has no effect; leave it out.")
         values, pairs = average.values(covariate, at), None
         if kind == "difference":
             pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
