@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._numbers import interval_tails
+from ..topic._dmr.effects import prevalence_at
 from ._displays import _INK, _pyplot, _shortened
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
@@ -265,11 +265,8 @@ def _averaged(estimator, covariate, by, at, given, average_over, interval, n_poi
             if not average.is_number(covariate) or first <= value <= last:
                 settings.append({covariate: value} | ({} if by is None else {by: group}))
                 cells.append((g, v))
-    draws = average.average(settings, estimator._coef_draws, estimator._merged_into)
-    agreement = estimator._agreement
-    ends, _ = agreement.summary(draws, interval_tails(interval))
     out = []
-    for part in (draws[agreement.reference].mean(axis=0), *ends):
+    for part in prevalence_at(estimator, average, settings, interval):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)

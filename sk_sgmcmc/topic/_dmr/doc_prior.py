@@ -4,6 +4,8 @@ from copy import copy
 
 import numpy as np
 
+from ...samplers._mass import MonteCarloEM
+from ...samplers._registry import fitting_pair, make_sampler
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
 from .group_counts import counts_of_rows, group_counts, group_lengths, information, likelihood
@@ -15,6 +17,21 @@ _FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
 # the factor by which steps are rarer up to a share of burn-in; and most passes for a step.
 _TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
 _LBFGS = 5, 20  # fewest and most iterations towards the mode, the more, the cheaper
+
+COEF_SAMPLER = "sghmc"  # for exact gradients
+
+
+def checked_coef_sampler(sampler):
+    """A sampler of the coefficients from its name or itself; raises for one that does not fit them."""
+    sampler = make_sampler(sampler)
+    fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
+    if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
+        raise ValueError(
+            f"coef_sampler={sampler!r} does not fit the coefficients of DMRTopicModel, which have a gradient but no "
+            "log density, and whitened coordinates, so that no mass is left to learn. "
+            'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
+        )
+    return sampler
 
 
 class MetadataPrior(DocumentPrior):

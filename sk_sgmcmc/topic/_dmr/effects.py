@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ...utils import as_table, row_keys
+from ...utils._numbers import interval_tails
 from .prevalence import over_draws, prevalence
 
 _ROWS_TIMES_TOPICS = 2_000_000  # at once
@@ -143,6 +144,26 @@ class Counterfactuals:
 
     def _with(self, table, name, value):
         return self.encoder.with_value(table, self.place(name), self.value_of(name, value))
+
+
+def prevalence_at(model, average, settings, interval):
+    """Mean prevalence of a fitted model under each setting, and the ends of intervals, each (n_topics, n_settings)."""
+    draws = average.average(settings, model._coef_draws, model._merged_into)
+    ends, _ = model._agreement.summary(draws, interval_tails(interval))
+    return draws[model.reference_chain_].mean(axis=0), *ends
+
+
+def effects_of(model, average, covariate, at, tails, *, kind, reference, pairwise):
+    """The table of `DMRTopicModel.effects`."""
+    values, pairs = average.values(covariate, at), None
+    if kind == "difference":
+        pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
+        if not pairs:
+            raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
+    draws = average.average([{covariate: value} for value in values], model._coef_draws, model._merged_into)
+    if pairs is None:
+        return prevalence_table(draws, values, model._agreement, tails, model.topic_names_)
+    return effect_table(draws, pairs, values, model._agreement, tails, model.topic_names_)
 
 
 def pairs_of(values, reference, pairwise, index_of):

@@ -7,23 +7,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
 from ...samplers._base import Sampler
-from ...samplers._mass import MonteCarloEM
-from ...samplers._registry import fitting_pair, make_sampler
-from ...utils import Corpus, as_table
+from ...samplers._registry import make_sampler
+from ...utils import Corpus
 from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
 from .._answers.merging import new_topics
 from .._lda import BayesianLDA
-from .doc_prior import MetadataPrior
+from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler
 from .documents import metadata_places, parted, refuse_table, with_columns
-from .effects import Counterfactuals, ObservedMetadata, effect_table, pairs_of, prevalence_table
+from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
-from .prevalence import doc_priors, mean_doc_priors, over_draws, prevalence, prevalence_draws
-
-_COEF_SAMPLER = "sghmc"
+from .prevalence import coefficient_table, difference_table, doc_priors, mean_doc_priors, predicted_prevalence
 
 
 class DMRTopicModel(BayesianLDA):
@@ -286,7 +283,7 @@ class DMRTopicModel(BayesianLDA):
         if any(key.startswith("coef_sampler__") for key in params):
             sampler = params.get("coef_sampler", self.coef_sampler)
             if sampler is None or isinstance(sampler, str):
-                params = {**params, "coef_sampler": make_sampler(sampler or _COEF_SAMPLER)}
+                params = {**params, "coef_sampler": make_sampler(sampler or COEF_SAMPLER)}
         return super().set_params(**params)
 
     # -- fitting -------------------------------------------------------------------------------------------------
@@ -385,15 +382,7 @@ class DMRTopicModel(BayesianLDA):
         return fitting
 
     def _checked_coef_sampler(self):
-        sampler = make_sampler(_COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
-        fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
-        if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
-            raise ValueError(
-                f"coef_sampler={sampler!r} does not fit the coefficients of {type(self).__name__}, which have a "
-                "gradient but no log density, and whitened coordinates, so that no mass is left to learn. "
-                'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
-            )
-        return sampler
+        return checked_coef_sampler(COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
 
     def _document_prior(self, alpha, stored, plan):
         scales = self.metadata_prior_scale, self.intercept_prior_scale
@@ -530,19 +519,8 @@ class DMRTopicModel(BayesianLDA):
                 "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
                 "was merged."
             )
-        (low, high), positive = self._agreement.summary(self.samples_["coef"], interval_tails(interval))
-        n_topics, width = self.coef_.shape
-        terms = np.array(["intercept", *self.metadata_names_], dtype=object)
-        return as_table(
-            {
-                "topic": np.repeat(np.arange(n_topics), width),
-                "term": np.tile(terms, n_topics),
-                "mean": self.coef_.ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
-                "positive": positive.ravel(),
-            }
-        )
+        terms = ["intercept", *self.metadata_names_]
+        return coefficient_table(self.samples_["coef"], self.coef_, terms, self._agreement, interval_tails(interval))
 
     def predict_prevalence(self, metadata, interval=None):
         r"""Expected topic proportions of documents with given metadata, before any of their words is read.
@@ -562,18 +540,8 @@ class DMRTopicModel(BayesianLDA):
             The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
             on it.
         """
-        encoded, new = self._encoded(metadata), self._merged_into
-        if interval is None:
-            reference = self._coef_draws[self.reference_chain_][None]
-            means = [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)]
-            mean = np.concatenate(means)
-            return mean / mean.sum(axis=1, keepdims=True)
-        parts, probabilities = [], interval_tails(interval)
-        for draws in prevalence_draws(encoded, self._coef_draws, new):
-            ends, _ = self._agreement.summary(np.swapaxes(draws, 2, 3), probabilities)
-            parts.append([draws[self.reference_chain_].mean(axis=0), *(end.T for end in ends)])
-        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return mean / mean.sum(axis=1, keepdims=True), low, high
+        encoded = self._encoded(metadata)
+        return predicted_prevalence(encoded, self._coef_draws, self._agreement, interval, self._merged_into)
 
     def doc_topic_priors(self, metadata):
         r"""Dirichlet parameters of documents with given metadata, under each draw.
@@ -608,22 +576,8 @@ class DMRTopicModel(BayesianLDA):
             One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
             ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
         """
-        new = self._merged_into
-        a, b = (
-            over_draws(self._coef_draws, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0))
-            for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
-        )
-        difference = a - b
-        (low, high), positive = self._agreement.summary(difference, interval_tails(interval))
-        return as_table(
-            {
-                "topic": np.arange(difference.shape[2]),
-                "difference": difference[self.reference_chain_].mean(axis=0),
-                "low": low,
-                "high": high,
-                "positive": positive,
-            }
-        )
+        groups, tails = (self._encoded(metadata_a), self._encoded(metadata_b)), interval_tails(interval)
+        return difference_table(groups, self._coef_draws, self._agreement, tails, self._merged_into)
 
     def effects(
         self,
@@ -677,15 +631,8 @@ class DMRTopicModel(BayesianLDA):
         average = self._counterfactuals(metadata, given)
         if covariate in average.given:
             raise ValueError(f"given={given!r} holds {covariate!r} at one value, so it has no effect; leave it out.")
-        values, pairs = average.values(covariate, at), None
-        if kind == "difference":
-            pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
-            if not pairs:
-                raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
-        draws = average.average([{covariate: value} for value in values], self._coef_draws, self._merged_into)
-        if pairs is None:
-            return prevalence_table(draws, values, self._agreement, tails, self.topic_names_)
-        return effect_table(draws, pairs, values, self._agreement, tails, self.topic_names_)
+        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise}
+        return effects_of(self, average, covariate, at, tails, **comparison)
 
     def _counterfactuals(self, metadata=None, given=None):
         """Averages over documents of which some covariates are set; of those of `fit` without ``metadata``."""

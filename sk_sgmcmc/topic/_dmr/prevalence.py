@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils import as_table
+from ...utils._numbers import interval_tails
 from ...utils._rowwise import rowwise_product
 from .._answers.merging import summed
 from .._counts.answers import scored_draws
@@ -50,3 +52,48 @@ def prevalence_draws(encoded, coef, new=None):
     n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
     for start in range(0, encoded.shape[0], n):
         yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each, new))
+
+
+def predicted_prevalence(encoded, coef, agreement, interval, new=None):
+    """Mean prevalence of encoded rows, (n_rows, n_topics); with ``interval`` also the ends of the intervals."""
+    if interval is None:
+        reference = coef[agreement.reference][None]
+        mean = np.concatenate([draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)])
+        return mean / mean.sum(axis=1, keepdims=True)
+    parts, tails = [], interval_tails(interval)
+    for draws in prevalence_draws(encoded, coef, new):
+        ends, _ = agreement.summary(np.swapaxes(draws, 2, 3), tails)
+        parts.append([draws[agreement.reference].mean(axis=0), *(end.T for end in ends)])
+    mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return mean / mean.sum(axis=1, keepdims=True), low, high
+
+
+def coefficient_table(coef, mean, terms, agreement, tails):
+    """Coefficients with their intervals, a row each; ``mean`` is (n_topics, n_terms)."""
+    (low, high), positive = agreement.summary(coef, tails)
+    return as_table(
+        {
+            "topic": np.repeat(np.arange(len(mean)), len(terms)),
+            "term": np.tile(np.array(terms, dtype=object), len(mean)),
+            "mean": mean.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "positive": positive.ravel(),
+        }
+    )
+
+
+def difference_table(groups, coef, agreement, tails, new=None):
+    """How much more prevalent topics are in the first of two groups of encoded rows, a row for each topic."""
+    a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)
+    difference = a - b
+    (low, high), positive = agreement.summary(difference, tails)
+    return as_table(
+        {
+            "topic": np.arange(difference.shape[2]),
+            "difference": difference[agreement.reference].mean(axis=0),
+            "low": low,
+            "high": high,
+            "positive": positive,
+        }
+    )
