@@ -8,11 +8,13 @@ from ._displays import TopicWordsDisplay, TraceDisplay
 from ._documents import TopicDocumentsDisplay, TopicsOverTimeDisplay
 from ._export import to_arviz, to_pyldavis
 from ._n_components import NumberOfTopicsDisplay
+from ._prevalence import PrevalenceDisplay
 from ._similarity import TopicHierarchyDisplay, TopicMapDisplay
 
 __all__ = [
     "CoClusteringDisplay",
     "NumberOfTopicsDisplay",
+    "PrevalenceDisplay",
     "ProfileDisplay",
     "TopicDocumentsDisplay",
     "TopicHierarchyDisplay",

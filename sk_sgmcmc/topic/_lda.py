@@ -4,7 +4,6 @@ from copy import copy
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._numbers import real_array
@@ -165,7 +164,6 @@ class BayesianLDA(CountTopicModel):
     (200, 3)
     """
 
-    _prior_is_additive = True
     _takes_blocks = True
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
@@ -261,7 +259,6 @@ class BayesianLDA(CountTopicModel):
         prior.bears_heat = True
         return prior
 
-    @available_if(lambda self: self._prior_is_additive)
     def merge_topics(self, groups):
         """Join topics into one, in all draws.
 

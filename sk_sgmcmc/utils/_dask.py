@@ -113,7 +113,7 @@ def _snapshot(estimator, draws):
     for name in estimator._unneeded_by_answers:
         model.__dict__.pop(name, None)
     if draws is not None:
-        model.samples_ = {name: model.samples_[name] for name in draws}
+        model.samples_ = {name: model.samples_[name] for name in draws if name in model.samples_}
     model.n_jobs = 1  # blocks are what runs side by side
     return model
 

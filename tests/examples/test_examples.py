@@ -47,6 +47,7 @@ SMALLER = {
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_dmr_acl.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 10")],
     "plot_dmr_docstrings.py": [("N_TOPICS, N_ITER = 20, 150", "N_TOPICS, N_ITER = 20, 4")],
+    "plot_dmr_formula.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 200", "else 20")],
     "plot_dmr_planted.py": [("N_SETS = 100", "N_SETS = 2"), ("n_iter=600", "n_iter=20")],
     "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 20")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
@@ -150,6 +151,8 @@ def smaller(page, folder):
 def test_page_runs(page, run_here, tmp_path, importorskip):
     matplotlib = importorskip("matplotlib")
     importorskip("pandas")
+    if "formula=" in page.read_text(encoding="utf-8"):
+        importorskip("formulaic")
     if "dask" in page.read_text(encoding="utf-8"):
         importorskip("distributed")
     with matplotlib.rc_context():

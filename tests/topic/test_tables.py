@@ -348,7 +348,7 @@ def test_metadata_reach_every_table():
     described = model.transform_draws(DATA.counts, n_draws=2, metadata=metadata)
     assert np.any(described != model.transform_draws(DATA.counts, n_draws=2))
     assert len(model.topics_over_time(DATA.counts, metadata[:, 0] // 60, metadata=metadata)) == 6
-    assert not hasattr(model, "merge_topics")
+    assert len(model.merge_topics([0, 1]).topic_info(DATA.counts, metadata=metadata)) == 2
 
 
 def test_the_gamma_process_answers_and_spheres_do_not():

@@ -50,9 +50,13 @@ class Coefficients:
     n_metadata : int
     scales : tuple of float
         Prior standard deviations of the coefficients of standardised columns, and of the intercept.
+    smooth : list of (columns, precision), default=()
+        Columns whose coefficients are not independent, and the precision of their prior; see `smoothness`.
 
     Attributes
     ----------
+    precision : ndarray of shape (n_metadata + 1,)
+        Diagonal of the prior precision of a topic's coefficients.
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
     held : QuadraticSummary or None
@@ -61,9 +65,13 @@ class Coefficients:
 
     held = None
 
-    def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales):
+    def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales, smooth=()):
         self._given = sampler
         self.precision = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
+        self._coupled = []  # columns, and what their precision has off its diagonal
+        for columns, precision in smooth:
+            self.precision[columns] = np.diag(precision)
+            self._coupled.append((columns, precision - np.diag(np.diag(precision))))
         self.mean = np.zeros((doc_topic_prior.size, n_metadata + 1))
         self.mean[:, -1] = np.log(doc_topic_prior)
         self.use(stored)
@@ -145,14 +153,28 @@ class Coefficients:
 
     def _held_precision(self, full):
         """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
-        own = np.diag(self.precision) if full else self.precision
+        own = self.prior_precision() if full else self.precision
         held = 0.0 if self.held is None else self.held.of_topics(full)
         return np.broadcast_to(own + held, (len(self.value), *own.shape))
+
+    def prior_precision(self):
+        """Precision of the prior of a topic's coefficients, (n_metadata + 1, n_metadata + 1)."""
+        matrix = np.diag(self.precision)
+        for columns, coupling in self._coupled:
+            matrix[np.ix_(columns, columns)] += coupling
+        return matrix
+
+    def _prior_slope(self, shift):
+        """The prior precision times ``shift``, (n_topics, width)."""
+        slope = self.precision * shift
+        for columns, coupling in self._coupled:
+            slope[:, columns] += shift[:, columns] @ coupling
+        return slope
 
     def gradient(self, slope, value):
         """Gradient of the log posterior, (n_topics, n_metadata + 1), from that of the log likelihood."""
         held = 0.0 if self.held is None else self.held.gradient(value)
-        return slope + held - self.precision * (value - self.mean)
+        return slope + held - self._prior_slope(value - self.mean)
 
     def move(self, slope_of, rng, noise=0.0):
         """Make one step of the sampler.
@@ -186,7 +208,9 @@ class Coefficients:
             log_likelihood, slope = likelihood_of(value)
             shift = value - self.mean
             gradient = self.whitener.pull(self.gradient(slope, value))
-            return 0.5 * np.sum(self.precision * shift**2) - log_likelihood, -gradient.ravel()
+            penalty = np.sum(self.precision * shift**2)
+            penalty += sum(np.sum(shift[:, of] * (shift[:, of] @ coupling)) for of, coupling in self._coupled)
+            return 0.5 * penalty - log_likelihood, -gradient.ravel()
 
         options = {"maxiter": n_iter, "gtol": 1e-2}
         start = self.whitener.forward(self.value).ravel()

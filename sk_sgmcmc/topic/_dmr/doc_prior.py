@@ -4,6 +4,8 @@ from copy import copy
 
 import numpy as np
 
+from ...samplers._mass import MonteCarloEM
+from ...samplers._registry import fitting_pair, make_sampler
 from ...utils._rowwise import one_blas_thread
 from .._counts.block_data import BlockData
 from .._counts.doc_prior import DocumentPrior
@@ -19,6 +21,21 @@ _FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
 _TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
 _LBFGS = 5, 20  # fewest and most iterations towards the mode, the more, the cheaper
 
+COEF_SAMPLER = "sghmc"  # for exact gradients
+
+
+def checked_coef_sampler(sampler):
+    """A sampler of the coefficients from its name or itself; raises for one that does not fit them."""
+    sampler = make_sampler(sampler)
+    fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
+    if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
+        raise ValueError(
+            f"coef_sampler={sampler!r} does not fit the coefficients of DMRTopicModel, which have a gradient but no "
+            "log density, and whitened coordinates, so that no mass is left to learn. "
+            'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
+        )
+    return sampler
+
 
 class MetadataPrior(DocumentPrior):
     """A Dirichlet prior for each group of documents, exp(metadata @ coefficients).
@@ -29,7 +46,7 @@ class MetadataPrior(DocumentPrior):
         Exponential of the prior mean of the intercepts.
     stored : bool
         As for `DocumentPrior`.
-    coef_sampler, n_metadata, scales
+    coef_sampler, n_metadata, scales, smooth
         As for `Coefficients`.
     """
 
@@ -39,9 +56,9 @@ class MetadataPrior(DocumentPrior):
     held = None  # summary of the documents with stored assignments, made when these are dropped
     is_released = False  # whether it was made because shards were given back
 
-    def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales):
+    def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales, smooth=()):
         super().__init__(alpha, stored)
-        self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales)
+        self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales, smooth)
 
     def bind(self, data):
         self._table = self._lengths = None

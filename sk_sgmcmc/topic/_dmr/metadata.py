@@ -118,7 +118,7 @@ class MetadataEncoder:
         labels = self._labels()
         if not is_sparse:
             pairs = zip(columns, labels, strict=True)
-            self.levels = [None if _is_numeric(column, label) else _levels(column, label) for column, label in pairs]
+            self.levels = [None if is_numeric(column, label) else levels_of(column, label) for column, label in pairs]
         self.names, is_level = [], []
         for label, levels in zip(labels, self.levels, strict=True):
             self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
@@ -129,16 +129,19 @@ class MetadataEncoder:
             return self
         if not is_sparse:
             for j, column in enumerate(columns):
-                if self.levels[j] is None and (values := _numbers(column, labels[j])).size:
+                if self.levels[j] is None and (values := numbers(column, labels[j])).size:
                     known = values[~np.isnan(values)]
                     self.fills[j] = known.mean() if known.size else 0.0
         encoded = self._encoded(columns, [])
         if encoded.shape[0] == 0:
             raise ValueError("metadata has no rows; give one for each document of X.")
-        mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
-        plain = np.array(is_level, dtype=bool) | _is_binary(encoded) | ~varies
-        self.shift, self.scale = np.where(plain, 0.0, mean), np.where(plain, 1.0, spread)
+        self._standardise(encoded, np.array(is_level, dtype=bool))
         return self
+
+    def _standardise(self, encoded, is_level):
+        mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
+        plain = is_level | _is_binary(encoded) | ~varies
+        self.shift, self.scale = np.where(plain, 0.0, mean), np.where(plain, 1.0, spread)
 
     @property
     def n_metadata(self):
@@ -166,11 +169,7 @@ class MetadataEncoder:
                 raise ValueError("The model was fitted with metadata; pass them for these documents too.")
             if self.levels and handle_unknown == "warn":
                 warn_user("No metadata were passed for these documents. They have no effect: their prior mean.")
-            encoded = np.zeros((n_docs, self.n_metadata))
-            encoded[:, [i for i, levels in enumerate(self._owner()) if levels is None]] = self.fills[
-                [j for j, levels in enumerate(self.levels) if levels is None]
-            ]
-            return encoded
+            return self._of_nothing(n_docs)
         _, columns = _columns_of(metadata, self.columns)
         n_columns = columns.shape[1] if sparse.issparse(columns) else len(columns)
         if n_columns != len(self.levels):
@@ -192,7 +191,17 @@ class MetadataEncoder:
                     f"metadata has {what}. Correct them, or give such entries no effect (their prior mean) by "
                     'handle_unknown="warn".'
                 )
-            warn_user(f"metadata has {what}. Such entries have no effect: their prior mean.")
+            warn_user(f"metadata has {what}. {self._no_effect}")
+        return encoded
+
+    _no_effect = "Such entries have no effect: their prior mean."
+
+    def _of_nothing(self, n_docs):
+        """Encoded columns of documents about which nothing is known."""
+        encoded = np.zeros((n_docs, self.n_metadata))
+        encoded[:, [i for i, levels in enumerate(self._owner()) if levels is None]] = self.fills[
+            [j for j, levels in enumerate(self.levels) if levels is None]
+        ]
         return encoded
 
     def _labels(self):
@@ -211,23 +220,15 @@ class MetadataEncoder:
             refuse_extremes(columns, self._labels(), "metadata")
             return columns
         parts, n_levels = [], 0
-        for column, label, levels, fill in zip(columns, self._labels(), self.levels, self.fills, strict=True):
+        pairs = zip(columns, self._labels(), self.levels, self.fills, strict=True)
+        for j, (column, label, levels, fill) in enumerate(pairs):
             if levels is None:
-                values = _numbers(column, label)
+                values = numbers(column, label)
                 missing = np.isnan(values)
-                if missing.any():
-                    troubles.append(f"{missing.sum()} missing values in {label!r}")
+                missing_in(missing.sum(), label, troubles)
                 parts.append(np.where(missing, fill, values)[:, None])
                 continue
-            place = {level: i for i, level in enumerate(levels)}
-            column = list(column)
-            codes = np.array([-1 if _is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
-            if np.any(codes == -1):
-                troubles.append(f"{np.sum(codes == -1)} missing values in {label!r}")
-            if np.any(codes == -2):
-                unknown = list(dict.fromkeys(str(column[i]) for i in np.flatnonzero(codes == -2)))
-                shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
-                troubles.append(f"unknown levels in {label!r}: {shown}")
+            codes = self._codes_of(column, j, troubles)
             known = np.flatnonzero(codes >= 0)
             shape = (codes.size, len(levels))
             parts.append(sparse.csr_array((np.ones(known.size), (known, codes[known])), shape=shape))
@@ -235,6 +236,58 @@ class MetadataEncoder:
         if n_levels > _DENSE_COLUMNS:
             return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
+
+    def _codes_of(self, column, j, troubles):
+        """Indices of the levels of column ``j``; -1 if missing, -2 if unknown, which is added to ``troubles``."""
+        place, label = {level: i for i, level in enumerate(self.levels[j])}, self._labels()[j]
+        column = list(column)
+        codes = np.array([-1 if _is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
+        missing_in(np.sum(codes == -1), label, troubles)
+        if np.any(codes == -2):
+            unknown = list(dict.fromkeys(str(column[i]) for i in np.flatnonzero(codes == -2)))
+            shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
+            troubles.append(f"unknown levels in {label!r}: {shown}")
+        return codes
+
+    def smooth_precisions(self, scales):
+        """Columns with a prior of their own, and its precision: none."""
+        return []
+
+    # A table of metadata is kept encoded, so that the effect of a covariate can be computed later.
+
+    @property
+    def covariates(self):
+        """Names of the columns as given, by which effects are named."""
+        return self._labels()
+
+    def table(self, metadata):
+        """Metadata in the form in which they are kept."""
+        return self.encode(metadata, None, "ignore")
+
+    def encoded_table(self, table):
+        """Encoded columns of a table."""
+        return table
+
+    def _place(self, j):
+        widths = [1 if levels is None else len(levels) for levels in self.levels]
+        return sum(widths[:j]), widths[j]
+
+    def column_of(self, table, j):
+        """Numbers, or indices of levels (-1: none), of column ``j`` in a table."""
+        start, width = self._place(j)
+        part = table[:, start : start + width]
+        part = part.toarray() if sparse.issparse(part) else part
+        return part[:, 0] if self.levels[j] is None else np.where(part.any(axis=1), part.argmax(axis=1), -1)
+
+    def with_value(self, table, j, value):
+        """A copy of a table in which column ``j`` has one value."""
+        start, width = self._place(j)
+        own = np.full((table.shape[0], width), 0.0)
+        own[:, 0 if self.levels[j] is None else value] = value if self.levels[j] is None else 1.0
+        parts = table[:, :start], own, table[:, start + width :]
+        if sparse.issparse(table):
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
+        return np.hstack(parts)
 
     def rows(self, encoded):
         """Encoded rows, standardised, with an intercept as the last column."""
@@ -305,6 +358,12 @@ def _plain(column, name):
     return column if _declared(column) is not None else column.to_list()
 
 
+def missing_in(n, label, troubles):
+    """Add a number of missing values to the list ``troubles``, unless it is 0."""
+    if n:
+        troubles.append(f"{n} missing values in {label!r}")
+
+
 def _unusable(dtype, name):
     return ValueError(
         f"metadata column {str(name)!r} is of type {dtype}, which cannot be used; turn it into a number, for example a "
@@ -332,7 +391,7 @@ def _kind(column):
     return getattr(getattr(column, "dtype", None), "kind", "O")
 
 
-def _is_numeric(column, label):
+def is_numeric(column, label):
     """Whether a column holds numbers; a column of objects does if all that are not missing are numbers."""
     if _declared(column) is not None:
         return False
@@ -346,7 +405,7 @@ def _is_numeric(column, label):
     return bool(known) and all(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) for value in known)
 
 
-def _levels(column, label):
+def levels_of(column, label):
     """Levels of a column in order: those that it declares, else those that occur."""
     declared = _declared(column)
     if declared is not None:
@@ -360,7 +419,7 @@ def _levels(column, label):
         ) from None
 
 
-def _numbers(column, label):
+def numbers(column, label):
     """A column as floats, with NaN for missing values."""
     try:
         if _kind(column) in "biuf" and not hasattr(column, "isna"):

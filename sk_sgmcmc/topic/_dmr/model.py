@@ -8,23 +8,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
 from ...samplers._base import Sampler
-from ...samplers._mass import MonteCarloEM
-from ...samplers._registry import fitting_pair, make_sampler
-from ...utils import Corpus, as_table
+from ...samplers._registry import make_sampler
+from ...utils import Corpus
 from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
+from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata, mean_prior
-from .doc_prior import MetadataPrior
+from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler
 from .documents import metadata_places, parted, refuse_table, with_columns
+from .effects import Counterfactuals, ObservedMetadata, effects_of
+from .formula import FormulaEncoder, parsed
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
-from .prevalence import doc_priors, mean_doc_priors, over_draws, prevalence, prevalence_draws
-
-_COEF_SAMPLER = "sghmc"
+from .prevalence import coefficient_table, difference_table, doc_priors, mean_doc_priors, predicted_prevalence
 
 
 class DMRTopicModel(BayesianLDA):
@@ -45,6 +45,14 @@ class DMRTopicModel(BayesianLDA):
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
         all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`.
+    formula : str, default=None
+        Which columns the coefficients belong to, in the language of R's formulas, such as
+        ``"~ party * bs(year, df=4)"``, of a DataFrame or dict of metadata. It needs the package formulaic. None takes
+        the columns of metadata as they are.
+    spline_prior : {"smooth", "independent"}, default="smooth"
+        Prior of the coefficients of each spline or polynomial of the formula (``bs``, ``cc``, ``cr``, ``cs``,
+        ``poly``): that its function varies smoothly over the range of its covariate (see Notes), or that they are
+        independent as all others are.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
     intercept_prior_scale : float, default=10
@@ -54,7 +62,8 @@ class DMRTopicModel(BayesianLDA):
         columns of a DataFrame, or indices. A callable receives X and returns names or indices. The others are counts.
     handle_unknown : {"warn", "ignore", "error"}, default="warn"
         What to do about missing values, and levels absent from `fit`: they have no effect (their prior mean; a missing
-        number counts as the mean), with or without a warning, or are refused.
+        number counts as the mean, and with a formula an unknown level as the average of all levels), with or without a
+        warning, or are refused.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
@@ -106,7 +115,8 @@ class DMRTopicModel(BayesianLDA):
     coef_ : ndarray of shape (n_components, n_metadata + 1)
         Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
     metadata_names_ : list of str
-        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level.
+        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level; with a formula, as
+        it names them.
     samples_ : dict of ndarray
         ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components,
         n_metadata + 1).
@@ -149,6 +159,13 @@ class DMRTopicModel(BayesianLDA):
     minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata share their
     tables.
 
+    The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is that of a Brownian
+    motion over the fitted range, restricted to the span of the basis: with u the covariate scaled to [0, 1], minus its
+    log density is :math:`\int_0^1 f'(u)^2 du / (8 \sigma^2)`, with :math:`\sigma` the ``metadata_prior_scale``. In an
+    interaction, f is multiplied by the other columns, and its mean over the range has the prior
+    :math:`N(0, \sigma^2)`; where the basis contains the constant, the mean of f has the prior of the intercept's
+    deviation. It takes the place of the independent normals in all gradients and coordinates.
+
     References
     ----------
     Mimno and McCallum (2008), Topic models conditioned on arbitrary features with Dirichlet-multinomial regression,
@@ -176,11 +193,12 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
-    _prior_is_additive = False  # a sum of log-linear prevalences is not one
     _takes_blocks = True
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
+        "formula": [str, None],
+        "spline_prior": [StrOptions({"smooth", "independent"})],
         "metadata_prior_scale": SCALE_CONSTRAINT,
         "intercept_prior_scale": SCALE_CONSTRAINT,
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
@@ -193,6 +211,8 @@ class DMRTopicModel(BayesianLDA):
         *,
         sampler=None,
         coef_sampler=None,
+        formula=None,
+        spline_prior="smooth",
         metadata_prior_scale=1.0,
         intercept_prior_scale=10.0,
         metadata_columns=None,
@@ -245,6 +265,8 @@ class DMRTopicModel(BayesianLDA):
             callbacks=callbacks,
         )
         self.coef_sampler = coef_sampler
+        self.formula = formula
+        self.spline_prior = spline_prior
         self.metadata_prior_scale = metadata_prior_scale
         self.intercept_prior_scale = intercept_prior_scale
         self.metadata_columns = metadata_columns
@@ -265,7 +287,7 @@ class DMRTopicModel(BayesianLDA):
         if any(key.startswith("coef_sampler__") for key in params):
             sampler = params.get("coef_sampler", self.coef_sampler)
             if sampler is None or isinstance(sampler, str):
-                params = {**params, "coef_sampler": make_sampler(sampler or _COEF_SAMPLER)}
+                params = {**params, "coef_sampler": make_sampler(sampler or COEF_SAMPLER)}
         return super().set_params(**params)
 
     # -- fitting -------------------------------------------------------------------------------------------------
@@ -334,11 +356,10 @@ class DMRTopicModel(BayesianLDA):
         self : object
             Fitted.
         """
-        if not is_in_blocks(X, self):
-            return self._partial_fit(X, metadata=metadata, is_read=False, y=y)
         self._checked_sampler(streams=True)
-        for block, own in blocks_with_metadata(X, metadata):
+        for block, own in blocks_with_metadata(X, metadata) if is_in_blocks(X, self) else [(X, metadata)]:
             self._partial_fit(block, metadata=own, is_read=False, y=y)
+        self._observed = None  # only the first block's would be known
         return self
 
     @all_or_nothing
@@ -357,26 +378,25 @@ class DMRTopicModel(BayesianLDA):
         refuse_table(y)
         return self._resume(X, metadata=metadata, is_read=False)
 
+    def _validate_params(self):
+        super()._validate_params()
+        if self.formula is not None:
+            parsed(self.formula)
+
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
         self._checked_coef_sampler()
         return fitting
 
     def _checked_coef_sampler(self):
-        sampler = make_sampler(_COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
-        fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
-        if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
-            raise ValueError(
-                f"coef_sampler={sampler!r} does not fit the coefficients of {type(self).__name__}, which have a "
-                "gradient but no log density, and whitened coordinates, so that no mass is left to learn. "
-                'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
-            )
-        return sampler
+        return checked_coef_sampler(COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
 
     def _document_prior(self, alpha, stored, plan):
+        scales = self.metadata_prior_scale, self.intercept_prior_scale
         return MetadataPrior(
             alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
-            n_metadata=self._encoder.n_metadata, scales=(self.metadata_prior_scale, self.intercept_prior_scale),
+            n_metadata=self._encoder.n_metadata, scales=scales,
+            smooth=self._encoder.smooth_precisions(scales) if self.spline_prior == "smooth" else (),
         )  # fmt: skip
 
     # -- documents -----------------------------------------------------------------------------------------------
@@ -396,20 +416,22 @@ class DMRTopicModel(BayesianLDA):
             corpus, places = super()._check_X(X, reset=reset), None
         if isinstance(corpus, BlockCorpus):
             metadata = joined_metadata(metadata, corpus.blocks)
-        if reset and metadata is None:
+        if reset and metadata is None and self.formula is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
                 "learnt prior. Pass metadata=, one row per document, or set metadata_columns; or use BayesianLDA."
             )
         if reset:
             self._metadata_in_X = places
-            self._encoder = MetadataEncoder().fit(metadata)
+            self._encoder = (MetadataEncoder() if self.formula is None else FormulaEncoder(self.formula)).fit(metadata)
             self.metadata_names_ = list(self._encoder.names)
         described = None
         if metadata is not None and not self._encoder.levels:
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
         if reset or metadata is not None or not is_read:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
+        if reset:
+            self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
         if isinstance(corpus, BlockCorpus):
             return DescribedBlocks(corpus.blocks, described, self._encoder)
         return DescribedCorpus.of(corpus, described)
@@ -507,19 +529,14 @@ class DMRTopicModel(BayesianLDA):
             draws of all chains that agree on the topic.
         """
         check_is_fitted(self)
-        (low, high), positive = self._agreement.summary(self.samples_["coef"], interval_tails(interval))
-        n_topics, width = self.coef_.shape
-        terms = np.array(["intercept", *self.metadata_names_], dtype=object)
-        return as_table(
-            {
-                "topic": np.repeat(np.arange(n_topics), width),
-                "term": np.tile(terms, n_topics),
-                "mean": self.coef_.ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
-                "positive": positive.ravel(),
-            }
-        )
+        if self._merged_into is not None:
+            raise ValueError(
+                "Merged topics have no coefficients: their Dirichlet parameters are sums of exponentials. Use effects, "
+                "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
+                "was merged."
+            )
+        terms = ["intercept", *self.metadata_names_]
+        return coefficient_table(self.samples_["coef"], self.coef_, terms, self._agreement, interval_tails(interval))
 
     def predict_prevalence(self, metadata, interval=None):
         r"""Expected topic proportions of documents with given metadata, before any of their words is read.
@@ -540,16 +557,7 @@ class DMRTopicModel(BayesianLDA):
             on it.
         """
         encoded = self._encoded(metadata)
-        if interval is None:
-            means = [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, self._of_reference("coef")[None])]
-            mean = np.concatenate(means)
-            return mean / mean.sum(axis=1, keepdims=True)
-        parts, probabilities = [], interval_tails(interval)
-        for draws in prevalence_draws(encoded, self.samples_["coef"]):
-            ends, _ = self._agreement.summary(np.swapaxes(draws, 2, 3), probabilities)
-            parts.append([draws[self.reference_chain_].mean(axis=0), *(end.T for end in ends)])
-        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return mean / mean.sum(axis=1, keepdims=True), low, high
+        return predicted_prevalence(encoded, self._coef_draws, self._agreement, interval, self._merged_into)
 
     def doc_topic_priors(self, metadata):
         r"""Dirichlet parameters of documents with given metadata, under each draw.
@@ -566,7 +574,7 @@ class DMRTopicModel(BayesianLDA):
             `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
         """
         encoded = self._encoded(metadata)
-        return np.stack([doc_priors(encoded, coef) for coef in self._flat("coef")])
+        return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
 
     def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
         """How much more prevalent topics are in one group of documents than in another.
@@ -584,21 +592,73 @@ class DMRTopicModel(BayesianLDA):
             One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
             ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
         """
-        a, b = (
-            over_draws(self.samples_["coef"], lambda each, rows=encoded: prevalence(rows, each).mean(axis=0))
-            for encoded in (self._encoded(metadata_a), self._encoded(metadata_b))
-        )
-        difference = a - b
-        (low, high), positive = self._agreement.summary(difference, interval_tails(interval))
-        return as_table(
-            {
-                "topic": np.arange(difference.shape[2]),
-                "difference": difference[self.reference_chain_].mean(axis=0),
-                "low": low,
-                "high": high,
-                "positive": positive,
-            }
-        )
+        groups, tails = (self._encoded(metadata_a), self._encoded(metadata_b)), interval_tails(interval)
+        return difference_table(groups, self._coef_draws, self._agreement, tails, self._merged_into)
+
+    def effects(
+        self,
+        covariate,
+        at=None,
+        *,
+        kind="difference",
+        reference=None,
+        pairwise=False,
+        given=None,
+        metadata=None,
+        interval=0.9,
+    ):
+        r"""Effect of a covariate on the prevalence of topics, averaged over documents.
+
+        In the metadata of all documents the covariate is set to one value and then to another, with everything else as
+        it was observed, and the mean of the expected topic proportions is compared.
+
+        Parameters
+        ----------
+        covariate : str
+            A column of metadata; "x0", "x1" and so on if they have no names.
+        at : value or list of values, default=None
+            Values to compare. None takes all levels; of numbers the first and third quartiles, or both values if there
+            are only two.
+        kind : {"difference", "prevalence"}, default="difference"
+            Contrasts between values, or the prevalence at each.
+        reference : value, default=None
+            What the other values are compared with. None is the first of ``at``.
+        pairwise : bool, default=False
+            Compare all pairs of values, the later with the earlier.
+        given : dict, default=None
+            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+        metadata : as for `fit`, default=None
+            Documents over which to average. None takes those of `fit`.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic and contrast: ``topic``, ``name``, ``value``, ``reference``, ``prevalence`` (at the
+            value), ``difference`` (posterior mean of the prevalence at the value less that at the reference, in the
+            reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
+            all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
+            ``name``, ``value``, ``prevalence``, ``low``, ``high``.
+        """
+        tails = interval_tails(interval)
+        if kind not in ("difference", "prevalence"):
+            raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
+        average = self._counterfactuals(metadata, given)
+        if covariate in average.given:
+            raise ValueError(f"given={given!r} holds {covariate!r} at one value, so it has no effect; leave it out.")
+        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise}
+        return effects_of(self, average, covariate, at, tails, **comparison)
+
+    def _counterfactuals(self, metadata=None, given=None):
+        """Averages over documents of which some covariates are set; of those of `fit` without ``metadata``."""
+        check_is_fitted(self)
+        if not self._encoder.levels:
+            raise ValueError(f"This {type(self).__name__} was fitted without metadata, so nothing has an effect.")
+        if metadata is None and self._observed is None:
+            raise ValueError("The metadata of a stream are not kept; pass metadata=, the documents to average over.")
+        observed = self._observed if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
+        return Counterfactuals(self._encoder, observed, given)
 
     def _encoded(self, metadata):
         check_is_fitted(self)
@@ -611,9 +671,48 @@ class DMRTopicModel(BayesianLDA):
             raise ValueError("metadata has no rows; pass one for each prediction.")
         return encoded
 
+    # -- merged topics ---------------------------------------------------------------------------------------------
+
+    _merged_into = None  # index of the new topic of each topic with coefficients
+
+    @property
+    def _coef_draws(self):
+        """Draws of the coefficients, (n_chains, n_kept, n_topics, n_metadata + 1), of topics before any merger."""
+        return self.samples_["coef"] if self._merged_into is None else self._unmerged_coef
+
+    @property
+    def _flat_coef(self):
+        draws = self._coef_draws
+        return draws.reshape(-1, *draws.shape[2:])
+
+    def merge_topics(self, groups):
+        """Join topics into one, in all draws.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
+
+        Returns
+        -------
+        merged : DMRTopicModel
+            A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. A document's
+            Dirichlet parameter of a new topic is the sum of those of its group in each draw, so that `transform`,
+            `predict_prevalence`, `prevalence_difference` and `effects` are exact: prevalences add up. The logarithm of
+            such a sum is not linear in the metadata, so that the new topics have no coefficients: ``coef_``,
+            ``samples_["coef"]`` and `coef_table` are those of this estimator only.
+        """
+        merged = super().merge_topics(groups)
+        new = new_topics(groups, self._n_features_out)
+        merged._unmerged_coef = self._coef_draws
+        merged._merged_into = new if self._merged_into is None else new[self._merged_into]
+        merged.__dict__.pop("coef_", None)
+        return merged
+
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _set_fitted(self, chains):
+        self._merged_into = None
         self._collect(chains, chains[0].topic_groups)
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
         self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
@@ -632,9 +731,9 @@ class DMRTopicModel(BayesianLDA):
         if corpus.described is None:
             return super()._doc_prior(corpus, draws)
         if draws is not None:
-            coef = self._flat("coef")
-            return lambda s: doc_priors(corpus.described, coef[draws[s]])
-        return mean_doc_priors(corpus.described, self._of_reference("coef"))
+            coef = self._flat_coef
+            return lambda s: doc_priors(corpus.described, coef[draws[s]], self._merged_into)
+        return mean_doc_priors(corpus.described, self._coef_draws[self.reference_chain_], self._merged_into)
 
     def _present_doc_prior(self, chain, corpus):
         coef = [self._encoder.as_given(c.doc_prior.coefficients.value) for c in getattr(chain, "particles", [chain])]

@@ -3,34 +3,41 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils import as_table
+from ...utils._numbers import interval_tails
 from ...utils._rowwise import rowwise_product
+from .._answers.merging import summed
 from .._counts.answers import scored_draws
 from .coefficients import _HIGHEST, _LOWEST
 
 _CELLS_AT_ONCE = 10_000_000
 
 
-def doc_priors(encoded, coef):
-    """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first."""
+def doc_priors(encoded, coef, new=None):
+    """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first.
+
+    Where topics have been merged, ``new`` is the index of each one's new topic, whose parameter is the sum of theirs.
+    """
     slopes = np.ascontiguousarray(coef[:, 1:].T)
     eta = encoded @ slopes if sparse.issparse(encoded) else rowwise_product(encoded, slopes)
     eta += coef[:, 0]
     np.clip(eta, _LOWEST, _HIGHEST, out=eta)
-    return np.exp(eta, out=eta)
+    np.exp(eta, out=eta)
+    return eta if new is None else summed(eta, new, -1)
 
 
-def prevalence(encoded, coef):
+def prevalence(encoded, coef, new=None):
     """Expected proportions of encoded rows, (n_rows, n_topics)."""
-    priors = doc_priors(encoded, coef)
+    priors = doc_priors(encoded, coef, new)
     return priors / priors.sum(axis=1, keepdims=True)
 
 
-def mean_doc_priors(encoded, coef):
+def mean_doc_priors(encoded, coef, new=None):
     """Dirichlet parameters averaged over some of the draws ``coef`` of one chain, (n_rows, n_topics)."""
     first, *others = scored_draws(len(coef))
-    mean = doc_priors(encoded, coef[first])
+    mean = doc_priors(encoded, coef[first], new)
     for s in others:  # one at a time: a document may have a row of its own
-        mean += doc_priors(encoded, coef[s])
+        mean += doc_priors(encoded, coef[s], new)
     mean /= 1 + len(others)
     return mean
 
@@ -40,8 +47,53 @@ def over_draws(coef, answer):
     return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
 
 
-def prevalence_draws(encoded, coef):
+def prevalence_draws(encoded, coef, new=None):
     """Yield the prevalence under each draw, (n_chains, n_kept, n, n_topics), for pieces of rows that fit in memory."""
     n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
     for start in range(0, encoded.shape[0], n):
-        yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each))
+        yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each, new))
+
+
+def predicted_prevalence(encoded, coef, agreement, interval, new=None):
+    """Mean prevalence of encoded rows, (n_rows, n_topics); with ``interval`` also the ends of the intervals."""
+    if interval is None:
+        reference = coef[agreement.reference][None]
+        mean = np.concatenate([draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)])
+        return mean / mean.sum(axis=1, keepdims=True)
+    parts, tails = [], interval_tails(interval)
+    for draws in prevalence_draws(encoded, coef, new):
+        ends, _ = agreement.summary(np.swapaxes(draws, 2, 3), tails)
+        parts.append([draws[agreement.reference].mean(axis=0), *(end.T for end in ends)])
+    mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return mean / mean.sum(axis=1, keepdims=True), low, high
+
+
+def coefficient_table(coef, mean, terms, agreement, tails):
+    """Coefficients with their intervals, a row each; ``mean`` is (n_topics, n_terms)."""
+    (low, high), positive = agreement.summary(coef, tails)
+    return as_table(
+        {
+            "topic": np.repeat(np.arange(len(mean)), len(terms)),
+            "term": np.tile(np.array(terms, dtype=object), len(mean)),
+            "mean": mean.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "positive": positive.ravel(),
+        }
+    )
+
+
+def difference_table(groups, coef, agreement, tails, new=None):
+    """How much more prevalent topics are in the first of two groups of encoded rows, a row for each topic."""
+    a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)
+    difference = a - b
+    (low, high), positive = agreement.summary(difference, tails)
+    return as_table(
+        {
+            "topic": np.arange(difference.shape[2]),
+            "difference": difference[agreement.reference].mean(axis=0),
+            "low": low,
+            "high": high,
+            "positive": positive,
+        }
+    )

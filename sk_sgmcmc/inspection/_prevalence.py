@@ -1,0 +1,319 @@
+"""The prevalence of topics over a covariate, as a picture."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..topic._dmr.effects import prevalence_at
+from ._displays import _INK, _pyplot, _shortened
+
+_COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
+_MOST_TOPICS = 6  # shown unless others are asked for
+
+
+class PrevalenceDisplay:
+    """Prevalence of topics over a covariate, with credible intervals; one small panel per topic.
+
+    Usually created by `from_estimator`.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_topics,)
+        Indices of the topics shown.
+    names : ndarray of str, shape (n_topics,)
+        Their names.
+    values : ndarray of shape (n_values,)
+        Values of the covariate: ascending numbers, or levels.
+    groups : list
+        Levels of ``by``; [None] without.
+    prevalence : ndarray of shape (n_topics, n_groups, n_values)
+        Posterior means, NaN where a group was not observed.
+    low, high : ndarray of shape (n_topics, n_groups, n_values)
+        Ends of the credible intervals.
+    interval : float
+        Their mass.
+    covariate, by : str
+        Names for the axis and the legend; ``by`` may be None.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes, shape (n_topics,)
+    ax_ : matplotlib Axes
+        The first of them.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc import DMRTopicModel
+    >>> from sk_sgmcmc.datasets import make_dmr
+    >>> from sk_sgmcmc.inspection import PrevalenceDisplay
+    >>> data = make_dmr(random_state=0)
+    >>> metadata = {"year": data.metadata[:, 0], "spoken": data.metadata[:, 1]}
+    >>> dmr = DMRTopicModel(3, n_iter=40, random_state=0).fit(data.counts, metadata=metadata)
+    >>> display = PrevalenceDisplay.from_estimator(dmr, "year", by="spoken")
+    >>> display.prevalence.shape
+    (3, 2, 50)
+    """
+
+    def __init__(self, *, topics, names, values, groups, prevalence, low, high, interval, covariate, by=None):
+        self.topics = topics
+        self.names = names
+        self.values = values
+        self.groups = groups
+        self.prevalence = prevalence
+        self.low = low
+        self.high = high
+        self.interval = interval
+        self.covariate = covariate
+        self.by = by
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        metadata,
+        *,
+        by=None,
+        at=None,
+        given=None,
+        average_over=None,
+        topics=None,
+        interval=0.9,
+        n_points=50,
+        ax=None,
+        figure=None,
+        n_columns=None,
+    ):
+        """Plot the prevalence of topics of a fitted model with metadata.
+
+        Parameters
+        ----------
+        estimator : fitted DMRTopicModel
+        metadata : str or table
+            The covariate on the horizontal axis, over which prevalence is averaged as in `DMRTopicModel.effects`; or a
+            DataFrame or dict of metadata, whose rows are predicted as they are, over its first column other than
+            ``by``.
+        by : str, default=None
+            A covariate with a line for each of its levels; of numbers with more than two values, for the quartiles.
+        at : list of values, default=None
+            Where to compute prevalence. None takes all levels; of numbers ``n_points`` over their range, for each group
+            over the range in which it was observed.
+        given : dict, default=None
+            Values at which to hold other covariates.
+        average_over : table, default=None
+            Metadata of the documents over which to average; None takes the fitted ones.
+        topics : sequence of int, default=None
+            Which topics, in this order; None shows all, or of many the six that vary most.
+        interval : float, default=0.9
+            Mass of the credible intervals.
+        n_points : int, default=50
+            Points on a line.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 3.
+
+        Returns
+        -------
+        display : PrevalenceDisplay
+        """
+        if not hasattr(estimator, "predict_prevalence"):
+            raise TypeError(
+                f"PrevalenceDisplay shows how topics follow metadata, which {type(estimator).__name__} does not model; "
+                "give a DMRTopicModel."
+            )
+        check_is_fitted(estimator)
+        if interval is None:
+            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        if isinstance(metadata, str):
+            covariate = metadata
+            parts = _averaged(estimator, metadata, by, at, given, average_over, interval, n_points)
+        else:
+            for name, value in (("at", at), ("given", given), ("average_over", average_over)):
+                if value is not None:
+                    raise ValueError(
+                        f"{name} is for averages; rows of metadata are predicted as they are. Leave it out."
+                    )
+            covariate, *parts = _predicted(estimator, metadata, by, interval)
+        values, groups, mean, low, high = parts
+        chosen = _chosen_topics(topics, mean)
+        names = np.asarray(estimator.topic_names_, dtype=object)[chosen]
+        display = cls(
+            topics=chosen, names=names, values=values, groups=groups, prevalence=mean[chosen], low=low[chosen],
+            high=high[chosen], interval=interval, covariate=covariate, by=by,
+        )  # fmt: skip
+        return display.plot(ax=ax, figure=figure, n_columns=n_columns)
+
+    def plot(self, *, ax=None, figure=None, n_columns=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One for each topic; None makes a figure.
+        figure : matplotlib Figure or SubFigure, default=None
+            Where to put the panels.
+        n_columns : int, default=None
+            Panels in a row; None takes at most 3.
+
+        Returns
+        -------
+        display : PrevalenceDisplay
+        """
+        axes = self._axes(_pyplot("PrevalenceDisplay"), ax, figure, n_columns)
+        is_line = self.values.dtype.kind == "f"
+        for i, panel in enumerate(axes):
+            for g, group in enumerate(self.groups):
+                colour = _COLOURS[g % len(_COLOURS)]
+                ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
+                (_line if is_line else _points)(panel, self.values, ends, colour, group, g, len(self.groups))
+            if not is_line:
+                panel.set_xticks(np.arange(self.values.size), [_shortened(str(value)) for value in self.values])
+                panel.set_xlim(-0.5, self.values.size - 0.5)
+                crowded = sum(len(str(value)) for value in self.values) > 24
+                panel.tick_params(axis="x", rotation=30 if crowded else 0)
+            panel.set_ylim(0, 1.06 * max(np.nanmax(self.high[i]), 1e-12))
+            panel.set_title(str(self.names[i]), loc="left", fontsize=10, fontweight="bold", color=_INK)
+            panel.tick_params(labelsize=8, labelcolor="#666666", color="#bbbbbb")
+            panel.locator_params(axis="y", nbins=4)
+            panel.grid(axis="y", color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.set_axisbelow(True)
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.spines[["left", "bottom"]].set_color("#bbbbbb")
+        if self.groups != [None]:
+            axes[0].legend(title=self.by, frameon=False, fontsize=8, title_fontsize=8)
+        if ax is None:
+            label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
+            self.figure_.supxlabel(label, fontsize=9, color="#666666")
+            self.figure_.supylabel("expected share", fontsize=9, color="#666666")
+        else:
+            for panel in axes:
+                panel.set_xlabel(self.covariate, fontsize=9, color="#666666")
+                panel.set_ylabel("expected share", fontsize=9, color="#666666")
+        return self
+
+    def _axes(self, plt, ax, figure, n_columns):
+        n_topics = len(self.topics)
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != n_topics:
+                raise ValueError(
+                    f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics. Choose topics by "
+                    "topics=."
+                )
+            figure = axes[0].figure
+        else:
+            n_columns = min(n_topics, n_columns or 3)
+            n_rows = -(-n_topics // n_columns)
+            if figure is None:
+                figure = plt.figure(figsize=(0.6 + 3.3 * n_columns, 0.5 + 2.3 * n_rows), layout="constrained")
+            panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True).ravel()
+            for panel in panels[n_topics:]:
+                panel.remove()
+            for panel in panels[max(0, n_topics - n_columns) : n_topics]:  # the lowest of each column
+                panel.tick_params(labelbottom=True)
+            axes = panels[:n_topics]
+        self.figure_, self.axes_, self.ax_ = figure, axes, axes[0]
+        return axes
+
+
+def _line(panel, values, ends, colour, label, g, n_groups):
+    mean, low, high = ends
+    panel.fill_between(values, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    panel.plot(values, mean, color=colour, linewidth=1.6, label=label, zorder=3)
+
+
+def _points(panel, values, ends, colour, label, g, n_groups):
+    mean, low, high = ends
+    places = np.arange(values.size) + (0.16 * (g - (n_groups - 1) / 2.0))
+    # The mean may lie outside the interval if the draws have two modes.
+    whiskers = np.maximum([mean - low, high - mean], 0.0)
+    panel.errorbar(
+        places, mean, yerr=whiskers, fmt="o", markersize=4, color=colour, elinewidth=1.4, capsize=2.5, label=label,
+        zorder=3,
+    )  # fmt: skip
+
+
+def _averaged(estimator, covariate, by, at, given, average_over, interval, n_points):
+    """Values, groups, and means and ends of averages over documents, (n_topics, n_groups, n_values)."""
+    average = estimator._counterfactuals(average_over, given)
+    taken = [name for name in (covariate, by) if name in average.given]
+    if taken or covariate == by:
+        raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")
+    groups = [None] if by is None else average.values(by)
+    if at is not None or not average.is_number(covariate):
+        values = average.values(covariate, at)
+    else:
+        seen, _ = average.seen(covariate)
+        if not n_points >= 2:
+            raise ValueError(f"n_points={n_points} must be at least 2.")
+        values = np.linspace(seen[0], seen[-1], int(n_points)).tolist()
+    if average.is_number(covariate):
+        values = sorted(map(float, values))
+    settings, cells, room = [], [], (len(groups), len(values))
+    for g, group in enumerate(groups):
+        first, last = -np.inf, np.inf
+        if by is not None and at is None and average.is_number(covariate) and not average.is_number(by):
+            seen, _ = average.seen(covariate, (by, group))
+            first, last = (seen[0], seen[-1]) if seen.size else (np.inf, -np.inf)
+            margin = 0.5 * (values[1] - values[0])  # points beside the range stand for its ends
+            first, last = first - margin, last + margin
+        for v, value in enumerate(values):
+            if not average.is_number(covariate) or first <= value <= last:
+                settings.append({covariate: value} | ({} if by is None else {by: group}))
+                cells.append((g, v))
+    out = []
+    for part in prevalence_at(estimator, average, settings, interval):
+        table = np.full((len(part), *room), np.nan)
+        table[:, [g for g, _ in cells], [v for _, v in cells]] = part
+        out.append(table)
+    return _as_values(values, average.is_number(covariate)), groups, *out
+
+
+def _predicted(estimator, metadata, by, interval):
+    """Name of the horizontal axis, values, groups, and predictions of rows, (n_topics, n_groups, n_values)."""
+    if not isinstance(metadata, Mapping) and not hasattr(metadata, "columns"):
+        raise TypeError(
+            f"metadata is of type {type(metadata).__name__}; give the name of a covariate, a DataFrame or a dict."
+        )
+    names = list(metadata if isinstance(metadata, Mapping) else metadata.columns)
+    if by is not None and by not in names:
+        raise ValueError(f"by={by!r} is not a column of metadata, which has {names}.")
+    axis = [name for name in names if name != by]
+    if not axis:
+        raise ValueError("metadata has no column for the horizontal axis.")
+    predicted = estimator.predict_prevalence(metadata, interval=interval)
+    x = np.asarray(metadata[axis[0]])
+    is_number = x.dtype.kind in "iuf"
+    values, column = np.unique(x.astype(np.float64) if is_number else x.astype(str), return_inverse=True)
+    of = np.asarray(metadata[by]) if by is not None else None
+    groups, row = ([None], np.zeros(x.size, dtype=np.int64)) if of is None else np.unique(of, return_inverse=True)
+    cells = row * values.size + column
+    if np.unique(cells).size < cells.size:
+        raise ValueError(f"metadata has several rows with one value of {axis[0]!r}; separate them by by=.")
+    out = []
+    for part in predicted:
+        table = np.full((part.shape[1], len(groups) * values.size), np.nan)
+        table[:, cells] = part.T
+        out.append(table.reshape(part.shape[1], len(groups), values.size))
+    return str(axis[0]), _as_values(values, is_number), list(groups), *out
+
+
+def _as_values(values, is_number):
+    return np.asarray(values, dtype=np.float64) if is_number else np.array([*values, None], dtype=object)[:-1]
+
+
+def _chosen_topics(topics, mean):
+    """Indices of the topics to show."""
+    n_topics = len(mean)
+    if topics is None:
+        varies = np.nanmax(mean, axis=(1, 2)) - np.nanmin(mean, axis=(1, 2))
+        return np.arange(n_topics) if n_topics <= _MOST_TOPICS else np.argsort(-varies, kind="stable")[:_MOST_TOPICS]
+    chosen = np.atleast_1d(np.asarray(topics))
+    is_index = chosen.ndim == 1 and chosen.size and chosen.dtype.kind in "iu"
+    if not is_index or not np.all((chosen >= 0) & (chosen < n_topics)):
+        raise ValueError(f"topics={topics!r} must be indices of topics, from 0 to {n_topics - 1}.")
+    return chosen

@@ -1,0 +1,223 @@
+"""Effects of covariates on prevalence: averages over documents of which some covariates are set."""
+
+from itertools import combinations
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...utils import as_table, row_keys
+from ...utils._numbers import interval_tails
+from .prevalence import over_draws, prevalence
+
+_ROWS_TIMES_TOPICS = 2_000_000  # at once
+
+
+class ObservedMetadata(NamedTuple):
+    """Different rows of a table of metadata, as encoders keep them, and how many documents have each.
+
+    Parameters
+    ----------
+    table : ndarray or csr_array of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+        Shares of the documents.
+    """
+
+    table: object
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, table, weights=None):
+        """Rows of a table, each of which may occur more than once."""
+        weights = np.ones(table.shape[0]) if weights is None else weights
+        _, first, place = np.unique(row_keys(sparse.csr_array(table)), return_index=True, return_inverse=True)
+        weights = np.bincount(place.ravel(), weights)
+        return cls(table[first], weights / weights.sum())
+
+
+class Counterfactuals:
+    """Documents whose covariates are set to values, all others left as they were observed.
+
+    Parameters
+    ----------
+    encoder : MetadataEncoder
+    observed : ObservedMetadata
+    given : dict or None
+        Covariates that are set to one value throughout.
+    """
+
+    def __init__(self, encoder, observed, given):
+        self.encoder, self.observed, self.given = encoder, observed, dict(given or {})
+        for name, value in self.given.items():
+            self.value_of(name, value)
+
+    def place(self, name):
+        """Index of a covariate; raises for an unknown one."""
+        names = self.encoder.covariates
+        if name in names:
+            return names.index(name)
+        formula = getattr(self.encoder, "formula", None)
+        uses = "the metadata have" if formula is None else f"formula={formula!r} uses"
+        raise ValueError(f"{name!r} is not a covariate; {uses} {', '.join(map(repr, names[:20]))}.")
+
+    def is_number(self, name):
+        """Whether a covariate takes numbers, not levels."""
+        return self.encoder.levels[self.place(name)] is None
+
+    def value_of(self, name, value):
+        """A value as encoders keep it: a number, or the index of a level; raises for one that cannot be."""
+        levels = self.encoder.levels[self.place(name)]
+        if levels is None:
+            if not isinstance(value, (Real, np.number)) or not np.isfinite(value):
+                raise ValueError(f"{name!r} is a number, but {value!r} was given; give finite numbers.")
+            return float(value)
+        if value in levels:
+            return levels.index(value)
+        shown = ", ".join(repr(getattr(level, "item", lambda level=level: level)()) for level in levels[:20])
+        shown += ", ..." if len(levels) > 20 else ""
+        raise ValueError(f"{value!r} is not a level of {name!r}; these are {shown}.")
+
+    def values(self, name, at=None):
+        """Values of a covariate to compare: those given, or all levels, or the quartiles of numbers."""
+        if at is not None:
+            values = list(np.atleast_1d(np.asarray(at, dtype=object)))
+            for value in values:
+                self.value_of(name, value)
+            if len({self.value_of(name, value) for value in values}) < len(values) or not values:
+                raise ValueError(f"at={at!r} must hold different values of {name!r}.")
+            return values
+        j = self.place(name)
+        if not self.is_number(name):
+            return list(self.encoder.levels[j])
+        seen, weights = self.seen(name)
+        if seen.size <= 2:
+            return seen.tolist()
+        reached = np.cumsum(weights)
+        ends = [float(seen[np.searchsorted(reached, share - 1e-9)]) for share in (0.25, 0.75)]
+        return ends if ends[0] < ends[1] else [float(seen[0]), float(seen[-1])]
+
+    def seen(self, name, where=None):
+        """Different values of a covariate of numbers in the documents, ascending, and their shares.
+
+        ``where``, a pair of a covariate and its value, counts only documents with that value.
+        """
+        column = self.encoder.column_of(self.observed.table, self.place(name))
+        weights = self.observed.weights
+        if where is not None:
+            other = self.encoder.column_of(self.observed.table, self.place(where[0]))
+            weights = np.where(other == self.value_of(*where), weights, 0.0)
+        known = ~np.isnan(column) & (weights > 0.0)
+        values, place = np.unique(column[known], return_inverse=True)
+        shares = np.bincount(place, weights[known], values.size)
+        return values, shares / max(shares.sum(), 1e-300)
+
+    def average(self, settings, coef, new=None):
+        """Draws of the prevalence averaged over documents, (n_chains, n_kept, n_topics, n_settings).
+
+        ``settings`` are dicts from covariates to values; ``coef`` are draws, and ``new`` as for `doc_priors`.
+        """
+        table = self.observed.table
+        for name in (*settings[0], *self.given):
+            table = self._with(table, name, self.given.get(name, settings[0].get(name)))
+        observed = ObservedMetadata.of(table, self.observed.weights)
+        n_rows = observed.weights.size
+        at_once = max(1, _ROWS_TIMES_TOPICS // (n_rows * coef.shape[2]))
+        parts = []
+        for start in range(0, len(settings), at_once):
+            tables = []
+            for setting in settings[start : start + at_once]:
+                table = observed.table
+                for name, value in setting.items():
+                    table = self._with(table, name, value)
+                tables.append(table)
+            stacked = sparse.csr_array(sparse.vstack(tables)) if sparse.issparse(table) else np.vstack(tables)
+            rows = self.encoder.encoded_table(stacked)
+
+            def answer(each, rows=rows):
+                shares = prevalence(rows, each, new)
+                shares = shares.reshape(-1, n_rows, shares.shape[1])
+                return np.einsum("r,nrk->kn", observed.weights, shares)
+
+            parts.append(over_draws(coef, answer))
+        return np.concatenate(parts, axis=-1)
+
+    def _with(self, table, name, value):
+        return self.encoder.with_value(table, self.place(name), self.value_of(name, value))
+
+
+def prevalence_at(model, average, settings, interval):
+    """Mean prevalence of a fitted model under each setting, and the ends of intervals, each (n_topics, n_settings)."""
+    draws = average.average(settings, model._coef_draws, model._merged_into)
+    ends, _ = model._agreement.summary(draws, interval_tails(interval))
+    return draws[model.reference_chain_].mean(axis=0), *ends
+
+
+def effects_of(model, average, covariate, at, tails, *, kind, reference, pairwise):
+    """The table of `DMRTopicModel.effects`."""
+    values, pairs = average.values(covariate, at), None
+    if kind == "difference":
+        pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
+        if not pairs:
+            raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
+    draws = average.average([{covariate: value} for value in values], model._coef_draws, model._merged_into)
+    if pairs is None:
+        return prevalence_table(draws, values, model._agreement, tails, model.topic_names_)
+    return effect_table(draws, pairs, values, model._agreement, tails, model.topic_names_)
+
+
+def pairs_of(values, reference, pairwise, index_of):
+    """Pairs of values to compare, as indices (of the value, of what it is compared with), and all values."""
+    if pairwise:
+        if reference is not None:
+            raise ValueError(f"pairwise=True compares all pairs; leave out reference={reference!r}.")
+        return [(b, a) for a, b in combinations(range(len(values)), 2)], values
+    indices = [index_of(value) for value in values]
+    if reference is not None and index_of(reference) not in indices:
+        values, indices = [reference, *values], [index_of(reference), *indices]
+    first = 0 if reference is None else indices.index(index_of(reference))
+    return [(i, first) for i in range(len(values)) if i != first], values
+
+
+def effect_table(draws, pairs, values, agreement, tails, names):
+    """Differences in prevalence between pairs of values, a row for each topic and pair."""
+    after, before = map(list, zip(*pairs, strict=True))
+    differences = draws[..., after] - draws[..., before]
+    (low, high), positive = agreement.summary(differences, tails)
+    own = draws[agreement.reference].mean(axis=0)
+    n_topics, held = differences.shape[2], np.array([*values, None], dtype=object)[:-1]
+    return as_table(
+        {
+            "topic": np.repeat(np.arange(n_topics), len(pairs)),
+            "name": np.repeat(np.asarray(names, dtype=object), len(pairs)),
+            "value": _plain(np.tile(held[after], n_topics)),
+            "reference": _plain(np.tile(held[before], n_topics)),
+            "prevalence": own[:, after].ravel(),
+            "difference": differences[agreement.reference].mean(axis=0).ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "positive": positive.ravel(),
+        }
+    )
+
+
+def prevalence_table(draws, values, agreement, tails, names):
+    """Prevalence at each value, a row for each topic and value."""
+    (low, high), _ = agreement.summary(draws, tails)
+    n_topics, n_values = draws.shape[2:]
+    return as_table(
+        {
+            "topic": np.repeat(np.arange(n_topics), n_values),
+            "name": np.repeat(np.asarray(names, dtype=object), n_values),
+            "value": _plain(np.tile(np.array([*values, None], dtype=object)[:-1], n_topics)),
+            "prevalence": draws[agreement.reference].mean(axis=0).ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+        }
+    )
+
+
+def _plain(values):
+    """An array of floats if all values are numbers, else of objects."""
+    numbers = all(isinstance(value, (Real, np.number)) and not isinstance(value, bool) for value in values)
+    return values.astype(np.float64) if numbers else values

@@ -1,0 +1,123 @@
+"""PrevalenceDisplay shows what the model predicts."""
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
+from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.inspection import PrevalenceDisplay
+from tests.conftest import importorskip
+
+DATA = make_dmr(120, 30, 3, 2, 25, random_state=0)
+YEAR = 1900.0 + np.round(30 * DATA.metadata[:, 0])
+PARTY = np.where(DATA.metadata[:, 1] > 0, "whig", "tory")
+PARTY[YEAR > 1930] = "whig"
+TABLE = {"year": YEAR, "party": PARTY}
+
+
+@pytest.fixture
+def plt():
+    plt = importorskip("matplotlib.pyplot")
+    yield plt
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DMRTopicModel(3, n_iter=20, random_state=0).fit(DATA.counts, metadata=TABLE)
+
+
+def test_lines_are_averages_over_documents_where_a_group_was_observed(model, plt):
+    display = PrevalenceDisplay.from_estimator(model, "year", by="party", interval=0.8)
+    assert display.prevalence.shape == (3, 2, 50) and display.groups == ["tory", "whig"]
+    assert np.isfinite(display.prevalence[:, 1]).all()
+    beyond = display.values > YEAR[PARTY == "tory"].max() + np.diff(display.values)[0]
+    assert beyond.any() and np.isnan(display.high[:, 0, beyond]).all()
+    mean, low, high = model.predict_prevalence({"year": display.values, "party": ["whig"] * 50}, interval=0.8)
+    for part, expected in ((display.prevalence, mean), (display.low, low), (display.high, high)):
+        np.testing.assert_allclose(part[:, 1], expected.T)
+    for k, panel in enumerate(display.axes_):
+        assert panel.get_title(loc="left") == model.topic_names_[k]
+        whig = panel.lines[1]
+        np.testing.assert_allclose(whig.get_ydata(), display.prevalence[k, 1])
+        np.testing.assert_allclose(whig.get_xdata(), display.values)
+    assert [text.get_text() for text in display.axes_[0].get_legend().get_texts()] == ["tory", "whig"]
+    assert "80%" in display.figure_._supxlabel.get_text() and display.ax_ is display.axes_[0]
+    display.figure_.canvas.draw()
+
+
+def test_averages_are_those_of_effects(model, plt):
+    display = PrevalenceDisplay.from_estimator(model, "party")
+    table = model.effects("party", kind="prevalence")
+    for name in ("prevalence", "low", "high"):
+        np.testing.assert_allclose(getattr(display, name).ravel(), table[name])
+    assert [label.get_text() for label in display.axes_[0].get_xticklabels()] == ["tory", "whig"]
+    assert display.axes_[0].get_legend() is None
+    display = PrevalenceDisplay.from_estimator(model, "year", at=[1910, 1890], given={"party": "whig"})
+    table = model.effects("year", at=[1890, 1910], given={"party": "whig"}, kind="prevalence")
+    np.testing.assert_allclose(display.prevalence.ravel(), table["prevalence"])
+    some = {"year": YEAR[:9], "party": PARTY[:9]}
+    display = PrevalenceDisplay.from_estimator(model, "party", average_over=some, topics=[1])
+    table = model.effects("party", kind="prevalence", metadata=some)
+    np.testing.assert_allclose(display.prevalence.ravel(), table["prevalence"][table["topic"] == 1])
+    display.figure_.canvas.draw()
+
+
+def test_rows_of_metadata_are_predicted_as_they_are(model, plt):
+    importorskip("pandas")
+    rows = {"year": [1910.0, 1890.0, 1890.0], "party": ["tory", "tory", "whig"]}
+    display = PrevalenceDisplay.from_estimator(model, rows, by="party")
+    expected = model.predict_prevalence(rows)
+    assert display.covariate == "year" and display.values.tolist() == [1890.0, 1910.0]
+    np.testing.assert_allclose(display.prevalence[:, 0], expected[[1, 0]].T)
+    np.testing.assert_allclose(display.prevalence[:, 1, 0], expected[2])
+    assert np.isnan(display.prevalence[:, 1, 1]).all()
+    display = PrevalenceDisplay.from_estimator(model, rows, by="year")
+    assert display.covariate == "party" and display.groups == [1890.0, 1910.0]
+
+
+def test_panels_go_where_they_are_put(model, plt):
+    figure, ax = plt.subplots()
+    display = PrevalenceDisplay.from_estimator(model, "year", topics=[2], ax=ax)
+    assert display.ax_ is ax and display.figure_ is figure and ax.get_ylabel() == "expected share"
+    figure = plt.figure()
+    display = PrevalenceDisplay.from_estimator(model, "year", figure=figure, n_columns=2)
+    assert display.figure_ is figure and len(figure.axes) == 3
+    assert display.plot().figure_ is not figure
+    many = DMRTopicModel(8, n_iter=8, random_state=0).fit(DATA.counts, metadata=TABLE)
+    display = PrevalenceDisplay.from_estimator(many, "year")
+    assert display.topics.size == 6
+    spread = np.ptp(display.prevalence, axis=(1, 2))
+    assert np.all(np.diff(spread) <= 0)
+    merged = PrevalenceDisplay.from_estimator(model.merge_topics([0, 1]), "party")
+    np.testing.assert_allclose(merged.prevalence.sum(axis=0), 1.0)
+
+
+def test_formulas_are_shown_too(plt):
+    importorskip("formulaic")
+    formula = DMRTopicModel(3, formula="~ party * bs(year, df=4)", n_iter=20, random_state=0)
+    display = PrevalenceDisplay.from_estimator(formula.fit(DATA.counts, metadata=TABLE), "year", by="party")
+    np.testing.assert_allclose(display.prevalence[:, 1].sum(axis=0), 1.0)
+
+
+def test_what_cannot_be_shown_is_refused(model, plt):
+    rows = {"year": [1890.0, 1890.0], "party": ["tory", "whig"]}
+    for arguments, message in (
+        (("month",), "'month' is not a covariate"),
+        (("year", {"by": "year"}), "choose one"),
+        (("year", {"given": {"year": 1.0}}), "choose one"),
+        (("year", {"n_points": 1}), "n_points=1"),
+        (("year", {"topics": [3]}), "topics"),
+        (("year", {"interval": None}), "interval"),
+        (("year", {"ax": plt.subplots()[1]}), "ax holds 1 Axes"),
+        ((rows,), "several rows with one value of 'year'"),
+        ((rows, {"by": "month"}), "by='month'"),
+        ((rows, {"by": "party", "at": [1890.0]}), "at is for averages"),
+        (({"year": [1890.0]}, {"by": "year"}), "no column for the horizontal axis"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PrevalenceDisplay.from_estimator(model, arguments[0], **(arguments[1] if len(arguments) > 1 else {}))
+    with pytest.raises(TypeError, match="BayesianLDA does not model"):
+        PrevalenceDisplay.from_estimator(BayesianLDA(2, n_iter=4).fit(DATA.counts), "year")
+    with pytest.raises(TypeError, match="name of a covariate"):
+        PrevalenceDisplay.from_estimator(model, YEAR)
