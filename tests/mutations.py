@@ -176,7 +176,7 @@ BASE = [
     ),
     *_in(
         "chains/plans.py", "tests/test_chains.py",
-        ("self.n_burn = int(burn_in * n_iter) if", "self.n_burn = int(burn_in * n_iter) + 1 if"),
+        ("self.n_burn = int(burn_in * n_iter + 1e-9) if", "self.n_burn = int(burn_in * n_iter) if"),
         ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
         ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
         ("used[-1] = True", "pass"),
@@ -196,7 +196,7 @@ BASE = [
     ),
     *_in(
         "base.py", "tests/test_callbacks.py -k lda-1",
-        ('return {**state, "callbacks": None} if "_chains" in state else state', "return state"),
+        ('if name not in _OF_A_FIT} | {"callbacks": None}', "if name not in _OF_A_FIT}"),
     ),
     *_in(
         "base.py", "tests/goldens/test_goldens.py -k saved",
@@ -249,10 +249,12 @@ TOPIC = [
         ("order = order[self.orders[-1]]\n        self._last = z.copy()", "self._last = z.copy()"),
     ),
     *_in(
-        "topic/_dmr/model.py", f"{_DMR} -k (prevalence or tables or prior_of)",
+        "topic/_dmr/prevalence.py", f"{_DMR} -k (prevalence or tables or prior_of)",
         ("difference = a - b", "difference = b - a"),
-        ("np.bincount(data.group) @ mean_doc_priors(data.given, each) / data.n_docs",
-         "mean_doc_priors(data.given, each).mean(axis=0)"),
+    ),
+    *_in(
+        "topic/_dmr/blocks.py", f"{_DMR} -k (prevalence or tables or prior_of)",
+        ("np.bincount(data.group) @ priors_of(data.given) / data.n_docs", "priors_of(data.given).mean(axis=0)"),
     ),
     *_in(
         "topic/_dmr/metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_dmr
-from sk_sgmcmc.samplers import SGHMC, Blob
+from sk_sgmcmc.samplers import SGHMC, SGNHT, Blob
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.conftest import importorskip
@@ -544,6 +544,18 @@ def test_a_stream_learns_coefficients(init):
     # A block of which nothing is known.
     with pytest.warns(UserWarning, match="No metadata were passed"):
         model.partial_fit(data.counts[:50])
+
+
+def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():
+    draws = []
+    for step_size in (1e-3, 0.1):
+        model = DMRTopicModel(**SMALL, coef_sampler=SGNHT(1e-3)).partial_fit(X, metadata=TABLE)
+        model.set_params(coef_sampler__step_size=step_size).partial_fit(X, metadata=TABLE)
+        draws.append(model.samples_["coef"])
+    assert not np.array_equal(*draws)
+    for other in (SGHMC(0.1), None):
+        with pytest.raises(ValueError, match="cannot go on"):
+            model.set_params(coef_sampler=other).partial_fit(X, metadata=TABLE)
 
 
 def test_a_stream_goes_on_from_fit():

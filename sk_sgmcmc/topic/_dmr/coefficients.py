@@ -66,7 +66,7 @@ class Coefficients:
     held = None
 
     def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales, smooth=()):
-        self._given = sampler
+        self.given = sampler
         self.precision = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
         self._coupled = []  # columns, and what their precision has off its diagonal
         for columns, precision in smooth:
@@ -74,18 +74,23 @@ class Coefficients:
             self._coupled.append((columns, precision - np.diag(np.diag(precision))))
         self.mean = np.zeros((doc_topic_prior.size, n_metadata + 1))
         self.mean[:, -1] = np.log(doc_topic_prior)
-        self.use(stored)
+        self.begin(stored)
         self.reset()
 
-    def use(self, stored):
+    def begin(self, stored):
         """Choose the sampler and step size for exact gradients, or for those of minibatches."""
-        sampler = self._given or (SGHMC() if stored else SGNHT())
+        sampler = self.given or (SGHMC() if stored else SGNHT())
         share, reach = (0.1, 0.7) if stored else (0.015, 0.1)
         step = sampler._stable_step(1.0, 0.0, share=share, reach=reach) if sampler._picks_step else None
         self.state = SamplerState(
             sampler._resolved(step), self.mean.copy(), "euclidean", name="The coefficients of the metadata",
             parameter="coef_sampler",
         )  # fmt: skip
+
+    def continue_with(self, sampler):
+        """Continue with another pace of the given sampler."""
+        self.given = sampler
+        self.state.continue_with(sampler)
 
     def reset(self):
         """Restart at the prior mean."""

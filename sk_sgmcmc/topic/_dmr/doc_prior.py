@@ -37,6 +37,18 @@ def checked_coef_sampler(sampler):
     return sampler
 
 
+def refuse_other_coef_sampler(chain, coef_sampler):
+    """Raise if the coefficients of a chain cannot continue under ``coef_sampler``; None is the default."""
+    present = getattr(chain, "particles", [chain])[0].doc_prior.coefficients.given
+    if coef_sampler is present is None:
+        return
+    if None in (coef_sampler, present) or not coef_sampler._continues(present):
+        raise ValueError(
+            f"The coefficients of coef_sampler={present!r} cannot go on with {coef_sampler!r}: only the step size, "
+            "friction and temperature may change. Set it back, or call fit, or partial_fit on a clone, to start afresh."
+        )
+
+
 class MetadataPrior(DocumentPrior):
     """A Dirichlet prior for each group of documents, exp(metadata @ coefficients).
 
@@ -203,5 +215,9 @@ class MetadataPrior(DocumentPrior):
     def stream(self, z):
         summary = self._summary(z)
         super().stream(z)
-        self.coefficients.use(False)
+        self.coefficients.begin(False)
         self.coefficients.held, self.held = summary, None
+
+    def use(self, coef_sampler):
+        if coef_sampler is not None:
+            self.coefficients.continue_with(coef_sampler)

@@ -153,8 +153,15 @@ def prevalence_at(model, average, settings, interval):
     return draws[model.reference_chain_].mean(axis=0), *ends
 
 
-def effects_of(model, average, covariate, at, tails, *, kind, reference, pairwise):
-    """The table of `DMRTopicModel.effects`."""
+def effects_of(model, average, covariate, at, *, kind, reference, pairwise, interval):
+    """The table of `DMRTopicModel.effects`, given the `Counterfactuals`."""
+    tails = interval_tails(interval)
+    if kind not in ("difference", "prevalence"):
+        raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
+    if covariate in average.given:
+        raise ValueError(
+            f"given={average.given!r} holds {covariate!r} at one value, so it has no effect; leave it out."
+        )
     values, pairs = average.values(covariate, at), None
     if kind == "difference":
         pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))

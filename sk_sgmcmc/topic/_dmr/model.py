@@ -19,7 +19,7 @@ from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata, mean_prior
-from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler
+from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse_other_coef_sampler
 from .documents import metadata_places, parted, refuse_table, with_columns
 from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
@@ -391,6 +391,13 @@ class DMRTopicModel(BayesianLDA):
     def _checked_coef_sampler(self):
         return checked_coef_sampler(COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
 
+    def _streaming_params(self):
+        return {"coef_sampler": None if self.coef_sampler is None else self._checked_coef_sampler()}
+
+    def _refuse_other_way(self, sampler, pair):
+        super()._refuse_other_way(sampler, pair)
+        refuse_other_coef_sampler(self._chains[0], **self._streaming_params())
+
     def _document_prior(self, alpha, stored, plan):
         scales = self.metadata_prior_scale, self.intercept_prior_scale
         return MetadataPrior(
@@ -596,17 +603,9 @@ class DMRTopicModel(BayesianLDA):
         return difference_table(groups, self._coef_draws, self._agreement, tails, self._merged_into)
 
     def effects(
-        self,
-        covariate,
-        at=None,
-        *,
-        kind="difference",
-        reference=None,
-        pairwise=False,
-        given=None,
-        metadata=None,
+        self, covariate, at=None, *, kind="difference", reference=None, pairwise=False, given=None, metadata=None,
         interval=0.9,
-    ):
+    ):  # fmt: skip
         r"""Effect of a covariate on the prevalence of topics, averaged over documents.
 
         In the metadata of all documents the covariate is set to one value and then to another, with everything else as
@@ -641,14 +640,9 @@ class DMRTopicModel(BayesianLDA):
             all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
             ``name``, ``value``, ``prevalence``, ``low``, ``high``.
         """
-        tails = interval_tails(interval)
-        if kind not in ("difference", "prevalence"):
-            raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
         average = self._counterfactuals(metadata, given)
-        if covariate in average.given:
-            raise ValueError(f"given={given!r} holds {covariate!r} at one value, so it has no effect; leave it out.")
-        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise}
-        return effects_of(self, average, covariate, at, tails, **comparison)
+        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
+        return effects_of(self, average, covariate, at, **comparison)
 
     def _counterfactuals(self, metadata=None, given=None):
         """Averages over documents of which some covariates are set; of those of `fit` without ``metadata``."""
