@@ -33,7 +33,7 @@ class Sampler(BaseEstimator):
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
     ``_runner``
-        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles".
+        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles"; or "nuts", its own.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_reads_log_density``
@@ -150,6 +150,10 @@ class Sampler(BaseEstimator):
 
         One step size and one friction, of about 1, then suit all directions.
         """
+        return self
+
+    def _learning_units(self, n_entries, n_burn):
+        """The sampler to run where no such precision is known, with a mass that it learns in burn-in if it can."""
         return self
 
     def _continues(self, other):

@@ -177,6 +177,8 @@ def sample(
     picks_step = _is_auto(sampler)
     if picks_step and approximation is not None:
         sampler = sampler._in_units_of(approximation.precision)
+    elif picks_step and metric is None:
+        sampler = sampler._learning_units(int(np.prod(shape)), plan.n_burn)
     fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
     if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
         # The estimate is for rows read without replacement, which have (1 - n/N) of the noise.
