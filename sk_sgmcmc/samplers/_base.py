@@ -49,6 +49,8 @@ class Sampler(BaseEstimator):
     ``_draws_in_time``, ``_particles_per_chain``
         Whether the draws of a chain are its states at different times, rather than the particles at its end; and how
         many states it moves together.
+    ``_starts_apart``
+        Whether `sample` starts its chains at random points, from which it finds its way by adapting.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -74,6 +76,7 @@ class Sampler(BaseEstimator):
     _keeps_logs = False
     _draws_in_time = True
     _particles_per_chain = 1
+    _starts_apart = False
     _parameter_constraints = {}
 
     @property
@@ -120,6 +123,10 @@ class Sampler(BaseEstimator):
 
     def _report(self, states):
         """Set fitted attributes from the `SamplerState` of each chain."""
+
+    def _doubts(self):
+        """Messages of a fitted sampler about what went wrong, with remedies."""
+        return []
 
     def _numbers(self):
         """The numbers that follow the step size in `_hyper`."""

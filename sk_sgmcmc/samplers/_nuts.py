@@ -68,6 +68,7 @@ class NUTS(_Kinetic):
     _order = 0
     _runner = "nuts"
     _full_batch = True
+    _starts_apart = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
@@ -87,6 +88,16 @@ class NUTS(_Kinetic):
     def _state(self, theta, geometry, n_burn):
         aux, scalars = super()._state(theta, geometry, n_burn)
         return aux, scalars if scalars[windows.TAIL] else with_tail(scalars, theta.size, n_burn)
+
+    def _doubts(self):
+        n, more = int(self.n_divergences_.sum()), min(0.99, 0.5 * (1.0 + self.target_accept))
+        if not n:
+            return []
+        return [
+            f"{n} trajectories after burn-in diverged: the chains miss a part of the posterior that is too curved for "
+            f"their step. Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in "
+            "units of their scale."
+        ]
 
     def _learning_units(self, n_entries, n_burn):
         return with_learnt_mass(self, n_entries, n_burn)
