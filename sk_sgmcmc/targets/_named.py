@@ -85,6 +85,12 @@ class NamedDensity(Density):
         return [self._start_near(self.layout.free(chain), dense, rng) for chain in by_chain]
 
     def _check(self, dense, starts):
+        try:
+            self._check_all(dense, starts)
+        finally:
+            self._raise_lost_error()
+
+    def _check_all(self, dense, starts):
         gradient = DenseGradient(dense, starts[0].shape)
         for start in starts:
             check_finite(gradient, start)
