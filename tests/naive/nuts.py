@@ -40,7 +40,7 @@ class Transition:
     rng : Generator
     broken : str
         "weights": points of a doubling are drawn alike, whatever their weight; "half step": a leapfrog step ends
-        without its second kick; "uniform": the state moves to a new doubling whatever its weight.
+        without its second kick; "square": the state moves by the squares of weights.
     """
 
     def __init__(self, density, W, h, max_depth, rng, broken=""):
@@ -78,9 +78,10 @@ class Transition:
                 self.diverged = True
                 raise _Stop
             self.rates += min(1.0, np.exp(change))
-            weight = 0.0 if self.broken == "weights" else change
-            self.weight = np.logaddexp(self.weight, weight)
-            if np.log(self.rng.random()) < weight - self.weight:
+            self.weight = np.logaddexp(self.weight, change)
+            self.n_new += 1
+            share = -np.log(self.n_new) if self.broken == "weights" else change - self.weight
+            if np.log(self.rng.random()) < share:
                 self.drawn = new
             return Tree(new, new, new.p)
         one = self.build(point, step, depth - 1)
@@ -101,12 +102,12 @@ class Transition:
             side = 1 if self.rng.random() < 0.5 else -1
             if side != towards:
                 whole, towards = Tree(whole.last, whole.first, whole.total), side
-            self.weight = -np.inf
+            self.weight, self.n_new = -np.inf, 0
             try:
                 new = self.build(whole.last, side * self.h, depth)
             except _Stop:
                 break
-            if np.log(self.rng.random()) < (np.inf if self.broken == "uniform" else self.weight - log_weight):
+            if np.log(self.rng.random()) < (2.0 if self.broken == "square" else 1.0) * (self.weight - log_weight):
                 state = self.drawn
             log_weight = np.logaddexp(log_weight, self.weight)
             turned = self.turns(whole, new)

@@ -10,6 +10,7 @@ from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK
 from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
 from sk_sgmcmc.kernels.samplers.nuts import run_nuts
+from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import HMC, NUTS
 from sk_sgmcmc.samplers._mass import structure_of, window_ends
 from sk_sgmcmc.targets import Density, GaussianMean
@@ -59,48 +60,47 @@ def test_nuts_leaves_a_correlated_gaussian_invariant(global_random_seed):
     assert np.abs(z_scores(np.array([moments(batch) for batch in batches]), TARGET_LAW)).max() < THRESHOLD
 
 
-def banana(q):
-    bend = q[1] - q[0] ** 2
-    return -0.5 * q[0] ** 2 - 2.0 * bend**2, np.array([-q[0] + 8.0 * bend * q[0], -4.0 * bend])
+def wells(q):
+    """Two wells, (1, 1) and (-1, -1), joined by a pass."""
+    x, y = q
+    slope = np.array([-4.0 * x * (x**2 - 1.0) - 4.0 * (x - y), -4.0 * (y - x)])
+    return -((x**2 - 1.0) ** 2) - 2.0 * (x - y) ** 2, slope
 
 
 @numba.njit
-def jitted_banana(theta, rows, scale, gradient):
-    bend = theta[1] - theta[0] ** 2
-    gradient[0] = -theta[0] + 8.0 * bend * theta[0]
-    gradient[1] = -4.0 * bend
-    return -0.5 * theta[0] ** 2 - 2.0 * bend**2
+def jitted_wells(theta, rows, scale, gradient):
+    x, y = theta[0], theta[1]
+    gradient[0] = -4.0 * x * (x**2 - 1.0) - 4.0 * (x - y)
+    gradient[1] = -4.0 * (y - x)
+    return -((x**2 - 1.0) ** 2) - 2.0 * (x - y) ** 2
 
 
-def banana_moments(x, y):
-    return np.stack([x, y, x**2, x * y, y**2, np.exp(-(x**2) - y**2)], axis=-1)
+def wells_moments(x, y):
+    return np.stack([x, y, x**2, x * y, y**2, x**4, np.exp(-4.0 * x**2)], axis=-1)
 
 
-def banana_law():
+def wells_law():
     """By quadrature on a grid."""
-    x, y = np.meshgrid(np.linspace(-7, 7, 701), np.linspace(-6, 45, 2551))
-    weight = np.exp(-0.5 * x**2 - 2.0 * (y - x**2) ** 2)
-    return (weight[..., None] * banana_moments(x, y)).sum(axis=(0, 1)) / weight.sum()
+    x, y = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-7, 7, 701))
+    weight = np.exp(-((x**2 - 1.0) ** 2) - 2.0 * (x - y) ** 2)
+    return (weight[..., None] * wells_moments(x, y)).sum(axis=(0, 1)) / weight.sum()
 
 
-def banana_scores(draws):
+def wells_score(draws):
     batches = draws[: len(draws) // N_BATCHES * N_BATCHES].reshape(N_BATCHES, -1, 2)
-    return np.abs(z_scores(banana_moments(batches[..., 0], batches[..., 1]).mean(axis=1), banana_law())).max()
+    return np.abs(z_scores(wells_moments(batches[..., 0], batches[..., 1]).mean(axis=1), wells_law())).max()
 
 
-def test_nuts_leaves_a_banana_invariant(global_random_seed):
+def test_nuts_leaves_two_wells_invariant(global_random_seed):
     sampler = NUTS(step_size=0.5)
-    result = sample(
-        Density(jitted_banana, dim=2), sampler, n_iter=60_000, burn_in=0.02, random_state=global_random_seed
-    )
-    assert banana_scores(result.samples_["theta"][0]) < THRESHOLD
+    result = sample(Density(jitted_wells, dim=2), sampler, n_iter=60_000, burn_in=0.02, random_state=global_random_seed)
+    assert wells_score(result.samples_["theta"][0]) < THRESHOLD
 
 
-@pytest.mark.parametrize("broken", ["", "weights", "half step", "uniform"])
+@pytest.mark.parametrize("broken", ["", "weights", "half step", "square"])
 def test_the_same_test_rejects_broken_transitions(broken, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
-    draws = naive.chain(banana, np.zeros(2), np.eye(2), 0.5, 10, 6000, rng, broken)
-    score = banana_scores(draws[200:])
+    score = wells_score(naive.chain(wells, np.ones(2), np.eye(2), 0.95, 10, 32_000, rng, broken))
     assert score > 1.3 * THRESHOLD if broken else score < THRESHOLD
 
 
@@ -113,7 +113,7 @@ def test_masses_learnt_in_windows_keep_the_target(sampler, global_random_seed):
     masses = result.sampler_.inverse_mass_
     assert np.ptp(masses[:, 0]) > 0.0  # each chain learns its own
     wanted = COVARIANCE if sampler.mass == "full" else np.diag(COVARIANCE)
-    np.testing.assert_allclose(masses.mean(axis=0), wanted, atol=0.25)
+    np.testing.assert_allclose(masses.mean(axis=0), wanted, atol=0.4)
 
 
 # -------------------------------------------------------------------------------------------------------- adaptation
@@ -145,7 +145,7 @@ def test_steps_adapt_to_the_acceptance_rate_and_units(sampler):
     spread = np.sqrt(np.stack([np.diag(W) for W in result.sampler_.inverse_mass_]))
     np.testing.assert_allclose(spread / [100.0, 1.0, 0.01], 1.0, atol=0.35)
     assert np.all(np.abs(result.sampler_.acceptance_rate_ - 0.87) < 0.12)
-    assert result.diagnostics_["ess"].min() > 300
+    assert effective_sample_size(result.samples_["theta"]).min() > 300
 
 
 def test_a_given_step_is_left_alone():
@@ -193,9 +193,9 @@ def test_deepest_trajectories_and_gradients_are_counted():
 
 
 def test_default_of_densities_is_nuts_from_starts_apart():
-    result = sample(Density(jitted_banana, dim=2), n_iter=50, burn_in=0, n_chains=3, random_state=0)
+    result = sample(Density(jitted_wells, dim=2), n_iter=50, burn_in=0, n_chains=3, random_state=0)
     assert isinstance(result.sampler_, NUTS)
     first = result.samples_["theta"][:, 0]
     assert len(np.unique(first[:, 0])) == 3
-    again = sample(Density(jitted_banana, dim=2), n_iter=50, burn_in=0, n_chains=3, n_jobs=2, random_state=0)
+    again = sample(Density(jitted_wells, dim=2), n_iter=50, burn_in=0, n_chains=3, n_jobs=2, random_state=0)
     np.testing.assert_array_equal(result.samples_["theta"], again.samples_["theta"])

@@ -180,7 +180,10 @@ def compiled_density(function, call, wrap):
 
     Raises what numba raises if it cannot be compiled, and TypeError if it returns no number.
     """
-    jitted = numba.njit(call.of(function if is_jitted(function) else numba.njit(function)))
+    plain, options = (function.py_func, function.targetoptions) if is_jitted(function) else (function, {})
+    # A division by zero, where a positive number underflows, is to give inf, as in NumPy, not an exception.
+    options = {"error_model": "numpy", "fastmath": options.get("fastmath", False)}
+    jitted = numba.njit(call.of(numba.njit(**options)(plain)))
     vector, rows = numba.types.Array(numba.float64, 1, "C"), numba.types.Array(numba.float64, 2, "C", readonly=True)
     jitted.compile((vector, rows, numba.float64, vector))
     returned = jitted.nopython_signatures[0].return_type
