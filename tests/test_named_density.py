@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
+from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
 from sk_sgmcmc.targets import Density, Positive, Simplex
 from sk_sgmcmc.targets._named import NamedDensity
@@ -292,6 +293,26 @@ def test_constraints_compare_and_print():
     assert Positive() == Positive(()) and Positive(3) == Positive((3,)) != Simplex(3)
     assert repr([Positive(), Positive(3), Simplex((2, 3))]) == "[Positive(), Positive(3), Simplex((2, 3))]"
     assert len({Simplex(3), Simplex((3,))}) == 1
+
+
+@numba.njit
+def funnel(v, x, gradient):
+    gradient.v[()] = -v / 9.0 + 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size
+    gradient.x[:] = -x * np.exp(-v)
+    return -(v**2) / 18.0 - 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size * v
+
+
+def test_divergences_of_a_funnel_are_counted_and_warned_of():
+    with pytest.warns(ConvergenceWarning, match=r"trajectories after burn-in diverged.*NUTS\(target_accept=0.9\)"):
+        result = sample(funnel, parameters={"v": (), "x": (9,)}, n_iter=1500, n_chains=4, random_state=0)
+    assert result.sampler_.n_divergences_.shape == (4,) and result.sampler_.n_divergences_.sum() > 0
+
+
+def test_arviz_reads_the_result():
+    importorskip("arviz")
+    result = sample(gamma_and_dirichlet, parameters=PARAMETERS, n_iter=20, n_chains=2, random_state=0)
+    posterior = to_arviz(result).posterior
+    assert posterior["m"].shape == (2, 10) and posterior["p"].shape == (2, 10, 3)
 
 
 def test_quantiles_of_eight_schools_are_those_of_quadrature():

@@ -67,7 +67,7 @@ def to_arviz(estimator, *, words=None, feature_names=None):
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or result of `sk_sgmcmc.sample`
         With ``samples_``.
     words : int, array-like of str or array-like of int, default=None
         Which words of topics: the given number of top words of each topic, or names, or indices of columns. None
@@ -91,14 +91,16 @@ def to_arviz(estimator, *, words=None, feature_names=None):
     >>> to_arviz(lda, words=2).posterior["components"].dims  # doctest: +SKIP
     ('chain', 'draw', 'topic', 'word')
     """
-    check_is_fitted(estimator)
+    if not hasattr(estimator, "samples_"):
+        check_is_fitted(estimator)
     try:
         import arviz
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ, which is not installed; pip install arviz.") from error
     posterior = dict(estimator.samples_)
     coords = {}
-    if "components" in posterior:
+    of_model = hasattr(estimator, "fit")  # the names of a result's parameters are the user's
+    if of_model and "components" in posterior:
         names = _names(estimator, feature_names)
         columns = _columns(estimator, words, names)
         if columns is not None:
@@ -107,7 +109,7 @@ def to_arviz(estimator, *, words=None, feature_names=None):
         coords = {"topic": np.arange(posterior["components"].shape[2]), "word": names}
     elif words is not None:
         raise ValueError(f"words={words!r} chooses words of topics, which {type(estimator).__name__} does not have.")
-    dims = {name: _DIMS[name] for name in posterior if name in _DIMS}
+    dims = {name: _DIMS[name] for name in posterior if of_model and name in _DIMS}
     if int(arviz.__version__.split(".")[0]) >= 1:
         return arviz.from_dict({"posterior": posterior}, coords=coords, dims=dims)
     return arviz.from_dict(posterior=posterior, coords=coords, dims=dims)

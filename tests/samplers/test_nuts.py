@@ -4,7 +4,6 @@ import numba
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK
@@ -97,10 +96,10 @@ def test_nuts_leaves_two_wells_invariant(global_random_seed):
     assert wells_score(result.samples_["theta"][0]) < THRESHOLD
 
 
-@pytest.mark.parametrize("broken", ["", "weights", "half step", "square"])
-def test_the_same_test_rejects_broken_transitions(broken, global_random_seed):
+@pytest.mark.parametrize("broken, h", [("", 0.5), ("", 0.95), ("weights", 0.95), ("half step", 0.95), ("square", 0.5)])
+def test_the_same_test_rejects_broken_transitions(broken, h, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
-    score = wells_score(naive.chain(wells, np.ones(2), np.eye(2), 0.95, 10, 32_000, rng, broken))
+    score = wells_score(naive.chain(wells, np.ones(2), np.eye(2), h, 10, 32_000, rng, broken))
     assert score > 1.3 * THRESHOLD if broken else score < THRESHOLD
 
 
@@ -166,12 +165,6 @@ def funnel(theta, rows, scale, gradient):
         gradient[k] = -theta[k] * np.exp(-v)
     gradient[0] = -v / 9.0 + 0.5 * inside * np.exp(-v) - 0.5 * (theta.size - 1)
     return -(v**2) / 18.0 - 0.5 * inside * np.exp(-v) - 0.5 * (theta.size - 1) * v
-
-
-def test_divergences_of_a_funnel_are_counted_and_warned_of():
-    with pytest.warns(ConvergenceWarning, match=r"trajectories after burn-in diverged.*NUTS\(target_accept=0.9\)"):
-        result = sample(Density(funnel, dim=10), NUTS(), n_iter=1500, n_chains=4, random_state=0)
-    assert result.sampler_.n_divergences_.shape == (4,) and result.sampler_.n_divergences_.sum() > 0
 
 
 def test_a_mild_funnel_has_its_law(global_random_seed):
