@@ -93,10 +93,11 @@ class NUTS(_Kinetic):
         n, more = int(self.n_divergences_.sum()), min(0.99, 0.5 * (1.0 + self.target_accept))
         if not n:
             return []
+        counted = "1 trajectory" if n == 1 else f"{n} trajectories"
         return [
-            f"{n} trajectories after burn-in diverged: the chains miss a part of the posterior that is too curved for "
-            f"their step. Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in "
-            "units of their scale."
+            f"{counted} after burn-in diverged: the chains miss a part of the posterior that is too curved for their "
+            f"step. Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in units "
+            "of their scale."
         ]
 
     def _learning_units(self, n_entries, n_burn):
