@@ -389,6 +389,7 @@ ELSEWHERE = {
     "sggmc": _GEODESIC,
     "gsgnht": _GEODESIC,
     **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
+    "nuts": "tests/samplers/test_nuts.py",
     **dict.fromkeys(("sgld", "sghmc", "sgnht", "sg-nphmc", "hmc", "rhmc", "sgr-nphmc"), "tests/flat_cases.py"),
     **dict.fromkeys(("sghmc-em", "sgnht-em", "sg-nphmc-em", "hmc-em"), "tests/samplers/test_flat_laws.py"),
     **dict.fromkeys(("blob", "gfsd", "gfsf", "svgd", "psghmc-det", "psghmc-fgh"), "tests/samplers/test_particles.py"),

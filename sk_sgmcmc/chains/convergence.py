@@ -225,8 +225,8 @@ def spread_doubts(ratios, remedies, name):
         From `spread_ratios`.
     remedies : dict of str to str
         For the kinds of doubt that are of interest, of "narrow" and "wide".
-    name : str
-        Of the draws.
+    name : str or list of str
+        Of the draws, or of each entry.
     """
     if ratios is None or not np.all(np.isfinite(ratios)):
         return []
@@ -236,8 +236,9 @@ def spread_doubts(ratios, remedies, name):
         ("wide", np.argmax(ratios), ratios.max() > WIDE),
     ):
         if bad and kind in remedies:
+            entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
             found.append(
-                f"the draws of {name}[{at}] are too {kind}: their standard deviation is "
+                f"the draws of {entry} are too {kind}: their standard deviation is "
                 f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
                 f"right). {remedies[kind]}"
             )

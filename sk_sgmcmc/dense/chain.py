@@ -8,7 +8,7 @@ import numpy as np
 from ..chains.chain import Chain
 from ..chains.minibatches import Minibatches, blocks
 from ..kernels import runners
-from ..kernels.samplers import riemannian
+from ..kernels.samplers import nuts, riemannian
 from ..samplers.state import SamplerState
 
 # Steps of the first piece of a run; the time of each piece sets the size of the next.
@@ -195,8 +195,10 @@ class DenseChain(Chain):
         state = *self.state.arrays, *self._rows, dense.params
         if self.sampler._uses_metric:
             return self._call_riemannian(state, slots, hypers, kept)
-        first, second = self.state.kernels()
         signal = dense.signal.compiled
+        if self.sampler._runner == "nuts":
+            return nuts.run_nuts(*state, hypers, slots, kept, signal, self.rng)
+        first, second = self.state.kernels()
         if self.sampler._runner == "metropolis":
             return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
         return runners.run_dense(

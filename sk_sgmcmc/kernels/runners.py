@@ -20,6 +20,7 @@ from .samplers.mass import (
     learn_mass,
     times_inverse_mass,
 )
+from .samplers.windows import TAIL, adapt
 
 
 @helper
@@ -186,7 +187,9 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
             gradient[:] = new_gradient
             extra[:] = new_extra
         scalars[N_ACCEPTED] += rate
-        if hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
+        if scalars[TAIL] > 0.0:
+            adapt(scalars, theta, rate, hypers[t, 0], hypers[t, 3])
+        elif hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
             scalars[ADAPTED] += 1.0
             scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
         # The momentum at the end, or after a rejection that at the start: otherwise the test would select momenta.

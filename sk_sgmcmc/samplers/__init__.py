@@ -5,6 +5,7 @@ from ._base import Sampler
 from ._euclidean import HMC, SGHMC, SGLD
 from ._geodesic import GMC, GSGNHT, SGGMC
 from ._mass import MonteCarloEM
+from ._nuts import NUTS
 from ._particles import GFSD, GFSF, PSGHMC, SVGD, Blob
 from ._recipe import ParticleRecipe, Recipe
 from ._reference import ExactDirichlet, Gibbs, SliceGibbs
@@ -19,6 +20,7 @@ __all__ = [
     "GMC",
     "GSGNHT",
     "HMC",
+    "NUTS",
     "PSGHMC",
     "RHMC",
     "SCIR",

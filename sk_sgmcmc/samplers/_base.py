@@ -33,7 +33,7 @@ class Sampler(BaseEstimator):
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
     ``_runner``
-        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles".
+        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles"; or "nuts", its own.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_reads_log_density``
@@ -49,6 +49,8 @@ class Sampler(BaseEstimator):
     ``_draws_in_time``, ``_particles_per_chain``
         Whether the draws of a chain are its states at different times, rather than the particles at its end; and how
         many states it moves together.
+    ``_starts_apart``
+        Whether `sample` starts its chains at random points, from which it finds its way by adapting.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -74,6 +76,7 @@ class Sampler(BaseEstimator):
     _keeps_logs = False
     _draws_in_time = True
     _particles_per_chain = 1
+    _starts_apart = False
     _parameter_constraints = {}
 
     @property
@@ -121,6 +124,10 @@ class Sampler(BaseEstimator):
     def _report(self, states):
         """Set fitted attributes from the `SamplerState` of each chain."""
 
+    def _doubts(self):
+        """Messages of a fitted sampler about what went wrong, with remedies."""
+        return []
+
     def _numbers(self):
         """The numbers that follow the step size in `_hyper`."""
         return []
@@ -150,6 +157,10 @@ class Sampler(BaseEstimator):
 
         One step size and one friction, of about 1, then suit all directions.
         """
+        return self
+
+    def _learning_units(self, n_entries, n_burn):
+        """The sampler to run where no such precision is known, with a mass that it learns in burn-in if it can."""
         return self
 
     def _continues(self, other):

@@ -10,7 +10,15 @@ from ..kernels.samplers import mass as mass_kernels
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler
-from ._mass import MonteCarloEM, mass_root, mass_state, report_acceptance, report_mass
+from ._mass import (
+    IN_WINDOWS,
+    MonteCarloEM,
+    mass_root,
+    mass_state,
+    report_acceptance,
+    report_mass,
+    with_learnt_mass,
+)
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -37,7 +45,8 @@ class _Euclidean(Sampler):
         """Write a sampler's own numbers into the head of the state."""
 
     def _in_units_of(self, precision):
-        if self.get_params(deep=False).get("mass", False) is not None:
+        given = self.get_params(deep=False).get("mass", False)
+        if given is not None and not (isinstance(given, str) and given == "auto"):
             return self
         return clone(self).set_params(mass=precision)
 
@@ -59,7 +68,7 @@ class _Kinetic(_Euclidean):
 
     def _inverse_mass(self, n_entries):
         mass = getattr(self, "mass", None)
-        if mass is None or isinstance(mass, MonteCarloEM):
+        if mass is None or isinstance(mass, (str, MonteCarloEM)):
             return None
         mass = real_array("mass", mass)
         mass_root(mass, n_entries)
@@ -228,8 +237,11 @@ class HMC(_Kinetic):
         do not resonate with the period of any direction.
     target_accept : float, default=0.85
         See ``step_size``.
-    mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+    mass : array-like, "auto", "diagonal", "full", MonteCarloEM or None, default="auto"
+        :math:`M`, of shape (n_entries,) or (n_entries, n_entries); None is the identity. "diagonal" and "full" are
+        learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
+        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise;
+        estimators, whose coordinates have about unit spread, use the identity, and so does a given ``step_size``.
     vary_length : bool, default=True
         Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
         a fixed length near half a period always end on the other side of the mode, so that means are exact and spreads
@@ -256,11 +268,11 @@ class HMC(_Kinetic):
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
         "jitter": [Interval(Real, 0, 1, closed="left")],
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
-        "mass": _MASS,
+        "mass": [*_MASS, StrOptions({"auto", *IN_WINDOWS})],
         "vary_length": ["boolean"],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass=None, vary_length=True):
+    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass="auto", vary_length=True):
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter
@@ -274,6 +286,9 @@ class HMC(_Kinetic):
 
     def _write(self, scalars, n_entries):
         scalars[mass_kernels.EVERY] = 1.0
+
+    def _learning_units(self, n_entries, n_burn):
+        return with_learnt_mass(self, n_entries, n_burn)
 
     def _kernels(self, geometry):
         return metropolis.flat_flow, metropolis.flat_project

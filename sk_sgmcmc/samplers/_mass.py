@@ -3,13 +3,18 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ..kernels.samplers import mass as at
+from ..kernels.samplers import windows
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
+IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws of windows
+_FIRST, _SHORTEST, _LAST = 75, 25, 50  # steps of burn-in before the windows, of the first window, and after the last
+_MIN_BURN = 20  # steps of burn-in without which nothing is learnt in windows
+_MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
 
 
 class MonteCarloEM(BaseEstimator):
@@ -140,9 +145,57 @@ def mass_root(M, n_entries):
         raise ValueError("mass must be a positive definite matrix.") from None
 
 
+def structure_of(mass, n_entries, n_burn):
+    """The structure of the mass that "auto" learns in windows, or the mass itself if there is nothing to choose."""
+    if not isinstance(mass, str) or mass != "auto" or not _MIN_BURN <= n_burn < np.inf:
+        return mass
+    return "full" if n_entries <= min(_MOST_FULL, n_burn // 10) else "diagonal"
+
+
+def with_learnt_mass(sampler, n_entries, n_burn):
+    """A sampler whose mass "auto" is learnt in windows, if there are steps to learn in; otherwise the same."""
+    structure = structure_of(sampler.mass, n_entries, n_burn)
+    return sampler if structure is sampler.mass else clone(sampler).set_params(mass=structure)
+
+
+def window_ends(n_burn):
+    """Steps before the windows of a burn-in, and the steps at which windows end, each twice as long as the last."""
+    if not _MIN_BURN <= n_burn < np.inf:
+        return 0, []
+    first, shortest, last = _FIRST, _SHORTEST, _LAST
+    if n_burn < first + shortest + last:
+        first, last = int(0.15 * n_burn), int(0.1 * n_burn)
+        shortest = n_burn - first - last
+    ends, end, size = [], first, shortest
+    while end + size <= n_burn - last:
+        if end + 3 * size > n_burn - last:  # no room for the next: this one takes what is left
+            size = n_burn - last - end
+        end += size
+        ends.append(end)
+        size *= 2
+    return first, ends
+
+
+def with_tail(scalars, n_entries, n_burn):
+    """A state vector with the tail of `sk_sgmcmc.kernels.samplers.windows`; windows only for a mass learnt in them."""
+    first, ends = window_ends(n_burn) if scalars[at.LEARNING] == at.WINDOWS else (0, [])
+    scalars[at.LEARNING] = 0.0
+    tail = np.zeros(windows.TAIL_SIZE)
+    tail[windows.N_WINDOWS], tail[windows.FIRST] = len(ends), first
+    tail[windows.CENTRE] = np.log(10.0)
+    scalars[windows.TAIL] = scalars.size
+    return np.concatenate([scalars, tail, ends, np.zeros(n_entries)])
+
+
 def mass_state(mass, n_entries, n_burn):
     """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
     D = n_entries
+    if isinstance(mass, str):
+        if mass not in IN_WINDOWS:
+            return mass_state(None, D, n_burn)
+        scalars = mass_state(np.ones(D) if mass == "diagonal" else np.eye(D), D, n_burn)
+        scalars[at.LEARNING] = at.WINDOWS
+        return with_tail(scalars, D, n_burn)
     learnt = isinstance(mass, MonteCarloEM)
     if learnt:
         M = np.ones(D) if mass.structure == "diagonal" else np.eye(D)

@@ -5,6 +5,7 @@ from ._conjugate import DirichletCategorical, GammaPoisson, GaussianMean, LogNor
 from ._density import Density
 from ._examples import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
 from ._manifold_density import ManifoldDensity
+from ._parameters import Positive, Simplex
 
 __all__ = [
     "ChainedVonMisesFisher",
@@ -16,6 +17,8 @@ __all__ = [
     "LogNormalMedian",
     "ManifoldDensity",
     "MatrixCompletion",
+    "Positive",
     "RestrictedGaussian",
+    "Simplex",
     "Target",
 ]

@@ -44,6 +44,32 @@ class Target(BaseEstimator):
     def _check_init(self, init):
         """Raise if a user's start lies outside the target's space."""
 
+    def _choice(self, batch_size):
+        """Name of the default sampler and rows of its minibatch; None where the geometry decides."""
+        return None, batch_size
+
+    def _check_batches(self, n_batch, n_rows):
+        """Raise if the target cannot read minibatches."""
+
+    def _starts(self, sampler, init, n_chains, dense, rng):
+        """Starts of all chains, or one for all."""
+        return [self._start(sampler, None)]
+
+    def _about(self, approximation, n_chains, rng):
+        """Starts of all chains, or one for all, given a `Laplace` approximation."""
+        return [approximation.mode.reshape(self._rows()[2])]
+
+    def _hidden(self, name):
+        """Whether draws of a name are beside the point for diagnostics."""
+        return name == "velocity" or name.startswith("log_")
+
+    def _labels(self):
+        """Names of the entries of a state on flat space, or None."""
+        return None
+
+    def _raise_lost_error(self):
+        """Raise an error of a user's function that compiled code called."""
+
     def _metric(self):
         """The `Metric` of targets that offer one."""
         return None

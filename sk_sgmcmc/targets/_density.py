@@ -10,6 +10,11 @@ from ..utils._numbers import is_count, real_array
 from ._base import Target
 from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 
+MANY_ROWS = 10_000  # above which the default sampler reads minibatches
+BATCH = 1000
+_REACH = 2.0  # of random starts
+_TRIES = 100
+
 
 class Density(Target):
     r"""Your own density, given by a jitted function for its logarithm and gradient.
@@ -24,8 +29,8 @@ class Density(Target):
     data : array-like of shape (n_samples, n_columns), default=None
         Rows, from which minibatches are drawn; None for a density without data.
     start : array-like of shape (dim,), default=None
-        Where chains start; None is 0. With data, minibatch samplers look for the mode from there, and chains start at
-        that mode, unless `sample` receives ``init``.
+        Where chains start; None is 0, or for `NUTS` a random point of (-2, 2) for each chain. With data, minibatch
+        samplers look for the mode from there, and chains start at that mode, unless `sample` receives ``init``.
     check_gradient : bool, default=True
         Compare the gradient with differences of the log density, at the start and away from it, and minibatches with
         all rows, once; and check the metric at the start.
@@ -111,6 +116,30 @@ class Density(Target):
                 dense, start, found, lambda: self._signal(controlled=True), force=wanted is True
             )
         return dense, found
+
+    def _choice(self, batch_size):
+        n_rows = self._rows()[0].shape[0]
+        if self.data is None or (n_rows <= MANY_ROWS and batch_size == "auto"):
+            return "nuts", batch_size
+        return "sghmc", min(n_rows, BATCH) if batch_size == "auto" else batch_size
+
+    def _starts(self, sampler, init, n_chains, dense, rng):
+        if self.start is not None or not sampler._starts_apart:
+            return [self._start(sampler, None)]
+        return [self._start_near(np.full(self.dim, np.nan), dense, rng) for _ in range(n_chains)]
+
+    def _start_near(self, theta, dense, rng):
+        """A start whose NaN are drawn from (-2, 2), as often as needed for a finite density."""
+        open_ = np.isnan(theta)
+        gradient = DenseGradient(dense, (self.dim, 1))
+        for _ in range(_TRIES):
+            found = np.where(open_, rng.uniform(-_REACH, _REACH, theta.size), theta)
+            if np.all(np.isfinite(np.append(*gradient(found)))):
+                return found[:, None]
+            if not open_.any():
+                break
+        self._raise_lost_error()
+        return np.where(open_, 0.0, theta)[:, None]  # where `_check` explains what is not finite
 
     def _less_noise(self, dense):
         return "" if dense.params.size else ", Density(..., control_variates=True)"

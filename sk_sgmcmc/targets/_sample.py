@@ -4,7 +4,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
@@ -14,6 +13,7 @@ from ..chains.run import run_chains
 from ..dense.chain import DenseData
 from ..dense.particles import make_chains
 from ..dense.tuning import DenseGradient
+from ..exceptions import ChainDivergedError
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..utils._numbers import plain_integer
 from ..utils._seeds import seed_sequence
@@ -21,6 +21,8 @@ from ..utils._sklearn import Interval, StrOptions, validate_params
 from ..utils._tables import as_table
 from ..utils._warnings import warn_user
 from ._base import Target
+from ._named import NamedDensity
+from ._result import SampleResult
 
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
@@ -38,6 +40,9 @@ def sample(
     target,
     sampler=None,
     *,
+    parameters=None,
+    data=None,
+    gradient=None,
     geometry=None,
     n_iter=2000,
     burn_in=0.5,
@@ -50,15 +55,30 @@ def sample(
     verbose=0,
     init=None,
 ):
-    """Draw from a target with a sampler.
+    """Draw from a log density of named parameters, or from a target, with a sampler.
 
     Parameters
     ----------
-    target : target object
-        The target, for example `sk_sgmcmc.targets.DirichletCategorical`.
+    target : callable or target object
+        A function for a log density, up to a constant, whose arguments are the names of ``parameters`` and, where it
+        needs them, ``rows`` (the data, or a minibatch), ``scale`` (N/n, by which to multiply sums over rows, and
+        nothing else) and ``gradient`` (see there). Or a target, for example `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str, sampler object or None, default=None
-        Must fit the target's geometry and signal. None is `SCIR` for counts, `ExponentialOU` for locations of
-        logarithms, `SGHMC` on flat space and `SGGMC` on other manifolds.
+        Must fit the target's geometry and signal. None is `NUTS` for one's own density of up to 10,000 rows and
+        `SGHMC` on minibatches of 1000 for more, `SCIR` for counts, `ExponentialOU` for locations of logarithms,
+        `SGHMC` on other flat space and `SGGMC` on other manifolds.
+    parameters : dict of str to shape, Positive or Simplex, default=None
+        Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4)}``, see
+        `sk_sgmcmc.targets.Positive` and `sk_sgmcmc.targets.Simplex`. The function receives numbers and arrays of these
+        shapes, inside their sets; the volume elements of the coordinates in which chains move are added to its value.
+    data : array-like of shape (n_samples, n_columns), default=None
+        Of a function: its rows.
+    gradient : {"jax", "autograd", "differences"} or None, default=None
+        Of a function: where derivatives come from. If it has an argument ``gradient``, it writes them itself, into
+        arrays named and shaped like the parameters: ``gradient.eta[:] = -eta``, and ``gradient.mu[()] = -mu`` for a
+        number. None takes these, or those of JAX or autograd if the function uses one, or else central differences, of
+        up to 30 coordinates. A function is compiled by numba if that is possible, whether jitted or not; others are
+        called from compiled code, one at a time. ``gradient_`` of the result tells which, and what a call costs.
     geometry : str or list of (str, int), default=None
         "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits. A
         list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the state a
@@ -84,19 +104,22 @@ def sample(
         Seed; an int gives the same draws each time.
     verbose : int, default=0
         1 shows a progress bar.
-    init : array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
+    init : dict, or array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
         Start of every chain in the sampler's own coordinates, or one start for each chain; None lets the target choose.
+        Of a function: a dict of arrays by the names of some or all parameters, of their shapes or (n_chains, ...);
+        others start at random between -2 and 2, on the scale of logarithms for positive ones.
         R-hat detects chains that have not forgotten their starts only if these lie wider apart than the posterior. For
         particle samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
 
     Returns
     -------
-    result : Bunch
+    result : SampleResult
+        A Bunch with a method ``summary()``, a table of means, standard deviations, quantiles, ``r_hat`` and ``ess``.
         ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with its step size
         and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``; ``diagnostics_``: a table
         (DataFrame, or Bunch of columns if pandas is not installed) of ``quantity``, ``mean``, split ``r_hat``, ``ess``
         and ``mcse``, of up to 20 entries of each array, those of the least convincing chains, and on flat space of the
-        log density, whose draws are in ``log_density_``, (n_chains, n_kept).
+        log density, whose draws are in ``log_density_``, (n_chains, n_kept); ``gradient_``, of a function.
 
     Raises
     ------
@@ -122,26 +145,37 @@ def sample(
     >>> draws = sample(target, "scir", batch_size=10, n_iter=500, random_state=0)
     >>> draws.samples_["omega"].shape
     (1, 250, 5)
+
+    A density of one's own:
+
+    >>> from sk_sgmcmc.targets import Positive
+    >>> def log_density(mu, tau, rows):
+    ...     value = -np.log(tau) * rows.size - 0.5 * mu**2 / 100 - tau
+    ...     return value - 0.5 * (((rows - mu) / tau) ** 2).sum()
+    >>> rows = np.random.default_rng(0).normal(3.0, 2.0, size=(200, 1))
+    >>> result = sample(log_density, parameters={"mu": (), "tau": Positive()}, data=rows, n_chains=2, random_state=0)
+    >>> {name: round(float(draws.mean()), 1) for name, draws in result.samples_.items()}
+    {'mu': 3.0, 'tau': 1.9}
     """
     n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(
         plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
     )
-    if not isinstance(target, Target):
-        raise TypeError(
-            f"target must be a target object from sk_sgmcmc.targets, got {target!r} of type {type(target).__name__}."
-        )
+    target = _as_target(target, parameters, data, gradient)
     name = geometry if geometry is None or isinstance(geometry, str) else "product"
     offers = [pair for pair in target._offers if name in (None, pair[0])]
     if not offers:
         known = [pair[0] for pair in target._offers]
         known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
         raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
+    if sampler is None:
+        sampler, batch_size = target._choice(batch_size)
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler, offers, type(target).__name__)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
     target = target._on(name if geometry is None else geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
+    target._check_batches(n_batch, X.shape[0])
     noise = getattr(sampler, "gradient_noise", 0.0)
     if isinstance(noise, str) and not target._estimates_noise:
         raise ValueError(
@@ -162,8 +196,12 @@ def sample(
         with_replacement,
         metric=metric,
     )
-    starts = [target._start(sampler, None)] if init is None else _given_starts(init, shape, sampler, n_chains)
-    if init is not None:
+    shuffle_seed, *chain_seeds, start_seed = seed_sequence(random_state).spawn(n_chains + 2)
+    start_rng = np.random.default_rng(start_seed)
+    if init is None or isinstance(target, NamedDensity):
+        starts = target._starts(sampler, init, n_chains, dense, start_rng)
+    else:
+        starts = _given_starts(init, shape, sampler, n_chains)
         for start in starts:
             target._check_init(start)
     states = [start[0] if start.ndim == 3 else start for start in starts]
@@ -172,20 +210,26 @@ def sample(
     points = states[:1]
     if approximation is not None:
         mode = approximation.mode.reshape(shape)
-        starts = starts if init is not None else [mode]
+        starts = starts if init is not None else target._about(approximation, n_chains, start_rng)
         points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
     picks_step = _is_auto(sampler)
     if picks_step and approximation is not None:
         sampler = sampler._in_units_of(approximation.precision)
+    elif picks_step and metric is None:
+        sampler = sampler._learning_units(int(np.prod(shape)), plan.n_burn)
     fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
     if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
         # The estimate is for rows read without replacement, which have (1 - n/N) of the noise.
         fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
-    shuffle_seed, *chain_seeds = seed_sequence(random_state).spawn(n_chains + 1)
     space = target._space(name)
     starts = starts if len(starts) == n_chains else starts * n_chains
     chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense)
-    chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
+    try:
+        chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
+    except ChainDivergedError:
+        target._raise_lost_error()
+        raise
+    target._raise_lost_error()
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
     draws = stacked_draws(chains)
@@ -196,31 +240,58 @@ def sample(
     if flat and in_time:
         temperature = getattr(fitted, "temperature", 1.0)
         ratios, log_density = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
-    diagnosis = _diagnosis(samples, log_density, in_time)
+    diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
-        _warn(diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter))
-    result = Bunch(samples_=samples, sampler_=fitted, n_iter_=chains[0].step, diagnostics_=as_table(diagnosis.columns))
+        _warn(
+            diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
+        )
+    found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step}
     if log_density is not None:
-        result.log_density_ = log_density
-    return result
+        found["log_density_"] = log_density
+    if isinstance(target, NamedDensity):
+        found["gradient_"] = f"{target.described}, {1e6 * target.seconds:.2g} microseconds a call"
+    return SampleResult(**found, diagnostics_=as_table(diagnosis.columns))
+
+
+def _as_target(target, parameters, data, gradient):
+    """The target object that a user's target stands for."""
+    of_function = {"parameters": parameters, "data": data, "gradient": gradient}
+    if isinstance(target, Target):
+        given = [name for name, value in of_function.items() if value is not None]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} belong to a function as target; {type(target).__name__} has its own parameters."
+            )
+        return target
+    if not callable(target):
+        raise TypeError(
+            "target must be a function for a log density, with parameters=, or a target object from "
+            f"sk_sgmcmc.targets; got {target!r} of type {type(target).__name__}."
+        )
+    if parameters is None:
+        raise TypeError(
+            f"target={getattr(target, '__name__', target)} is a function: give its parameters by name, such as "
+            'parameters={"mu": (), "tau": Positive(), "eta": (8,)}; or pass a Density.'
+        )
+    return NamedDensity(target, parameters, data, gradient)
 
 
 def _diagnosis(samples, log_density, in_time):
-    """The `Diagnosis` of draws; their logarithms and velocities beside them are ignored."""
-    monitored = {name: each for name, each in samples.items() if name != "velocity" and not name.startswith("log_")}
+    """The `Diagnosis` of draws."""
+    monitored = dict(samples)
     if log_density is not None and np.ptp(log_density) > 0:
         monitored["log_density"] = log_density
     return Diagnosis(monitored, in_time)
 
 
-def _warn(diagnosis, ratios, remedies):
+def _warn(diagnosis, ratios, remedies, doubts_of_sampler, labels):
     """Warn if draws have not converged, with the number, its meaning and a remedy."""
     moving = [name for name in diagnosis.names if name != "log_density"]
     found = diagnosis.unsettled(moving)
     doubts = [f"{found.message} {remedies['unsettled']}"] if found else []
     # Chains that lie apart are jointly wide, whatever the spread of each.
     kinds = {kind: remedies[kind] for kind in (("narrow",) if found else ("narrow", "wide"))}
-    doubts += spread_doubts(ratios, kinds, next(iter(moving)))
+    doubts += spread_doubts(ratios, kinds, labels or next(iter(moving))) + doubts_of_sampler
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc import samplers
+from sk_sgmcmc import samplers, targets
 
 # --------------------------------------------------------------------------------------------------------- parameters
 
@@ -44,6 +44,8 @@ def make(value, sizes=None):
             return getattr(samplers, of)(**parameters)
         case "RandomState":
             return np.random.RandomState(of)
+        case "constraint":
+            return getattr(targets, of)(make(value["shape"]))
         case "callback":
             return _CALLBACKS[of]
     raise ValueError(f"unknown description {value!r}")

@@ -406,6 +406,10 @@ def _log_density(theta, rows, scale, gradient):
     return total
 
 
+def _named_log_density(mu, tau, p):
+    return -0.5 * np.sum(mu**2) - np.sum(tau**2) + np.sum(np.log(p))
+
+
 _JITTED = {}
 
 
@@ -417,6 +421,8 @@ def target_of(case):
     name = case["target"]
     params = {key: inputs.make(value, {"K": n, "V": d}) for key, value in case["params"].items()}
     match name:
+        case "function":
+            return _named_log_density
         case "DirichletCategorical":
             params.setdefault("categories", np.arange(n) % d)
         case "GammaPoisson":
@@ -447,6 +453,9 @@ def _call_sample(case):
     sizes = {"K": case["data"]["n"], "V": case["data"]["d"]}
     target = target_of(case)
     call = {name: inputs.make(value, sizes) for name, value in case["call"].items()}
+    if case["target"] == "function":
+        usual = {"parameters": {"mu": (), "tau": targets.Positive(), "p": targets.Simplex(3)}}
+        call |= usual | {name: inputs.make(value, sizes) for name, value in case["params"].items()}
     random_state = call.pop("random_state")
     passed = [target, *call.values()]
     before = [content(_parts(each)) for each in passed]

@@ -56,6 +56,10 @@ def _full(value, *shape, dtype="float64"):
     return {"~": "full", "of": value, "shape": list(shape), "dtype": dtype}
 
 
+def _constraint(name, shape):
+    return {"~": "constraint", "of": name, "shape": shape}
+
+
 def _sampler(name, **params):
     return {"~": "sampler", "of": name, "params": params}
 
@@ -159,7 +163,16 @@ OF_SAMPLERS = {
     "parameterization": ("expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"),
     "kind": ("det", "fgh"),
     "scheme": ("baoab", "aboba", "euler"),
-    "mass": (None, 1.0, [1.0, 2.0], {"~": "schedule", "of": "MonteCarloEM", "params": {"every": 2, "n_momenta": 5}}),
+    "max_depth": (1, 2, 5, _np("int8", 2), 21),
+    "mass": (
+        None,
+        "auto",
+        "diagonal",
+        "full",
+        1.0,
+        [1.0, 2.0],
+        {"~": "schedule", "of": "MonteCarloEM", "params": {"every": 2, "n_momenta": 5}},
+    ),
     "preconditioner": (None, [1.0, 2.0], "rmsprop"),
     "thermostat": (None, 0.5, "scalar"),
     "gradient_noise": (0.0, 1.0, "estimated"),
@@ -357,6 +370,7 @@ TARGETS = {
     "ExponentialMixture": ("weights", "n_rows"),
     "ChainedVonMisesFisher": ("kappa", "prior_kappa"),
     "MatrixCompletion": ("factor_scales", "noise_scale"),
+    "function": ("parameters", "gradient", "data"),
 }
 OF_TARGETS = {
     "categories": ([0, 1, 1, 2], [0], [0, 2], {"~": "array", "of": [0, 1, 200], "dtype": "uint8"}, [0.5], [-1, 0]),
@@ -378,6 +392,14 @@ OF_TARGETS = {
     "n_rows": (1, 2, _np("int8", 2)),
     "kappa": PRIORS,
     "prior_kappa": PRIORS,
+    "parameters": (
+        {"~": "dict", "of": [["mu", []], ["tau", _constraint("Positive", [])], ["p", _constraint("Simplex", 3)]]},
+        {"~": "dict", "of": [["mu", 1], ["tau", _constraint("Positive", 1)], ["p", _constraint("Simplex", [2, 2])]]},
+        {"~": "dict", "of": [["mu", []], ["tau", []], ["p", [3]]]},
+        {"~": "dict", "of": [["mu", []], ["tau", []]]}, {"~": "dict", "of": [["mu", 0], ["tau", 1], ["p", "three"]]},
+    ),
+    "gradient": (None, "differences", "torch"),
+    "data": (None, _full(1.0, 4, 2), _full(1, 4, 1, dtype="int8"), [[1.0], [2.0]], _full(float("nan"), 3, 1), [1.0]),
     "factor_scales": ([1.0], [2.0, 1.0], [1.0] * 9, [-1.0]),
     "noise_scale": PRIORS,
     "n_iter": (1, 2, 5, 9, _np("int8", 4)),
@@ -387,7 +409,10 @@ OF_TARGETS = {
         None, "sphere", "simplex", "stiefel", "euclidean", "positive", "torus",
         [_pair("sphere", 1), _pair("simplex", 1)], [_pair("stiefel", 2)], [_pair("sphere", 5)], [["sphere", 2]],
     ),
-    "init": (None, [0.1, 0.2], _full(0.5, 2, 3), _full(float("nan"), 3), [0.2, 0.3, 0.5], [[0.6, 0.8]], "mean"),
+    "init": (
+        None, {"~": "dict", "of": [["mu", 0.1]]}, {"~": "dict", "of": [["tau", -1.0]]}, [0.1, 0.2], _full(0.5, 2, 3),
+        _full(float("nan"), 3), [0.2, 0.3, 0.5], [[0.6, 0.8]], "mean",
+    ),
     **{name: SENSIBLE[name] for name in ("burn_in", "thin", "n_chains", "n_jobs", "random_state", "verbose")},
 }  # fmt: skip
 CALL = (
@@ -402,8 +427,8 @@ def sample_cases(draw, *, common=False):
     from sk_sgmcmc import targets
     from sk_sgmcmc import targets as manifold_targets
 
-    name = draw(st.sampled_from(sorted(TARGETS.keys() - {"Density"} if common else TARGETS)))
-    cls = getattr(targets, name, None) or getattr(manifold_targets, name)
+    name = draw(st.sampled_from(sorted(TARGETS.keys() - {"Density", "function"} if common else TARGETS)))
+    cls = targets.Density if name == "function" else getattr(targets, name, None) or getattr(manifold_targets, name)
     fitting = sorted(s for s, make_sampler in SAMPLERS.items() if fitting_pair(make_sampler(), cls._offers))
     sampler = draw(sampler_values(draw(st.sampled_from((None, *(() if common else fitting))))))
     if _rarely(draw, 20):

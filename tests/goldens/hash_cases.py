@@ -12,13 +12,14 @@ from tests.goldens.make import counts
 
 ANY_SAMPLER = (
     "scir sgrld exponential-ou exact-dirichlet gibbs gmc sggmc gsgnht gmc-appr-mh gmc-b-gibbs vi sto-vi sgld sghmc "
-    "sgnht sg-nphmc sgr-nphmc hmc rhmc blob gfsd gfsf svgd hmc-em sghmc-em sgnht-em sg-nphmc-em psghmc-det psghmc-fgh"
+    "sgnht sg-nphmc sgr-nphmc hmc nuts rhmc blob gfsd gfsf svgd hmc-em sghmc-em sgnht-em sg-nphmc-em psghmc-det "
+    "psghmc-fgh"
 ).split()
 SIMPLEX = ("scir", "sgrld", "exact-dirichlet", "gibbs")
 LANGEVIN = ("sgld", "sghmc", "sgnht", "sg-nphmc", "sgr-nphmc")
 EM = ("hmc-em", "sghmc-em", "sgnht-em", "sg-nphmc-em")
 PARTICLES = ("blob", "gfsd", "gfsf", "svgd", "psghmc-det", "psghmc-fgh")
-FLAT = (*LANGEVIN, "hmc", "rhmc", *EM, *PARTICLES)
+FLAT = (*LANGEVIN, "hmc", "nuts", "rhmc", *EM, *PARTICLES)
 SPHERE = ("gmc", "sggmc", "gsgnht")
 # Every sampler that fits, beside None.
 FITTING = {
@@ -273,6 +274,15 @@ def langevin(z, slope, D, Q, div_D, div_Q):
         D[i, i] = 1.0
 
 
+@numba.njit
+def named_parameters(mu, tau, p):
+    """A log density of named parameters; its gradient is by differences."""
+    value = -0.5 * (mu / tau) ** 2 - tau
+    for k in range(p.size):
+        value += 0.5 * k * np.log(p[k])
+    return value
+
+
 def _unit(rows):
     return rows / np.sqrt((rows**2).sum(axis=1, keepdims=True))
 
@@ -303,5 +313,6 @@ TARGETS: dict[str, Callable] = {
         "Density", log_density_and_gradient=location, dim=3, data=rows(), metric=diagonal_information,
         metric_is_diagonal=True,
     ),
+    "log density": lambda: lambda: named_parameters,
     "ManifoldDensity": lambda: Made("ManifoldDensity", log_density_and_gradient=pulled, spaces=SPACES),
 }  # fmt: skip

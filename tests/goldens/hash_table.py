@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sk_sgmcmc.targets import Positive, Simplex
 from tests.goldens.hash_cases import (
     ALL_WAYS,
     ANY_SAMPLER,
@@ -286,6 +287,8 @@ OPTIONS = (
     ("sgr-nphmc", "likelihood", {"drive": "likelihood"}),
     ("hmc", "fixed length", {"vary_length": False, "n_leapfrog": 3, "jitter": 0.0}),
     ("hmc", "mass", {"mass": MASS}),
+    ("nuts", "few", {"max_depth": 2, "target_accept": 0.9}),
+    ("nuts", "mass", {"mass": "diagonal"}),
     ("rhmc", "few", {"n_leapfrog": 3, "n_fixed_point": 5, "tolerance": 1e-6}),
     ("sghmc-em", "full mass", {"mass": Made("MonteCarloEM", structure="full", n_momenta=5, every=2)}),
     ("psghmc-det", "friction", {"friction": 2.0, "mass": 2.0, "n_particles": 4}),
@@ -360,6 +363,7 @@ def _particles(sampler):
 
 CLASS_OF = {
     "sgld": "SGLD", "sghmc": "SGHMC", "sgnht": "SGNHT", "sg-nphmc": "SGNPHMC", "sgr-nphmc": "SGRNPHMC", "hmc": "HMC",
+    "nuts": "NUTS",
     "rhmc": "RHMC", "blob": "Blob", "gfsf": "GFSF",
 }  # fmt: skip
 
@@ -370,7 +374,7 @@ def of_targets():
         "DirichletCategorical": ("scir", "sgrld", "exact-dirichlet"),
         "GammaPoisson": ("scir", "exact-dirichlet"),
         "LogNormalMedian": ("exponential-ou",),
-        "GaussianMean": (*LANGEVIN[:-1], "hmc", *EM),
+        "GaussianMean": (*LANGEVIN[:-1], "hmc", "nuts", *EM),
         "ChainedVonMisesFisher": SPHERE,
         "MatrixCompletion": SPHERE,
     }.items():
@@ -410,6 +414,11 @@ def of_targets():
     }.items():
         yield _sampled("ChainedVonMisesFisher", name, sampler=sampler, batch_size=10)
 
+    named = {"parameters": {"mu": (), "tau": Positive(), "p": Simplex(3)}}
+    for sampler in (None, "hmc", "sghmc", "nuts"):
+        yield _sampled("log density", f"{sampler}", sampler=sampler, **named)
+        windows = {"n_iter": 60, "burn_in": 40}
+        yield _sampled("log density", f"{sampler}, windows", sampler=sampler, **windows, **named)
     for sampler in (None, "sgld", "hmc", "svgd", "psghmc-fgh"):
         of = _particles(sampler) if sampler in PARTICLES else sampler
         yield _sampled("Density", f"{sampler}", sampler=of)

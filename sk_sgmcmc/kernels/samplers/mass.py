@@ -3,7 +3,7 @@
 The state vector ``scalars`` of such a sampler is a head of `HEAD` numbers, named below, then with m = 0, D or D^2
 numbers for a mass that is the identity, diagonal or full: the inverse mass W (m), a root R of the mass, R R^T = M (m),
 and the sum of p p^T / T over the momenta of the present E-step (m). D is the number of entries of the state. For a
-learnt mass, a record of the sizes of its E-steps follows.
+learnt mass, a record of the sizes of its E-steps follows, or for one learnt in windows the tail of `windows`.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ from .._jit import helper
 ) = range(30)  # fmt: skip
 HEAD = 32
 IDENTITY, DIAGONAL, FULL = 0, 1, 2
+WINDOWS = 2.0  # value of LEARNING, while a state is made, for a mass learnt in windows
 
 
 @helper

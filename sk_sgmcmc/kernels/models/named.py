@@ -1,0 +1,197 @@
+"""A user's log density of named, constrained parameters, as a function of one vector of free coordinates.
+
+A *layout* lists the parameters: a tuple of (name, shape, kind, copies, width), where each of ``copies`` is a vector of
+``width`` numbers, of one of the kinds below. Free coordinates and numbers lie one parameter after the other. A positive
+number is the exponential of its coordinate. A simplex of ``width`` cells has one coordinate less: the softmax of their
+isometric image, whose volume element is the root of ``width`` times the product of the cells.
+"""
+
+from collections import namedtuple
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numba
+import numpy as np
+from numba.extending import is_jitted
+
+from .._jit import helper
+
+FREE, POSITIVE, SIMPLEX = range(3)
+_STEP = 6e-6  # of central differences: the cube root of the precision of a float64
+
+
+def table_of(layout):
+    """Rows (kind, first coordinate, first number, copies, width), and the numbers of coordinates and numbers."""
+    rows, n_free, n_numbers = [], 0, 0
+    for _, _, kind, copies, width in layout:
+        rows.append((kind, n_free, n_numbers, copies, width))
+        n_free += copies * (width - 1 if kind == SIMPLEX else width)
+        n_numbers += copies * width
+    return np.array(rows, dtype=np.int64), n_free, n_numbers
+
+
+@helper
+def constrain(table, theta, x):
+    """Write the numbers x of free coordinates theta; returns the logarithm of the volume element."""
+    log_volume = 0.0
+    for b in range(table.shape[0]):
+        kind, lo, out, copies, width = table[b]
+        if kind == FREE:
+            for i in range(copies * width):
+                x[out + i] = theta[lo + i]
+        elif kind == POSITIVE:
+            for i in range(copies * width):
+                x[out + i] = np.exp(theta[lo + i])
+                log_volume += theta[lo + i]
+        else:
+            for c in range(copies):
+                z, cells = theta[lo + c * (width - 1) :], x[out + c * width :]
+                total, high = 0.0, -np.inf
+                for i in range(width - 1, -1, -1):
+                    if i < width - 1:
+                        total += z[i] / np.sqrt((i + 1.0) * (i + 2.0))
+                    cells[i] = total - (z[i - 1] * i / np.sqrt(i * (i + 1.0)) if i > 0 else 0.0)
+                    high = max(high, cells[i])
+                total = 0.0
+                for i in range(width):
+                    total += np.exp(cells[i] - high)
+                log_total = high + np.log(total)
+                for i in range(width):
+                    log_volume += cells[i] - log_total
+                    cells[i] = np.exp(cells[i] - log_total)
+                log_volume += 0.5 * np.log(width)
+    return log_volume
+
+
+@helper
+def pull_back(table, x, slope, gradient):
+    """Write the gradient in free coordinates, volume element included, given that in the numbers x, ``slope``."""
+    for b in range(table.shape[0]):
+        kind, lo, out, copies, width = table[b]
+        if kind == FREE:
+            for i in range(copies * width):
+                gradient[lo + i] = slope[out + i]
+        elif kind == POSITIVE:
+            for i in range(copies * width):
+                gradient[lo + i] = slope[out + i] * x[out + i] + 1.0
+        else:
+            for c in range(copies):
+                cells, pull, along = x[out + c * width :], slope[out + c * width :], gradient[lo + c * (width - 1) :]
+                mean = 0.0
+                for i in range(width):
+                    mean += cells[i] * pull[i]
+                total = 0.0
+                for i in range(width):
+                    weight = cells[i] * (pull[i] - mean) + 1.0 - width * cells[i]
+                    if i > 0:
+                        along[i - 1] = (total - i * weight) / np.sqrt(i * (i + 1.0))
+                    total += weight
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a user's function is called.
+
+    Parameters
+    ----------
+    layout : tuple
+    order : tuple of str
+        Its arguments: parameters, and "rows", "scale" and "gradient" where it takes them.
+    """
+
+    layout: tuple
+    order: tuple
+
+    @property
+    def writes_gradient(self):
+        """Whether the function itself writes the gradient."""
+        return "gradient" in self.order
+
+    def source(self):
+        """Text of ``call(x, rows, scale, slope)``, which hands the function its parameters by name."""
+        parts, written, at = {"rows": "rows", "scale": "scale"}, [], 0
+        for name, shape, _, copies, width in self.layout:
+            end = at + copies * width
+            reshaped = "" if len(shape) == 1 else f".reshape({shape})"
+            parts[name] = f"x[{at}:{end}]{reshaped}" if shape else f"x[{at}]"
+            written.append(f"slope[{at}:{end}]{reshaped}")
+            at = end
+        parts["gradient"] = f"Gradient({', '.join(written)})"
+        return f"def call(x, rows, scale, slope):\n    return function({', '.join(parts[n] for n in self.order)})\n"
+
+    def of(self, function):
+        """The function ``call(x, rows, scale, slope)``, not compiled."""
+        names = {"function": function, "Gradient": namedtuple("Gradient", [part[0] for part in self.layout])}
+        exec(self.source(), names)  # numba has no other way to spread an array over arguments of different shapes
+        return names["call"]
+
+
+def python_call(callback):
+    """The jitted ``call(x, rows, scale, slope)`` of a function that only Python runs, of the same arguments."""
+
+    def call(x, rows, scale, slope):
+        with numba.objmode(value="float64"):
+            value = callback(x, rows, scale, slope)
+        return value
+
+    return numba.njit(call)
+
+
+def with_gradient(call, layout):
+    """The jitted log density and gradient in free coordinates, of a call that writes its own."""
+    table, _, n_numbers = table_of(layout)
+
+    def log_density_and_gradient(theta, rows, scale, gradient):
+        x, slope = np.empty(n_numbers), np.zeros(n_numbers)
+        value = constrain(table, theta, x)
+        value += call(x, rows, scale, slope)
+        pull_back(table, x, slope, gradient)
+        return value
+
+    return numba.njit(log_density_and_gradient)
+
+
+def by_differences(call, layout):
+    """The same, of a call that writes no gradient: central differences in free coordinates."""
+    table, _, n_numbers = table_of(layout)
+
+    def log_density_and_gradient(theta, rows, scale, gradient):
+        x, slope, moved = np.empty(n_numbers), np.zeros(n_numbers), theta.copy()
+        for k in range(theta.size):
+            step = _STEP * (1.0 + abs(theta[k]))
+            moved[k] = theta[k] + step
+            high = constrain(table, moved, x)
+            high += call(x, rows, scale, slope)
+            moved[k] = theta[k] - step
+            low = constrain(table, moved, x)
+            low += call(x, rows, scale, slope)
+            moved[k] = theta[k]
+            gradient[k] = (high - low) / (2.0 * step)
+        value = constrain(table, theta, x)
+        value += call(x, rows, scale, slope)
+        return value
+
+    return numba.njit(log_density_and_gradient)
+
+
+@lru_cache(maxsize=64)
+def compiled_density(function, call, wrap):
+    """`with_gradient` or `by_differences` of a user's function, compiled once per process.
+
+    Raises what numba raises if it cannot be compiled, and TypeError if it returns no number.
+    """
+    plain, options = (function.py_func, function.targetoptions) if is_jitted(function) else (function, {})
+    # A division by zero, where a positive number underflows, is to give inf, as in NumPy, not an exception.
+    options = {"error_model": "numpy", "fastmath": options.get("fastmath", False)}
+    jitted = numba.njit(call.of(numba.njit(**options)(plain)))
+    vector, rows = numba.types.Array(numba.float64, 1, "C"), numba.types.Array(numba.float64, 2, "C", readonly=True)
+    jitted.compile((vector, rows, numba.float64, vector))
+    returned = jitted.nopython_signatures[0].return_type
+    if not isinstance(returned, (numba.types.Float, numba.types.Integer, numba.types.Boolean)):
+        raise TypeError(f"it returns {returned}, not a number")
+    return wrap(jitted, call.layout)
+
+
+def is_compiled(function):
+    """Whether numba has jitted a function."""
+    return is_jitted(function)

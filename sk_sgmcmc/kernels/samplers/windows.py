@@ -1,0 +1,158 @@
+"""Adaptation in burn-in: the step size by dual averaging, and a mass from the draws of windows of growing length.
+
+A sampler that adapts so keeps a *tail* in its ``scalars``, after the blocks of its mass: `TAIL_SIZE` numbers named
+below, then the steps at which windows end, and the mean of the draws of the present window (D). ``scalars[TAIL]`` is
+where the tail begins; 0 means that there is none. The sum of squares of a window lies in block 2 of the mass.
+"""
+
+import numpy as np
+
+from .._jit import helper
+from .mass import ADAPTED, COUNT, FREEZE_AT, HEAD, LOG_FACTOR, N_UPDATES, block, kind_of
+
+TAIL = 30
+(
+    CENTRE, SHORTFALL, N_AVERAGED, LOG_MEAN, WINDOW, N_WINDOWS, FIRST, N_DIVERGED, N_LEAPFROG, N_DEEPEST, RATES,
+    N_AFTER,
+) = range(12)  # fmt: skip
+TAIL_SIZE = 12
+
+_SHRINKAGE, _OFFSET, _DECAY = 0.05, 10.0, 0.75  # of dual averaging
+_PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # mixed into a variance learnt from a window
+
+
+@helper
+def average_step(scalars, rate, target):
+    """Dual averaging of the logarithm of the step size's factor, towards an acceptance rate."""
+    tail = int(scalars[TAIL])
+    scalars[tail + N_AVERAGED] += 1.0
+    n = scalars[tail + N_AVERAGED]
+    weight = 1.0 / (n + _OFFSET)
+    scalars[tail + SHORTFALL] += weight * (target - rate - scalars[tail + SHORTFALL])
+    scalars[LOG_FACTOR] = scalars[tail + CENTRE] - np.sqrt(n) / _SHRINKAGE * scalars[tail + SHORTFALL]
+    share = n**-_DECAY
+    scalars[tail + LOG_MEAN] += share * (scalars[LOG_FACTOR] - scalars[tail + LOG_MEAN])
+
+
+@helper
+def begin_averaging(scalars, log_factor):
+    """Average anew from a factor; large steps are tried first, since they cost little."""
+    tail = int(scalars[TAIL])
+    scalars[LOG_FACTOR] = log_factor
+    scalars[tail + CENTRE] = log_factor + np.log(10.0)
+    scalars[tail + SHORTFALL] = 0.0
+    scalars[tail + N_AVERAGED] = 0.0
+    scalars[tail + LOG_MEAN] = 0.0
+
+
+@helper
+def collect(scalars, theta):
+    """Add a draw to the mean and the squares of the present window."""
+    kind, D, width = kind_of(scalars), theta.size, theta.shape[1]
+    squares = block(kind, D, 2)
+    mean = int(scalars[TAIL]) + TAIL_SIZE + int(scalars[int(scalars[TAIL]) + N_WINDOWS])
+    scalars[COUNT] += 1.0
+    n = scalars[COUNT]
+    before = np.empty(D)
+    for i in range(D):
+        before[i] = theta[i // width, i % width] - scalars[mean + i]
+        scalars[mean + i] += before[i] / n
+    for i in range(D):
+        after = theta[i // width, i % width] - scalars[mean + i]
+        if kind == 1:
+            scalars[squares + i] += before[i] * after
+        else:
+            for j in range(D):
+                scalars[squares + i * D + j] += after * before[j]
+
+
+@helper
+def cholesky(A, L):
+    """Lower triangular root of a matrix; returns False where it is not positive definite."""
+    D = A.shape[0]
+    for j in range(D):
+        total = A[j, j]
+        for k in range(j):
+            total -= L[j, k] * L[j, k]
+        if not (total > 0.0 and np.isfinite(total)):
+            return False
+        L[j, j] = np.sqrt(total)
+        for i in range(j + 1, D):
+            total = A[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total / L[j, j]
+    return True
+
+
+@helper
+def learn_from_window(scalars, D):
+    """Make the shrunken variance of a window the inverse mass, and forget the window; returns whether it is usable."""
+    kind, n = kind_of(scalars), scalars[COUNT]
+    squares = block(kind, D, 2)
+    m = D if kind == 1 else D * D
+    mean = int(scalars[TAIL]) + TAIL_SIZE + int(scalars[int(scalars[TAIL]) + N_WINDOWS])
+    share = n / (n + _PRIOR_DRAWS)
+    usable = True
+    if kind == 1:
+        for i in range(D):
+            w = share * scalars[squares + i] / (n - 1.0) + (1.0 - share) * _PRIOR_VARIANCE
+            usable = usable and np.isfinite(w)
+        if usable:
+            for i in range(D):
+                w = share * scalars[squares + i] / (n - 1.0) + (1.0 - share) * _PRIOR_VARIANCE
+                scalars[HEAD + i] = w
+                scalars[HEAD + D + i] = 1.0 / np.sqrt(w)
+    else:
+        W, L = np.empty((D, D)), np.zeros((D, D))
+        for i in range(D):
+            for j in range(D):
+                W[i, j] = share * 0.5 * (scalars[squares + i * D + j] + scalars[squares + j * D + i]) / (n - 1.0)
+            W[i, i] += (1.0 - share) * _PRIOR_VARIANCE
+        usable = cholesky(W, L)
+        if usable:
+            # The root of the mass is the transposed inverse of that of W, found column by column.
+            for k in range(D):
+                for i in range(D):
+                    scalars[HEAD + k * D + i] = W[k, i]
+                    total = 1.0 if i == k else 0.0
+                    for j in range(k, i):
+                        total -= L[i, j] * scalars[HEAD + m + k * D + j]
+                    scalars[HEAD + m + k * D + i] = total / L[i, i] if i >= k else 0.0
+    scalars[squares : squares + m] = 0.0
+    scalars[mean : mean + D] = 0.0
+    scalars[COUNT] = 0.0
+    if usable:
+        scalars[N_UPDATES] += 1.0
+    return usable
+
+
+@helper
+def adapt(scalars, theta, rate, step_size, target):
+    """Count a step of burn-in, and learn from it.
+
+    Parameters
+    ----------
+    scalars : state
+    theta : present state
+    rate : acceptance rate of the step
+    step_size : before its factor
+    target : acceptance rate to which the step adapts; 0: it does not
+    """
+    if scalars[ADAPTED] >= scalars[FREEZE_AT]:
+        return
+    scalars[ADAPTED] += 1.0
+    n, D, tail = scalars[ADAPTED], theta.size, int(scalars[TAIL])
+    if target > 0.0:
+        average_step(scalars, rate, target)
+    n_windows = int(scalars[tail + N_WINDOWS])
+    which = int(scalars[tail + WINDOW])
+    if which < n_windows and n > scalars[tail + FIRST]:
+        collect(scalars, theta)
+        if n >= scalars[tail + TAIL_SIZE + which]:
+            scalars[tail + WINDOW] += 1.0
+            if learn_from_window(scalars, D) and target > 0.0:
+                # In units of the draws' spread, a step of this size is about right whatever the target.
+                begin_averaging(scalars, -0.25 * np.log(1.0 * D) - np.log(step_size))
+    if n >= scalars[FREEZE_AT] and target > 0.0:
+        scalars[LOG_FACTOR] = scalars[tail + LOG_MEAN]

@@ -1,0 +1,116 @@
+"""The no-U-turn sampler."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..kernels.samplers import windows
+from ..utils._sklearn import Interval, StrOptions
+from ._base import STEP_SIZE_CONSTRAINT
+from ._euclidean import _Kinetic
+from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
+
+
+class NUTS(_Kinetic):
+    r"""No-U-turn sampler: Hamiltonian trajectories on all the data that end where they turn back.
+
+    Targets the posterior exactly, for any ``step_size``. One step of the chain is one trajectory.
+
+    Parameters
+    ----------
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h` of the leapfrog. "auto" adapts it during burn-in to ``target_accept`` by dual averaging.
+    target_accept : float, default=0.8
+        Mean acceptance rate over a trajectory. Raise it, to .95 or .99, if trajectories diverge.
+    max_depth : int, default=10
+        Doublings of a trajectory, at most: :math:`2^{10} - 1` leapfrog steps.
+    mass : array-like, "auto", "diagonal", "full" or None, default="auto"
+        :math:`M`, of shape (n_entries,) or (n_entries, n_entries); None is the identity. "diagonal" and "full" are
+        learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
+        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise;
+        estimators, whose coordinates have about unit spread, use the identity, and so does a given ``step_size``.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+    acceptance_rate_ : ndarray of shape (n_chains,)
+        Mean acceptance rate after burn-in.
+    n_divergences_ : ndarray of shape (n_chains,)
+        Trajectories after burn-in that left the level of their energy, by more than 1000. Even a few mean that the
+        chains miss a part of the posterior whose curvature is too strong for the step.
+    n_deepest_ : ndarray of shape (n_chains,)
+        Trajectories after burn-in that ``max_depth`` ended.
+    n_leapfrog_ : ndarray of shape (n_chains,)
+        Leapfrog steps after burn-in, each one gradient.
+    inverse_mass_ : ndarray of shape (n_chains, n_entries) or (n_chains, n_entries, n_entries)
+        The learnt or given masses, inverted.
+
+    References
+    ----------
+    Hoffman and Gelman (2014), The no-U-turn sampler, JMLR. Betancourt (2017), A conceptual introduction to Hamiltonian
+    Monte Carlo, arXiv:1701.02434, appendix A: multinomial weights, biased progressive sampling and the generalised
+    criterion of a U-turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.samplers import NUTS
+    >>> from sk_sgmcmc.targets import GaussianMean
+    >>> target = GaussianMean(np.random.default_rng(0).normal(size=(20, 2)))
+    >>> result = sample(target, NUTS(target_accept=0.9), n_iter=500, random_state=0)
+    >>> result.sampler_.n_divergences_
+    array([0])
+    """
+
+    _name = "nuts"
+    _order = 0
+    _runner = "nuts"
+    _full_batch = True
+    _starts_apart = True
+    _parameter_constraints = {
+        "step_size": STEP_SIZE_CONSTRAINT,
+        "target_accept": [Interval(Real, 0, 1, closed="neither")],
+        "max_depth": [Interval(Integral, 1, 20, closed="both")],
+        "mass": ["array-like", None, StrOptions({"auto", *IN_WINDOWS})],
+    }
+
+    def __init__(self, step_size="auto", target_accept=0.8, max_depth=10, mass="auto"):
+        self.step_size = step_size
+        self.target_accept = target_accept
+        self.max_depth = max_depth
+        self.mass = mass
+
+    def _numbers(self):
+        return [self.max_depth, self.target_accept if isinstance(self.step_size, str) else 0.0]
+
+    def _state(self, theta, geometry, n_burn):
+        aux, scalars = super()._state(theta, geometry, n_burn)
+        return aux, scalars if scalars[windows.TAIL] else with_tail(scalars, theta.size, n_burn)
+
+    def _doubts(self):
+        n, more = int(self.n_divergences_.sum()), min(0.99, 0.5 * (1.0 + self.target_accept))
+        if not n:
+            return []
+        counted = "1 trajectory" if n == 1 else f"{n} trajectories"
+        return [
+            f"{counted} after burn-in diverged: the chains miss a part of the posterior that is too curved for their "
+            f"step. Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in units "
+            "of their scale."
+        ]
+
+    def _learning_units(self, n_entries, n_burn):
+        return with_learnt_mass(self, n_entries, n_burn)
+
+    def _report(self, states):
+        report_mass(self, states)
+        tails = np.array([state.scalars[int(state.scalars[windows.TAIL]) :][: windows.TAIL_SIZE] for state in states])
+        self.step_factor_ = np.exp([state.scalars[windows.LOG_FACTOR] for state in states])
+        self.acceptance_rate_ = tails[:, windows.RATES] / np.maximum(tails[:, windows.N_AFTER], 1.0)
+        for name, at in (
+            ("n_divergences_", windows.N_DIVERGED),
+            ("n_deepest_", windows.N_DEEPEST),
+            ("n_leapfrog_", windows.N_LEAPFROG),
+        ):
+            setattr(self, name, tails[:, at].astype(int))

@@ -1,0 +1,217 @@
+"""Gradients of a log density of named parameters: its own, JAX's or autograd's, or differences."""
+
+import inspect
+import math
+
+import numpy as np
+
+from ..kernels.models import named
+from ._parameters import RESERVED
+
+MOST_DIFFERENCES = 30  # free coordinates; each costs two evaluations of the log density
+SOURCES = ("jax", "autograd", "differences")
+_FEW_ROWS = 5
+# What a function raises if it is wrong, rather than evaluated where it is not defined.
+_MISTAKES = (IndexError, TypeError, AttributeError, NameError, KeyError)
+
+HOW = (
+    "Write it as f(mu, tau, eta, ...), an argument for each name in parameters, in any order, and add where needed: "
+    "rows, the data or a minibatch of them; scale, N/n, by which to multiply sums over rows; gradient, into whose "
+    "arrays gradient.mu, gradient.tau, ... to write the derivatives. Return the log density."
+)
+
+
+class PythonCall:
+    """A function that is called from compiled code, where an exception would be lost: it is kept for later.
+
+    Parameters
+    ----------
+    function : callable
+        Of (x, rows, scale, slope).
+
+    Attributes
+    ----------
+    error : Exception or None
+        The first one, after which the function is called no more.
+    """
+
+    def __init__(self, function):
+        self.function, self.error = function, None
+
+    def __call__(self, x, rows, scale, slope):
+        if self.error is not None:
+            return math.nan
+        try:
+            return float(self.function(x, rows, scale, slope))
+        except Exception as error:
+            self.error = error
+            return math.nan
+
+
+def name_of(function):
+    """The name of a function, for errors."""
+    return getattr(function, "__name__", repr(function))
+
+
+def call_of(function, layout, has_data):
+    """The `named.Call` of a user's function; raises if its arguments do not fit the parameters."""
+    try:
+        arguments = inspect.signature(getattr(function, "py_func", function)).parameters
+    except (TypeError, ValueError):
+        raise TypeError(f"The arguments of log_density={function!r} cannot be read. {HOW}") from None
+    shown = f"log_density={name_of(function)}"
+    gathered = [name for name, each in arguments.items() if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    unknown = [name for name in arguments if name not in layout.names and name not in RESERVED]
+    missing = [name for name in layout.names if name not in arguments]
+    if gathered or unknown or missing:
+        faults = [f"takes {', '.join(gathered)}, whose names are unknown"] if gathered else []
+        unknown = [name for name in unknown if name not in gathered]
+        faults += [f"takes {', '.join(unknown)}, not among the parameters {', '.join(layout.names)}"] if unknown else []
+        faults += [f"does not take {', '.join(missing)}"] if missing else []
+        raise ValueError(f"{shown} {' and '.join(faults)}. {HOW}")
+    if has_data != ("rows" in arguments):
+        fault = "has no argument rows, but data are given" if has_data else "takes rows, but data=None"
+        raise ValueError(f"{shown} {fault}. {HOW}")
+    return named.Call(layout.parts, tuple(arguments))
+
+
+def try_once(function, call, layout, rows):
+    """Call a user's function in Python, with few rows; raises if it does so or returns no number."""
+    theta = np.random.default_rng(0).uniform(0.1, 0.5, layout.n_free)
+    x = np.concatenate([value.ravel() for value in layout.constrained(theta).values()])
+    shapes = ", ".join(f"{name} {shape}" for name, shape, *_ in layout.parts)
+    shapes += f", rows {rows[:_FEW_ROWS].shape}" if "rows" in call.order else ""
+    with np.errstate(all="ignore"):
+        try:
+            value = call.of(getattr(function, "py_func", function))(x, rows[:_FEW_ROWS], 1.0, np.zeros(x.size))
+        except _MISTAKES as error:
+            fault = f"raises {type(error).__name__}: {error}"
+        except Exception as error:  # perhaps outside of its domain
+            if not any(word in str(error) for word in ("shape", "broadcast", "dimension", "size")):
+                return
+            fault = f"raises {type(error).__name__}: {error}"
+        else:
+            if value is None:
+                fault = "returns None, not a number; end it with return"
+            elif np.ndim(value) != 0:
+                fault = f"returns an array of shape {np.shape(value)}, not a number; sum it"
+            else:
+                try:
+                    float(value)
+                    return
+                except (TypeError, ValueError):
+                    fault = f"returns {value!r}, not a number"
+    raise ValueError(f"log_density={name_of(function)} {fault}. It was called with the shapes {shapes}. {HOW}")
+
+
+def library_of(function):
+    """The library, "jax" or "autograd", that a function calls by a name around it, or None."""
+    inner = inspect.unwrap(function)
+    if type(function).__module__.startswith("jax"):
+        return "jax"
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return None
+    around = inspect.getclosurevars(inner)
+    for value in (*around.globals.values(), *around.nonlocals.values()):
+        module = getattr(value, "__name__", "") if inspect.ismodule(value) else getattr(value, "__module__", "") or ""
+        if module.split(".")[0] in ("jax", "autograd"):
+            return module.split(".")[0]
+    return None
+
+
+def _by_jax(call, function):
+    import jax
+
+    inner = call.of(function)
+    both = jax.jit(jax.value_and_grad(lambda x, rows, scale: inner(x, rows, scale, None)))
+    doubles = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+    known = {}  # all rows, which stay where they are, on JAX's device
+
+    def evaluate(x, rows, scale, slope):
+        with doubles(True):
+            if scale == 1.0:
+                key = rows.__array_interface__["data"][0], rows.shape
+                if key not in known:
+                    known.clear()
+                    known[key] = jax.numpy.array(rows)
+                rows = known[key]
+            value, found = both(x, rows, scale)
+            slope[:] = found
+            return value
+
+    return evaluate
+
+
+def _by_autograd(call, function):
+    import autograd
+
+    inner = call.of(function)
+    both = autograd.value_and_grad(lambda x, rows, scale: inner(x, rows, scale, None))
+
+    def evaluate(x, rows, scale, slope):
+        value, found = both(x, rows, scale)
+        slope[:] = found
+        return value
+
+    return evaluate
+
+
+def free_density(function, call, layout, source, rows):
+    """The log density and gradient in free coordinates.
+
+    Parameters
+    ----------
+    function : callable
+    call : named.Call
+    layout : Layout
+    source : str or None
+        One of `SOURCES`; None chooses.
+    rows : ndarray
+        All of them.
+
+    Returns
+    -------
+    jitted : jitted function of (theta, rows, scale, gradient)
+    described : str
+        Where the gradient comes from.
+    python : PythonCall or None
+        What is called from compiled code, if anything is.
+    """
+    if call.writes_gradient and source is not None:
+        raise ValueError(
+            f"gradient={source!r}, but {name_of(function)} has an argument gradient; leave one of them out."
+        )
+    if source is None and not call.writes_gradient:
+        source = library_of(function)
+    if source in ("jax", "autograd"):
+        try:
+            evaluate = {"jax": _by_jax, "autograd": _by_autograd}[source](call, function)
+        except ImportError as error:
+            raise ImportError(f"gradient={source!r} needs {source}, which is not installed.") from error
+        python = PythonCall(evaluate)
+        slope = np.zeros(layout.n_numbers)
+        point = np.concatenate([v.ravel() for v in layout.constrained(np.full(layout.n_free, 0.1)).values()])
+        python(point, rows[:_FEW_ROWS], 1.0 if len(rows) <= _FEW_ROWS else 2.0, slope)
+        if python.error is not None:
+            raise ValueError(
+                f"{source} cannot differentiate log_density={name_of(function)}: {python.error}"
+            ) from python.error
+        return named.with_gradient(named.python_call(python), layout.parts), source, python
+    by_differences = not call.writes_gradient
+    if by_differences and layout.n_free > MOST_DIFFERENCES:
+        raise ValueError(
+            f"log_density={name_of(function)} has no gradient, and its {layout.n_free} coordinates are too many for "
+            f"differences (at most {MOST_DIFFERENCES}: a gradient costs two evaluations for each). Add an argument "
+            "gradient and write the derivatives into it, or write the function with jax.numpy or autograd.numpy and "
+            'pass gradient="jax" or "autograd".'
+        )
+    wrap = named.by_differences if by_differences else named.with_gradient
+    described = f"differences, {2 * layout.n_free} evaluations each" if by_differences else "its own"
+    try:
+        return named.compiled_density(function, call, wrap), described, None
+    except Exception as error:
+        if named.is_compiled(function):
+            raise ValueError(f"numba cannot compile log_density={name_of(function)}: {error}. {HOW}") from error
+    python = PythonCall(call.of(function))
+    return wrap(named.python_call(python), layout.parts), f"{described}, in Python", python

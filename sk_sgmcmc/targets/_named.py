@@ -1,0 +1,131 @@
+"""Your own density of named, constrained parameters: the target that `sample` makes of a function."""
+
+import time
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, points_away
+from ._density import Density
+from ._gradients import SOURCES, call_of, free_density, name_of, try_once
+from ._parameters import Layout
+
+_TRIES = 100
+_TIMED = 3
+
+
+class NamedDensity(Density):
+    """A log density of named parameters, in free coordinates.
+
+    Parameters
+    ----------
+    log_density : callable
+        Of the parameters by name, and rows, scale and gradient where it takes them.
+    parameters : dict
+        See `sample`.
+    data : array-like of shape (n_samples, n_columns), default=None
+    gradient : {"jax", "autograd", "differences"} or None, default=None
+        Where derivatives come from; None chooses.
+
+    Attributes
+    ----------
+    layout : Layout
+    described : str
+        Where the gradient comes from.
+    """
+
+    def __init__(self, log_density, parameters, data=None, gradient=None):
+        if gradient is not None and gradient not in SOURCES:
+            raise ValueError(f"gradient={gradient!r} must be None or one of {', '.join(map(repr, SOURCES))}.")
+        self.log_density, self.parameters, self.gradient = log_density, parameters, gradient
+        self.layout = Layout(parameters)
+        call = call_of(log_density, self.layout, data is not None)
+        rows = np.zeros((1, 1)) if data is None else check_array(data, dtype=np.float64, input_name="data", order="C")
+        try_once(log_density, call, self.layout, rows)
+        function, self.described, self.python = free_density(log_density, call, self.layout, gradient, rows)
+        self.scales = "scale" in call.order
+        super().__init__(function, self.layout.n_free, data=None if data is None else rows)
+
+    def _public(self, theta, aux, sampler):
+        return self.layout.constrained(theta[..., 0])
+
+    def _hidden(self, name):
+        return False
+
+    def _labels(self):
+        return self.layout.labels()
+
+    def _check_batches(self, n_batch, n_rows):
+        if n_batch < n_rows and not self.scales:
+            raise ValueError(
+                f"batch_size={n_batch} needs an argument scale of log_density={name_of(self.log_density)}: multiply "
+                "sums over rows, and nothing else, by it."
+            )
+
+    def _starts(self, sampler, init, n_chains, dense, rng):
+        given = {} if init is None else init
+        if not isinstance(given, dict) or not set(given) <= set(self.layout.names):
+            raise ValueError(
+                f"init={init!r} must be a dict of arrays by the names of parameters: {', '.join(self.layout.names)}."
+            )
+        by_chain = [{} for _ in range(n_chains)]
+        for name, shape, *_ in self.layout.parts:
+            if name not in given:
+                continue
+            try:
+                value = np.asarray(given[name], dtype=float)
+            except (TypeError, ValueError):
+                raise ValueError(f"init[{name!r}]={given[name]!r} must be numbers of shape {shape}.") from None
+            if value.shape not in (shape, (n_chains, *shape)):
+                raise ValueError(
+                    f"init[{name!r}] has shape {value.shape}; give {shape}, or {(n_chains, *shape)} for each chain."
+                )
+            for c, chain in enumerate(by_chain):
+                chain[name] = value if value.shape == shape else value[c]
+        return [self._start_near(self.layout.free(chain), dense, rng) for chain in by_chain]
+
+    def _check(self, dense, starts):
+        try:
+            self._check_all(dense, starts)
+        finally:
+            self._raise_lost_error()
+
+    def _check_all(self, dense, starts):
+        gradient = DenseGradient(dense, starts[0].shape)
+        for start in starts:
+            check_finite(gradient, start)
+        theta = starts[0]
+        places = [(theta, "at the start"), *points_away(gradient, theta)]
+        for point, where in places:
+            for name, *_, free, _ in self.layout.blocks():
+                own = np.zeros(theta.size)
+                own[free] = np.random.default_rng(0).standard_normal(free.stop - free.start)
+                try:
+                    check_gradient(gradient, point, own, f" of {name}", where)
+                except ValueError as error:
+                    if "differences" not in self.described:
+                        raise
+                    raise ValueError(
+                        f"Differences of log_density={name_of(self.log_density)} along {name}, {where}, depend on "
+                        "their step: it is not smooth there. Give its gradient, or write it in float64 throughout."
+                    ) from error
+            if dense.n_batch < dense.n_rows:
+                check_scale(gradient, point)
+        took = []
+        for _ in range(_TIMED):
+            began = time.perf_counter()
+            gradient(theta.ravel())
+            took.append(time.perf_counter() - began)
+        self.seconds = min(took)
+
+    def _raise_lost_error(self):
+        if self.python is not None and self.python.error is not None:
+            error = self.python.error
+            raise ValueError(
+                f"log_density={name_of(self.log_density)} raised {type(error).__name__} while chains ran: {error}"
+            ) from error
+
+    def _about(self, approximation, n_chains, rng):
+        """Starts twice as far from the mode as draws are."""
+        mode = approximation.mode
+        return [(mode + 2.0 * (draw - mode))[:, None] for draw in approximation.draws(n_chains, rng)]

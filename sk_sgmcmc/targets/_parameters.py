@@ -1,0 +1,197 @@
+"""Named parameters of one's own density: their shapes, and the sets in which they lie."""
+
+import keyword
+
+import numpy as np
+
+from ..kernels.models import named
+from ..utils._numbers import is_count
+
+RESERVED = ("rows", "scale", "gradient")  # arguments of a log density that are not parameters
+
+
+def _shape_of(shape, given):
+    """A shape as a tuple, from one or from a whole number."""
+    try:
+        shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    except TypeError:
+        shape = (None,)
+    if not all(is_count(n) for n in shape):
+        raise ValueError(
+            f"{given}: the shape must be a tuple of whole numbers of at least 1, such as (), (8,) or (3, 2)."
+        )
+    return tuple(int(n) for n in shape)
+
+
+class _Constraint:
+    """A shape, and the set in which its numbers lie."""
+
+    def __init__(self, shape):
+        self.shape = _shape_of(shape, f"{type(self).__name__}({shape!r})")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.shape == other.shape
+
+    def __hash__(self):
+        return hash((type(self), self.shape))
+
+    def __repr__(self):
+        shown = self.shape[0] if len(self.shape) == 1 else self.shape
+        return f"{type(self).__name__}({shown if self.shape else ''})"
+
+
+class Positive(_Constraint):
+    """Positive numbers, among the ``parameters`` of `sk_sgmcmc.sample`.
+
+    Chains move their logarithms; the log density is that of the numbers themselves.
+
+    Parameters
+    ----------
+    shape : int or tuple of int, default=()
+        One number by default.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.targets import Positive
+    >>> Positive(), Positive((3, 2))
+    (Positive(), Positive((3, 2)))
+    """
+
+    def __init__(self, shape=()):
+        super().__init__(shape)
+
+
+class Simplex(_Constraint):
+    r"""Probabilities, among the ``parameters`` of `sk_sgmcmc.sample`: positive numbers that sum to 1.
+
+    Chains move isometric log-ratios of them; the log density is that of all but one of the probabilities, as with
+    Dirichlet distributions.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Number of probabilities; the last axis of a longer shape sums to 1, as in ``Simplex((5, 3))``, five vectors of
+        three probabilities.
+
+    Notes
+    -----
+    :math:`p = \mathrm{softmax}(V z)`, the columns of :math:`V` orthonormal and orthogonal to 1. The volume element is
+    :math:`\sqrt{K} \prod_k p_k`.
+
+    References
+    ----------
+    Egozcue, Pawlowsky-Glahn, Mateu-Figueras and Barceló-Vidal (2003), Isometric logratio transformations for
+    compositional data analysis, Mathematical Geology.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.targets import Simplex
+    >>> Simplex(4)
+    Simplex(4)
+    """
+
+    def __init__(self, shape):
+        super().__init__(shape)
+        if not self.shape or self.shape[-1] < 2:
+            raise ValueError(f"Simplex({shape!r}): a simplex has two probabilities or more, such as Simplex(2).")
+
+
+class Layout:
+    """The parameters one after the other, in free coordinates and as numbers.
+
+    Parameters
+    ----------
+    parameters : dict of str to tuple, int, Positive or Simplex
+    """
+
+    def __init__(self, parameters):
+        if not isinstance(parameters, dict) or not parameters:
+            raise ValueError(
+                f'parameters={parameters!r} must be a dict of names to shapes, such as {{"mu": (), "tau": Positive(), '
+                '"eta": (8,)}.'
+            )
+        parts = []
+        for name, part in parameters.items():
+            if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name) or name in RESERVED:
+                raise ValueError(
+                    f"parameters has the name {name!r}: give names of arguments, other than {', '.join(RESERVED)}."
+                )
+            if part in (Positive, Simplex):
+                raise ValueError(f"parameters[{name!r}] is a class; write {part.__name__}(...) with its shape.")
+            kind = {Positive: named.POSITIVE, Simplex: named.SIMPLEX}.get(type(part), named.FREE)
+            shape = _shape_of(part, f"parameters[{name!r}]={part!r}") if kind == named.FREE else part.shape
+            width = shape[-1] if kind == named.SIMPLEX else 1
+            parts.append((name, shape, kind, int(np.prod(shape)) // width, width))
+        self.parts = tuple(parts)
+        self.names = [part[0] for part in parts]
+        self.table, self.n_free, self.n_numbers = named.table_of(self.parts)
+
+    def blocks(self):
+        """Name, shape, kind, copies and width of each parameter, its slice of coordinates, and that of numbers."""
+        for part, (kind, lo, out, copies, width) in zip(self.parts, self.table.tolist(), strict=True):
+            free = copies * (width - 1 if kind == named.SIMPLEX else width)
+            yield (*part, slice(lo, lo + free), slice(out, out + copies * width))
+
+    def labels(self):
+        """A name for each free coordinate."""
+        found = []
+        for name, shape, kind, _, _, _free, _ in self.blocks():
+            of = {named.FREE: name, named.POSITIVE: f"log({name}", named.SIMPLEX: f"logratio({name}"}[kind]
+            inner = (*shape[:-1], shape[-1] - 1) if kind == named.SIMPLEX else shape
+            for index in np.ndindex(inner):
+                at = f"[{', '.join(map(str, index))}]" if index else ""
+                found.append(f"{of}{at}" + (")" if kind else ""))
+        return found
+
+    def constrained(self, theta):
+        """Arrays by name of free coordinates (..., n_free)."""
+        found, lead = {}, theta.shape[:-1]
+        for name, shape, kind, copies, width, free, _ in self.blocks():
+            value = theta[..., free]
+            if kind == named.POSITIVE:
+                value = np.exp(value)
+            elif kind == named.SIMPLEX:
+                value = _simplex_of(value.reshape(*lead, copies, width - 1))
+            found[name] = value.reshape((*lead, *shape))
+        return found
+
+    def free(self, values, given="init"):
+        """Free coordinates (n_free,) of arrays by name; those not given are NaN."""
+        theta = np.full(self.n_free, np.nan)
+        for name, _shape, kind, copies, width, free, _ in self.blocks():
+            if name not in values:
+                continue
+            value = np.asarray(values[name], dtype=float)
+            if kind == named.POSITIVE:
+                if not np.all(value > 0):
+                    raise ValueError(f"{given}[{name!r}] holds {value.min():g}; give positive numbers.")
+                value = np.log(value)
+            elif kind == named.SIMPLEX:
+                sums = value.sum(axis=-1)
+                if not (np.all(value > 0) and np.allclose(sums, 1.0, atol=1e-6)):
+                    raise ValueError(
+                        f"{given}[{name!r}] must hold positive probabilities that sum to 1; they sum to {sums}."
+                    )
+                value = _free_of(value.reshape(copies, width))
+            theta[free] = value.ravel()
+        return theta
+
+
+def _basis(width):
+    """Orthonormal columns, orthogonal to 1: (width, width - 1)."""
+    basis = np.zeros((width, width - 1))
+    for k in range(width - 1):
+        basis[: k + 1, k] = 1.0
+        basis[k + 1, k] = -(k + 1.0)
+        basis[:, k] /= np.sqrt((k + 1.0) * (k + 2.0))
+    return basis
+
+
+def _simplex_of(z):
+    y = z @ _basis(z.shape[-1] + 1).T
+    cells = np.exp(y - y.max(axis=-1, keepdims=True))
+    return cells / cells.sum(axis=-1, keepdims=True)
+
+
+def _free_of(cells):
+    return np.log(cells) @ _basis(cells.shape[-1])

@@ -1,0 +1,340 @@
+"""`sample` of a log density of named, constrained parameters: its law, its gradients, its result and its errors."""
+
+import warnings
+
+import numba
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_sgmcmc import sample
+from sk_sgmcmc.inspection import to_arviz
+from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
+from sk_sgmcmc.targets import Density, Positive, Simplex
+from sk_sgmcmc.targets._named import NamedDensity
+from sk_sgmcmc.targets._parameters import Layout
+from tests.cases import THRESHOLD
+from tests.conftest import importorskip
+
+SHAPE = np.array([2.0, 3.0, 5.0])
+
+
+@numba.njit
+def gamma_and_dirichlet(m, x, p, gradient):
+    """m ~ N(x[0], 1), x ~ Gamma((2, 3), 1), p ~ Dirichlet(2, 3, 5), with their gradients."""
+    gradient.m[()] = x[0] - m
+    gradient.x[0] = 1.0 / x[0] - 1.0 + m - x[0]
+    gradient.x[1] = 2.0 / x[1] - 1.0
+    gradient.p[:] = (SHAPE - 1.0) / p
+    value = -0.5 * (m - x[0]) ** 2 + np.log(x[0]) - x[0] + 2.0 * np.log(x[1]) - x[1]
+    return value + ((SHAPE - 1.0) * np.log(p)).sum()
+
+
+PARAMETERS = {"m": (), "x": Positive(2), "p": Simplex(3)}
+
+
+def scores(pieces, law):
+    """z-scores of means over pieces (n_pieces, n)."""
+    means = pieces.reshape(40, -1).mean(axis=1)
+    return abs(means.mean() - law) / (means.std(ddof=1) / np.sqrt(len(means)))
+
+
+def worst_score(x, p):
+    """Of moments of Gamma((2, 3)) and of Dirichlet(2, 3, 5)."""
+    found = [scores(x[..., 0], 2.0), scores(x[..., 1], 3.0), scores(x[..., 1] ** 2, 12.0)]
+    found += [scores(p[..., k], SHAPE[k] / 10.0) for k in range(3)]
+    return max(
+        *found, scores(p[..., 0] * p[..., 2], 2.0 * 5.0 / 110.0), scores(np.log(x[..., 0]), 1.0 - np.euler_gamma)
+    )
+
+
+@pytest.mark.parametrize("sampler", [NUTS(), HMC()], ids=["nuts", "hmc"])
+def test_constrained_parameters_have_their_law(sampler, global_random_seed):
+    arguments = {"n_iter": 6000, "burn_in": 1000, "n_chains": 4, "random_state": global_random_seed}
+    draws = sample(gamma_and_dirichlet, sampler, parameters=PARAMETERS, **arguments).samples_
+    assert worst_score(draws["x"], draws["p"]) < THRESHOLD
+    assert scores(draws["m"], 2.0) < THRESHOLD
+
+
+def test_the_same_test_rejects_a_missing_volume_element(global_random_seed):
+    layout = Layout(PARAMETERS)
+
+    @numba.njit
+    def without(m, z, y):  # the same density, of free coordinates as if they were the parameters
+        x0, x1 = np.exp(z[0]), np.exp(z[1])
+        a, b = y[0] / np.sqrt(2.0) + y[1] / np.sqrt(6.0), -y[0] / np.sqrt(2.0) + y[1] / np.sqrt(6.0)
+        e = np.exp(np.array([a, b, -2.0 * y[1] / np.sqrt(6.0)]))
+        value = -0.5 * (m - x0) ** 2 + np.log(x0) - x0 + 2.0 * np.log(x1) - x1
+        return value + ((SHAPE - 1.0) * np.log(e / e.sum())).sum()
+
+    arguments = {"n_iter": 6000, "burn_in": 1000, "n_chains": 4, "random_state": global_random_seed}
+    draws = sample(without, parameters={"m": (), "z": (2,), "y": (2,)}, **arguments).samples_
+    numbers = layout.constrained(np.concatenate([draws["m"][..., None], draws["z"], draws["y"]], axis=-1))
+    assert worst_score(numbers["x"], numbers["p"]) > 1.3 * THRESHOLD
+
+
+def test_coordinates_and_their_volume_element():
+    layout = Layout({"a": (2, 2), "t": Positive(), "p": Simplex((2, 4))})
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=layout.n_free)
+    values = layout.constrained(theta)
+    assert {name: value.shape for name, value in values.items()} == {"a": (2, 2), "t": (), "p": (2, 4)}
+    np.testing.assert_allclose(values["p"].sum(axis=-1), 1.0)
+    np.testing.assert_allclose(layout.free(values), theta)
+    assert len(layout.labels()) == layout.n_free
+
+    def flat(theta):  # a chart of the set: all but the last cell of each simplex
+        values = layout.constrained(theta)
+        return np.concatenate([values["a"].ravel(), [values["t"]], values["p"][:, :-1].ravel()])
+
+    step = 1e-6
+    jacobian = np.stack([(flat(theta + step * e) - flat(theta - step * e)) / (2 * step) for e in np.eye(theta.size)])
+    target = NamedDensity(lambda a, t, p: 0.0, {"a": (2, 2), "t": Positive(), "p": Simplex((2, 4))})
+    gradient = np.empty(theta.size)
+    value = target.log_density_and_gradient(theta, np.zeros((1, 1)), 1.0, gradient)
+    np.testing.assert_allclose(value, np.linalg.slogdet(jacobian)[1], rtol=1e-6)
+
+
+Y = np.array([1.0, 2.0, 4.0])
+
+
+def plain(mu, tau):
+    return -0.5 * (((Y - mu) / tau) ** 2).sum() - 3 * np.log(tau) - 0.5 * mu**2 - tau
+
+
+TWO = {"mu": (), "tau": Positive()}
+
+
+def test_gradients_agree_whatever_their_source():
+    def by_hand(mu, tau, gradient):
+        gradient.mu[()] = ((Y - mu) / tau**2).sum() - mu
+        gradient.tau[()] = (((Y - mu) ** 2) / tau**3).sum() - 3 / tau - 1.0
+        return -0.5 * (((Y - mu) / tau) ** 2).sum() - 3 * np.log(tau) - 0.5 * mu**2 - tau
+
+    def in_python(mu, tau, gradient):
+        by_hand(mu, tau, gradient)
+        return globals()["plain"](mu, tau)  # numba compiles no globals()
+
+    theta, rows = np.array([0.3, -0.2]), np.zeros((1, 1))
+    found = []
+    for function, described in (
+        (numba.njit(by_hand), "its own"),
+        (by_hand, "its own"),
+        (in_python, "its own, in Python"),
+        (plain, "differences, 4 evaluations each"),
+    ):
+        target = NamedDensity(function, TWO)
+        assert target.described == described
+        gradient = np.empty(2)
+        value = target.log_density_and_gradient(theta, rows, 1.0, gradient)
+        found.append([value, *gradient])
+    np.testing.assert_allclose(found, np.tile(found[0], (4, 1)), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("library", ["jax", "autograd"])
+def test_gradients_of_other_libraries(library):
+    numpy = importorskip({"jax": "jax.numpy", "autograd": "autograd.numpy"}[library])
+
+    def density(mu, tau, rows):
+        return -0.5 * (((rows - mu) / tau) ** 2).sum() - 3 * numpy.log(tau) - 0.5 * mu**2 - tau
+
+    result = sample(density, parameters=TWO, data=Y[:, None], n_iter=60, random_state=0)
+    assert result.gradient_.startswith(library)
+    known = sample(plain, parameters=TWO, n_iter=60, random_state=0)
+    np.testing.assert_allclose(result.samples_["mu"], known.samples_["mu"], rtol=1e-3)
+
+
+def test_the_same_seed_gives_the_same_draws_whatever_the_jobs():
+    arguments = {"parameters": TWO, "n_iter": 100, "n_chains": 3}
+    one = sample(plain, **arguments, random_state=1).samples_
+    two = sample(plain, **arguments, random_state=1, n_jobs=2).samples_
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+    assert not np.array_equal(one["mu"], sample(plain, **arguments, random_state=2).samples_["mu"])
+
+
+def test_result_has_names_a_summary_and_a_short_repr():
+    result = sample(gamma_and_dirichlet, parameters=PARAMETERS, n_iter=100, n_chains=2, random_state=0)
+    assert {name: value.shape for name, value in result.samples_.items()} == {
+        "m": (2, 50),
+        "x": (2, 50, 2),
+        "p": (2, 50, 3),
+    }
+    table = result.summary(quantiles=(0.1, 0.5))
+    assert list(table) == ["quantity", "mean", "sd", "q10", "q50", "r_hat", "ess"]
+    assert list(table["quantity"]) == ["m", "x[0]", "x[1]", "p[0]", "p[1]", "p[2]"]
+    np.testing.assert_allclose(table["mean"][1], result.samples_["x"][..., 0].mean())
+    assert repr(result).startswith(
+        "<SampleResult: 2 chains of 50 draws of m (), x (2,), p (3,), by NUTS; gradient: its own"
+    )
+    assert "microseconds a call" in result.gradient_
+    with pytest.raises(ValueError, match="quantiles"):
+        result.summary(quantiles=2.0)
+
+
+N = 12_000
+
+
+@numba.njit
+def regression(b, s, rows, scale, gradient):
+    value = -0.5 * (b**2).sum() / 100.0 - s
+    gradient.b[:] = -b / 100.0
+    gradient.s[()] = -1.0
+    for i in range(rows.shape[0]):
+        error = rows[i, 0] - b[0] - b[1] * rows[i, 1]
+        value += scale * (-0.5 * (error / s) ** 2 - np.log(s))
+        gradient.b[0] += scale * error / s**2
+        gradient.b[1] += scale * error * rows[i, 1] / s**2
+        gradient.s[()] += scale * (error**2 / s**3 - 1.0 / s)
+    return value
+
+
+def test_many_rows_are_read_in_minibatches_and_give_the_same_spread():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    rows = np.column_stack([1.0 + 0.5 * x + 2.0 * rng.normal(size=N), x])
+    result = sample(regression, parameters={"b": (2,), "s": Positive()}, data=rows, n_chains=4, random_state=0)
+    assert isinstance(result.sampler_, SGHMC)
+    assert len(np.unique(result.samples_["s"][:, 0])) == 4
+    sd = 2.0 / np.sqrt(N)
+    np.testing.assert_allclose(result.samples_["b"].std(axis=(0, 1)), sd, rtol=0.2)
+    np.testing.assert_allclose(result.samples_["s"].std(), sd / np.sqrt(2.0), rtol=0.2)
+    few = sample(regression, parameters={"b": (2,), "s": Positive()}, data=rows[:50], n_iter=20, random_state=0)
+    assert isinstance(few.sampler_, NUTS)
+
+
+def test_starts_by_name_for_all_chains_or_each():
+    arguments = {"parameters": TWO, "n_iter": 1, "burn_in": 0, "n_chains": 3, "random_state": 0}
+    still = NUTS(step_size=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = sample(plain, still, init={"mu": [0.0, 1.0, 2.0], "tau": 0.5}, **arguments)
+    np.testing.assert_allclose(result.samples_["mu"][:, 0], [0.0, 1.0, 2.0], atol=1e-4)
+    np.testing.assert_allclose(result.samples_["tau"][:, 0], 0.5, atol=1e-4)
+
+
+def _shape(mu, tau):
+    return Y[:2] * Y
+
+
+def _sign(mu, tau, gradient):
+    gradient.mu[()] = mu
+    gradient.tau[()] = -1.0
+    return -0.5 * mu**2 - tau
+
+
+def _kinked(mu, tau):
+    return -((1e4 * mu // 1.0) ** 2) - tau
+
+
+def _scaleless(mu, tau, rows):
+    return -0.5 * ((rows - mu) ** 2).sum() - tau
+
+
+def _nothing(mu, tau):
+    pass
+
+
+ROWS = np.ones((4, 1))
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: sample(plain), TypeError, "is a function: give its parameters by name"),
+        (lambda: sample(3), TypeError, "must be a function for a log density"),
+        (lambda: sample(plain, parameters={"mu": ()}), ValueError, "takes tau, not among the parameters mu"),
+        (lambda: sample(plain, parameters={**TWO, "eta": 3}), ValueError, "does not take eta"),
+        (lambda: sample(plain, parameters={"mu": "wide", "tau": ()}), ValueError, "shape must be a tuple"),
+        (lambda: sample(plain, parameters={"mu": (0,), "tau": ()}), ValueError, "at least 1"),
+        (lambda: sample(plain, parameters={"mu": (), "tau": Positive}), ValueError, "write Positive"),
+        (lambda: sample(plain, parameters={"rows": ()}), ValueError, "other than rows"),
+        (lambda: sample(plain, parameters=["mu", "tau"]), ValueError, "must be a dict of names"),
+        (lambda: sample(plain, parameters=TWO, data=ROWS), ValueError, "no argument rows"),
+        (lambda: sample(_scaleless, parameters=TWO), ValueError, "takes rows, but data=None"),
+        (lambda: sample(_scaleless, "sghmc", parameters=TWO, data=ROWS, batch_size=2), ValueError, "argument scale"),
+        (lambda: sample(_nothing, parameters=TWO), ValueError, "returns None, not a number"),
+        (lambda: sample(lambda mu, tau: Y, parameters=TWO), ValueError, r"array of shape \(3,\), not a number; sum"),
+        (lambda: sample(lambda mu, tau: mu[0], parameters=TWO), ValueError, "was called with the shapes mu"),
+        (lambda: sample(_shape, parameters=TWO), ValueError, "broadcast"),
+        (lambda: sample(_sign, parameters=TWO), ValueError, "The gradient of mu does not fit"),
+        (lambda: sample(_kinked, parameters=TWO, init={"mu": 0.1}), ValueError, "depend on their step"),
+        (lambda: sample(lambda x: -(x**2).sum(), parameters={"x": 31}), ValueError, "too many for differences"),
+        (lambda: sample(plain, parameters=TWO, gradient="torch"), ValueError, "gradient='torch' must be None or one"),
+        (lambda: sample(_sign, parameters=TWO, gradient="jax"), ValueError, "leave one of them out"),
+        (lambda: sample(plain, parameters=TWO, init=[0.0, 1.0]), ValueError, "dict of arrays by the names"),
+        (lambda: sample(plain, parameters=TWO, init={"nu": 0.0}), ValueError, "names of parameters: mu, tau"),
+        (lambda: sample(plain, parameters=TWO, init={"mu": [0.0, 1.0]}), ValueError, r"init\['mu'\] has shape"),
+        (lambda: sample(plain, parameters=TWO, init={"tau": -1.0}), ValueError, "give positive numbers"),
+        (lambda: sample(Density(numba.njit(plain), 2), parameters=TWO), ValueError, "belong to a function"),
+        (lambda: Simplex(1), ValueError, "two probabilities or more"),
+        (lambda: Positive(-1), ValueError, "whole numbers"),
+    ],
+)
+def test_mistakes_are_explained(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_an_error_in_python_in_the_midst_of_a_chain_is_raised():
+    calls = []
+
+    def fails(mu, tau):
+        calls.append(globals())
+        if len(calls) > 2000:
+            raise RuntimeError("no more")
+        return -0.5 * mu**2 - tau
+
+    with pytest.raises(ValueError, match="raised RuntimeError while chains ran: no more"):
+        sample(fails, parameters=TWO, n_iter=200, random_state=0)
+
+
+def test_constraints_compare_and_print():
+    assert Positive() == Positive(()) and Positive(3) == Positive((3,)) != Simplex(3)
+    assert repr([Positive(), Positive(3), Simplex((2, 3))]) == "[Positive(), Positive(3), Simplex((2, 3))]"
+    assert len({Simplex(3), Simplex((3,))}) == 1
+
+
+@numba.njit
+def funnel(v, x, gradient):
+    gradient.v[()] = -v / 9.0 + 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size
+    gradient.x[:] = -x * np.exp(-v)
+    return -(v**2) / 18.0 - 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size * v
+
+
+def test_divergences_of_a_funnel_are_counted_and_warned_of():
+    with pytest.warns(ConvergenceWarning, match=r"trajectories after burn-in diverged.*NUTS\(target_accept=0.9\)"):
+        result = sample(funnel, parameters={"v": (), "x": (9,)}, n_iter=1500, n_chains=4, random_state=0)
+    assert result.sampler_.n_divergences_.shape == (4,) and result.sampler_.n_divergences_.sum() > 0
+
+
+def test_arviz_reads_the_result():
+    importorskip("arviz")
+    result = sample(gamma_and_dirichlet, parameters=PARAMETERS, n_iter=20, n_chains=2, random_state=0)
+    posterior = to_arviz(result).posterior
+    assert posterior["m"].shape == (2, 10) and posterior["p"].shape == (2, 10, 3)
+
+
+def test_quantiles_of_eight_schools_are_those_of_quadrature():
+    effects = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+    errors = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+
+    def eight_schools(mu, tau, eta):
+        value = -0.5 * (((effects - mu - tau * eta) / errors) ** 2).sum() - 0.5 * (eta**2).sum()
+        return value - 0.5 * mu**2 / 25.0 - np.log(1.0 + tau**2 / 25.0)
+
+    parameters = {"mu": (), "tau": Positive(), "eta": (8,)}
+    sampler = NUTS(target_accept=0.95)
+    draws = sample(eight_schools, sampler, parameters=parameters, n_iter=3000, n_chains=4, random_state=0).samples_
+    # Schools and mu integrate out in closed form.
+    grid = np.linspace(1e-3, 200.0, 40_000)
+    variance = errors**2 + grid[:, None] ** 2
+    precision = 1.0 / 25.0 + (1.0 / variance).sum(axis=1)
+    centre = (effects / variance).sum(axis=1) / precision
+    log_weight = -0.5 * np.log(variance).sum(axis=1) - 0.5 * (effects**2 / variance).sum(axis=1)
+    log_weight += 0.5 * precision * centre**2 - 0.5 * np.log(precision) - np.log(1.0 + grid**2 / 25.0)
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    assert scores(draws["mu"], weight @ centre) < THRESHOLD
+    below = float(weight[grid < 3.0].sum())
+    assert scores(draws["tau"] < 3.0, below) < THRESHOLD
