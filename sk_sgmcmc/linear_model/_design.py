@@ -1,13 +1,14 @@
-"""Data and prior of logistic regression, in coordinates that suit a sampler."""
+"""Data and prior of a generalised linear model, in coordinates that suit a sampler."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize, sparse, special
+from scipy import linalg, optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..utils._warnings import warn_user
+from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
 _MAX_LBFGS = 500
@@ -30,11 +31,16 @@ class Quadratic:
     precision: np.ndarray
 
 
+def check_scale(name, scale):
+    """Raise if the scale of a prior is too small to square."""
+    if scale is not None and scale < SMALLEST:
+        raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
+
+
 def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
     """Independent normals; ``intercept_scale`` None for a model without intercept."""
     for name, scale in (("prior_scale", prior_scale), ("intercept_prior_scale", intercept_scale)):
-        if scale is not None and scale < SMALLEST:
-            raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
+        check_scale(name, scale)
     each = np.full(n_features, min(float(prior_scale), LARGEST) ** -2)
     if intercept_scale is not None:
         each = np.append(each, min(float(intercept_scale), LARGEST) ** -2)
@@ -48,27 +54,13 @@ def reference_of(mean, reference, fit_intercept):
     return mean if reference is None else reference
 
 
-def log_likelihood(y, weight, eta):
-    """Weighted log likelihood of class codes under linear predictors (n, 1 or n_classes)."""
-    if eta.shape[1] == 1:
-        return weight @ (y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0]))
-    return weight @ (eta[np.arange(len(y)), y] - special.logsumexp(eta, axis=1))
-
-
-def residuals(y, weight, eta):
-    """Derivative of `log_likelihood` in the predictors, and the probabilities; both of the shape of ``eta``."""
-    if eta.shape[1] == 1:
-        p = special.expit(eta)
-        return weight[:, None] * (y[:, None] - p), p
-    p = special.softmax(eta, axis=1)
-    return weight[:, None] * ((y[:, None] == np.arange(eta.shape[1])) - p), p
-
-
-def signal_outputs(y, eta):
-    """What the kernels read of each row: class, predictors at the mode and, for two classes, functions of these."""
-    if eta.shape[1] > 1:
-        return np.column_stack([y, eta])
-    return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
+def joined(head, parts, kinks, is_sparse):
+    """The numbers that kernels read: their head, the parts, and those of a prior with kinks."""
+    parts = [np.array([*head, 0.0], dtype=float), *parts]
+    if kinks is not None:
+        parts[0][-1] = sum(part.size for part in parts)
+        parts.append(kinks.rows(is_sparse).ravel())
+    return np.concatenate(parts)
 
 
 def warn_far_from_mode(theta, temperature):
@@ -92,8 +84,8 @@ class Design:
     Parameters
     ----------
     X : ndarray or csr_matrix of shape (n, n_features)
-    y : ndarray of int, shape (n,)
-        Codes of the classes.
+    y : ndarray of shape (n,)
+        Responses; codes of the classes of `CLASSES`.
     weight : ndarray of shape (n,)
     n_rows : int
         Linear predictors: 1 for two classes, else the number of classes.
@@ -101,6 +93,7 @@ class Design:
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
         The row at which the intercept has its prior; None for the mean of these rows.
+    likelihood : object of `_likelihoods`, default=CLASSES
 
     Attributes
     ----------
@@ -108,8 +101,13 @@ class Design:
         Coefficients are ``mode + whitener @ theta`` in standardised columns.
     """
 
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
+    kinks = None  # of a prior with kinks, see `_prior`
+
+    def __init__(
+        self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+    ):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.likelihood = likelihood
         mean, spread, varies = moments(X, weight)
         self.reference = reference_of(mean, reference, fit_intercept)
         self.shift = mean if fit_intercept else np.zeros(X.shape[1])
@@ -147,7 +145,7 @@ class Design:
             T = self._blocks(self._back(), T)
             T = T.reshape(self.n_rows, -1, T.shape[1]).swapaxes(0, 1)
         head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, is_sparse and self.fit_intercept]
-        return np.concatenate([np.array(head, dtype=float), self._linear, self._quadratic.ravel(), T.ravel()])
+        return joined(head, [self._linear, self._quadratic.ravel(), T.ravel()], self.kinks, is_sparse)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -180,11 +178,11 @@ class Design:
 
     def _derivatives(self, rows, y, weight, eta, shift, precision):
         """Gradient of the log posterior, and minus its Hessian."""
-        r, p = residuals(y, weight, eta)
+        r, p = self.likelihood.residuals(y, weight, eta)
         gradient = rows.pull(r).ravel() - precision @ shift
         K, m = self.n_rows, rows.width
         if K == 1:
-            return gradient, rows.gram(weight * p[:, 0] * (1.0 - p[:, 0])) + precision
+            return gradient, rows.gram(self.likelihood.curvature(weight, p)[:, 0]) + precision
         hessian = precision.copy()
         for k in range(K):
             for j in range(k + 1):
@@ -216,11 +214,13 @@ class Design:
     def _newton(self, rows, y, weight, mean, precision):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
         b = np.zeros(mean.size)
+        if self.fit_intercept:
+            b[rows.width - 1 :: rows.width] = self.likelihood.start(y, weight)
 
         def value(b):
             shift = b - mean
             eta = rows.predict(b.reshape(self.n_rows, -1))
-            return log_likelihood(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
+            return self.likelihood.value(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
 
         now, eta = value(b)
         for _ in range(_MAX_NEWTON):
@@ -239,6 +239,12 @@ class Design:
             if gain < 1e-14 * (1.0 + abs(now)) or t <= 1e-8:
                 break
         return b
+
+    def coef_moments(self):
+        """Of the coefficients (n_rows, n_features) of the columns as given: mode, and variance by the Hessian."""
+        variance = (self.whitener**2).sum(axis=1).reshape(self.n_rows, -1)
+        d = self.scale.size
+        return self.mode.reshape(self.n_rows, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
 
     def warn_if_far(self, theta, temperature):
         """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
@@ -273,27 +279,34 @@ class DiagonalDesign:
     centre, root : (n_features, n_rows), (n_rows, n_rows)
     """
 
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
+    kinks = None  # of a prior with kinks, see `_prior`
+
+    def __init__(
+        self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+    ):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.likelihood = likelihood
         self.reference = reference_of(X.T @ weight / weight.sum(), reference, fit_intercept)
         rows, d = self.rows(X), X.shape[1]
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
-        square = rows.squares(np.full((weight.size, n_rows), most) * weight[:, None]).T.ravel()
+        square = rows.squares(likelihood.largest_curvature(y, weight, n_rows)).T.ravel()
         unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
 
         def negative(u):
             b = mean + unit * u
             eta = rows.predict(b.reshape(-1, n_rows).T)
-            r, _ = residuals(y, weight, eta)
-            value = 0.5 * precision @ (b - mean) ** 2 - log_likelihood(y, weight, eta)
+            r, _ = likelihood.residuals(y, weight, eta)
+            value = 0.5 * precision @ (b - mean) ** 2 - likelihood.value(y, weight, eta)
             return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
 
         options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
-        found = optimize.minimize(negative, np.zeros(mean.size), jac=True, method="L-BFGS-B", options=options)
+        first = np.zeros(mean.size)
+        if fit_intercept and not mean.any():
+            first[d * n_rows :] = (likelihood.start(y, weight) - mean[d * n_rows :]) / unit[d * n_rows :]
+        found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x
-        r, p = residuals(y, weight, self.eta(rows))
-        hessian_weight = weight[:, None] * p * (1.0 - p)
+        r, p = likelihood.residuals(y, weight, self.eta(rows))
+        hessian_weight = likelihood.curvature(weight, p)
         square, each, total = rows.second_moments(hessian_weight)
         self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
         away = self.away
@@ -333,10 +346,10 @@ class DiagonalDesign:
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
         head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
-        parts = [np.array(head, dtype=float), self._linear, self._precision, self.whitener]
+        parts = [self._linear, self._precision, self.whitener]
         if self.fit_intercept:
             parts += [self.centre.ravel(), self.root.ravel(), self.reference]
-        return np.concatenate(parts)
+        return joined(head, parts, self.kinks, True)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -344,6 +357,11 @@ class DiagonalDesign:
 
     def _by_column(self, vector):
         return vector.reshape(self.n_rows, -1).T.ravel()
+
+    def coef_moments(self):
+        """As `Design.coef_moments`."""
+        d = len(self.centre)
+        return tuple(each.reshape(-1, self.n_rows)[:d].T for each in (self.mode, self.whitener**2))
 
     def warn_if_far(self, theta, temperature):
         """Never warn: these units are not those of the posterior's spread."""

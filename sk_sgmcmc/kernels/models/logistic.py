@@ -2,7 +2,7 @@
 
 With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
 `HEAD` numbers (D, the order of the control variates or 0, whether T is diagonal, whether to compute the log density,
-whether sparse rows have an intercept), then
+whether sparse rows have an intercept, the position of the kinks or 0), then
 
 * for a full T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T (D, D);
 * for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
@@ -10,10 +10,14 @@ whether sparse rows have an intercept), then
   x classes) for it, and the reference r (columns) at which it has its prior: the intercepts of the columns as
   given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
 
-and then the entries of sparse rows. With control variates of second order the log posterior is
-offset . theta - |theta|^2 / 2 plus the part of the likelihood beyond its second order at the mode, and only that part
-is estimated from the minibatch. Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood
-beyond its first order is estimated, or all of it.
+then, if the prior has kinks, four numbers for each entry of delta (the mode b, the inverse scale of its Laplace
+distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
+stands for that prior everywhere else), and then the entries of sparse rows.
+
+With control variates of second order the log posterior is offset . theta - |theta|^2 / 2 plus the part of the
+likelihood beyond its second order at the mode, and only that part is estimated from the minibatch. Otherwise the
+prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood beyond its first order is estimated, or all
+of it.
 
 ``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode, followed for two classes by the
 probability and log(1 + e^eta) there.
@@ -29,8 +33,8 @@ from .._jit import NOT_FINITE, OK, helper, kernel
 from ..math.vector import exp_not_positive
 from ..runners import DENSE_SIGNAL
 
-HEAD = 5
-CONTROL, DIAGONAL, WITH_VALUE, ONES = 1, 2, 3, 4
+HEAD = 6
+CONTROL, DIAGONAL, WITH_VALUE, ONES, KINKS = 1, 2, 3, 4, 5
 SECOND_ORDER = 2.0
 _NARROW = 8  # columns up to which the loop over rows is the inner one
 _BLOCK = 64  # rows whose predictors are computed before their probabilities are
@@ -129,14 +133,32 @@ def assemble(theta, params, D, scale, pull, signal):
 
 
 @helper
+def add_kinks(params, D, scale, delta, pull):
+    """Replace the Gaussian that stands for a Laplace prior by that prior, in ``pull``; returns the change in value."""
+    lo, value = int(params[KINKS]), 0.0
+    if lo == 0:
+        return value
+    for j in range(D):
+        at = lo + 4 * j
+        inverse, precision = params[at + 1], params[at + 3]
+        u = params[at] + delta[j]
+        root = np.sqrt(u * u + params[at + 2])
+        value += 0.5 * precision * u * u - inverse * root
+        if inverse > 0.0:
+            pull[j] += (precision * u - inverse * u / root) / scale
+    return value
+
+
+@helper
 def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
     """Gradient and log density from the sums over the minibatch; the status."""
+    rounded = add_kinks(params, D, scale, delta, pull)
     if params[DIAGONAL] != 0.0:
         value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
     else:
         value = assemble(theta, params, D, scale, pull, signal)
     # Without the log density this still shows whether everything is finite.
-    extra[0] = value + scale * rest
+    extra[0] = value + scale * rest + rounded
     check = extra[0]
     for i in range(D):
         check += signal[i, 0]
