@@ -18,6 +18,7 @@ from ._rows import log_likelihoods, row_offsets
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
+_SEVERAL_DRAWS = 500
 
 
 class BaseLinearModel(BaseDenseSGMCMC):
@@ -27,6 +28,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     ``_metric(design)``; and turns its data into (rows, responses, weights), see `_usable`, for `_start`.
     """
 
+    _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design")
 
     _parameter_constraints = {
@@ -42,6 +44,11 @@ class BaseLinearModel(BaseDenseSGMCMC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _n_draws(self, n_entries):
+        """Fewer for several classes, whose steps are dear."""
+        most = super()._n_draws(n_entries)
+        return most if self._n_predictors == 1 else min(most, _SEVERAL_DRAWS)
 
     def _usable(self, X):
         """Rows in the form in which they are read; raises for numbers that are too large."""
@@ -65,6 +72,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _start(self, sampler, data, n_rows, before, n_seen):
         """Run chains on (rows, responses, weights); in a stream they go on from the chains ``before``."""
         X, y, weight = data
+        self._n_predictors = n_rows
         self._fingerprint = fingerprint(X, y, weight)
         if before is None:
             self._offsets = row_offsets(X, weight, self.fit_intercept)
@@ -132,7 +140,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
             def dense(n_batch):
                 return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
-            return dense, rows.width
+            return dense, rows.width * design.n_rows
         data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
         return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
 

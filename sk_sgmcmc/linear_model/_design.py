@@ -11,6 +11,9 @@ from ..utils._warnings import warn_user
 from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
+_EXACT, _NEAR = 1e-14, 1e-4  # gain of the last Newton step, relative to the log posterior
+_PAIRS, _MAX_AVERAGES = 4, 8  # of points over which curvatures are averaged, and how often
+_SETTLED = 1e-3  # squared step, in standard deviations, for each coefficient
 _MAX_LBFGS = 500
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 _PIVOT = 1e-7  # of the Hessian's root, below which rounding dominates
@@ -54,11 +57,11 @@ def reference_of(mean, reference, fit_intercept):
     return mean if reference is None else reference
 
 
-def joined(head, parts, kinks, is_sparse):
+def joined(head, parts, kinks, is_sparse, given=False):
     """The numbers that kernels read: their head, the parts, and those of a prior with kinks."""
-    parts = [np.array([*head, 0.0], dtype=float), *parts]
+    parts = [np.array([*head, 0.0, given], dtype=float), *parts]
     if kinks is not None:
-        parts[0][-1] = sum(part.size for part in parts)
+        parts[0][5] = sum(part.size for part in parts)
         parts.append(kinks.rows(is_sparse).ravel())
     return np.concatenate(parts)
 
@@ -119,14 +122,20 @@ class Design:
         precision = np.diag(prior.precision) if prior.precision.ndim == 1 else prior.precision
         precision = self._blocks(back.T, self._blocks(back.T, precision).T)
         mean = self._each(self.forward, prior.mean)
-        self.mode = self._newton(rows, y, weight, mean, precision)
+        averaged = n_rows > 1
+        self.mode = self._newton(rows, y, weight, mean, precision, _NEAR if averaged else _EXACT)
+        if averaged:
+            d, root = self._average(rows, y, weight, mean, precision)
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
-        d, root = self._factor(hessian)
-        self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+        if not averaged:
+            d, root = self._factor(hessian)
+        self.whitener = self._whitener(d, root)
         self.unwhitener = root.T / d
         self.precision = precision
         if control_variates:
             self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
+            if averaged:
+                self._quadratic = self.whitener.T @ hessian @ self.whitener
         else:
             self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
             self._quadratic = self.whitener.T @ precision @ self.whitener
@@ -144,8 +153,10 @@ class Design:
         if is_sparse:  # of the columns as given, column by column
             T = self._blocks(self._back(), T)
             T = T.reshape(self.n_rows, -1, T.shape[1]).swapaxes(0, 1)
-        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, is_sparse and self.fit_intercept]
-        return joined(head, [self._linear, self._quadratic.ravel(), T.ravel()], self.kinks, is_sparse)
+        ones = is_sparse and self.fit_intercept
+        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, ones]
+        parts = [self._linear, self._quadratic.ravel(), T.ravel()]
+        return joined(head, parts, self.kinks, is_sparse, given=self.n_rows > 1)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -180,17 +191,55 @@ class Design:
         """Gradient of the log posterior, and minus its Hessian."""
         r, p = self.likelihood.residuals(y, weight, eta)
         gradient = rows.pull(r).ravel() - precision @ shift
-        K, m = self.n_rows, rows.width
-        if K == 1:
+        if self.n_rows == 1:
             return gradient, rows.gram(self.likelihood.curvature(weight, p)[:, 0]) + precision
-        hessian = precision.copy()
-        for k in range(K):
+        return gradient, self._several(rows, lambda k, j: weight * (p[:, k] * ((k == j) - p[:, j])), precision)
+
+    def _several(self, rows, curvature, precision):
+        """Minus the Hessian for several classes; ``curvature(k, j)`` are weights of rows."""
+        hessian, m = precision.copy(), rows.width
+        for k in range(self.n_rows):
             for j in range(k + 1):
-                part = rows.gram(weight * (p[:, k] * ((k == j) - p[:, j])))
+                part = rows.gram(curvature(k, j))
                 hessian[k * m : (k + 1) * m, j * m : (j + 1) * m] += part
                 if j < k:
                     hessian[j * m : (j + 1) * m, k * m : (k + 1) * m] += part.T
-        return gradient, hessian
+        return hessian
+
+    @staticmethod
+    def _whitener(d, root):
+        return d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+
+    def _average(self, rows, y, weight, mean, precision):
+        """Move the mode to the mean of the best Gaussian, whose Hessian, averaged over it, is returned factorised.
+
+        Where classes are rare, the posterior is skew: at its mode it looks wider in some directions than it is, and
+        whitened by the Hessian there it would need tiny steps.
+        """
+        _, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
+        d, root = self._factor(hessian)
+        half = np.random.default_rng(0).standard_normal((_PAIRS, mean.size))
+        z = np.concatenate([half, -half])
+        for _ in range(_MAX_AVERAGES):
+            draws = self.mode + z @ self._whitener(d, root).T
+            total, sides = 0.0, []
+            for draw in draws:
+                r, p = self.likelihood.residuals(y, weight, rows.predict(draw.reshape(self.n_rows, -1)))
+                total = total + r / len(z)
+                sides.append(p.T.copy())
+            sides = np.stack(sides, axis=1)  # (n_rows, n_draws, n)
+
+            def curvature(k, j, sides=sides):
+                product = np.einsum("sn,sn->n", sides[k], sides[j]) / len(z)
+                return weight * ((sides[k].mean(axis=0) if k == j else 0.0) - product)
+
+            gradient = rows.pull(total).ravel() - precision @ (self.mode - mean)
+            d, root = self._factor(self._several(rows, curvature, precision))
+            step = d * linalg.cho_solve((root, True), d * gradient)
+            self.mode = self.mode + step
+            if gradient @ step < _SETTLED * step.size:
+                break
+        return d, root
 
     @staticmethod
     def _factor(hessian):
@@ -211,7 +260,7 @@ class Design:
                 return d, root
         raise ValueError("The columns of X differ too much in spread and shift for float64; standardise them.")
 
-    def _newton(self, rows, y, weight, mean, precision):
+    def _newton(self, rows, y, weight, mean, precision, tolerance):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
         b = np.zeros(mean.size)
         if self.fit_intercept:
@@ -236,7 +285,7 @@ class Design:
                 t *= 0.5
             if new >= now - 1e-12 * abs(now):
                 b, now, eta = b + t * step, new, new_eta
-            if gain < 1e-14 * (1.0 + abs(now)) or t <= 1e-8:
+            if gain < tolerance * (1.0 + abs(now)) or t <= 1e-8:
                 break
         return b
 

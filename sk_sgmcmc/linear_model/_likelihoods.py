@@ -50,9 +50,9 @@ class Classes:
 
     @staticmethod
     def outputs(y, eta):
-        """What the kernels read of each row: class, predictors at the mode and, for two classes, functions of these."""
+        """What the kernels read of each row: class, predictors, probabilities and log total at the mode."""
         if eta.shape[1] > 1:
-            return np.column_stack([y, eta])
+            return np.column_stack([y, eta, special.softmax(eta, axis=1), special.logsumexp(eta, axis=1)])
         return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
 
