@@ -12,8 +12,9 @@ from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
 _EXACT, _NEAR = 1e-14, 1e-4  # gain of the last Newton step, relative to the log posterior
-_PAIRS, _MAX_AVERAGES = 4, 8  # of points over which curvatures are averaged, and how often
-_SETTLED = 1e-3  # squared step, in standard deviations, for each coefficient
+_PAIRS = 4  # of points over which curvatures are averaged
+_WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)  # of the Gaussian from which they are drawn, in units of its spread
+_REACH = 0.3  # largest move of the mean for each coefficient, in the same units
 _MAX_LBFGS = 500
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 _PIVOT = 1e-7  # of the Hessian's root, below which rounding dominates
@@ -220,8 +221,8 @@ class Design:
         d, root = self._factor(hessian)
         half = np.random.default_rng(0).standard_normal((_PAIRS, mean.size))
         z = np.concatenate([half, -half])
-        for _ in range(_MAX_AVERAGES):
-            draws = self.mode + z @ self._whitener(d, root).T
+        for width in _WIDTHS:
+            draws = self.mode + width * z @ self._whitener(d, root).T
             total, sides = 0.0, []
             for draw in draws:
                 r, p = self.likelihood.residuals(y, weight, rows.predict(draw.reshape(self.n_rows, -1)))
@@ -234,11 +235,10 @@ class Design:
                 return weight * ((sides[k].mean(axis=0) if k == j else 0.0) - product)
 
             gradient = rows.pull(total).ravel() - precision @ (self.mode - mean)
-            d, root = self._factor(self._several(rows, curvature, precision))
+            hessian = 0.5 * (hessian + self._several(rows, curvature, precision))
+            d, root = self._factor(hessian)
             step = d * linalg.cho_solve((root, True), d * gradient)
-            self.mode = self.mode + step
-            if gradient @ step < _SETTLED * step.size:
-                break
+            self.mode = self.mode + step * min(1.0, _REACH * np.sqrt(step.size / max(gradient @ step, 1e-300)))
         return d, root
 
     @staticmethod
