@@ -10,6 +10,7 @@ from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics, regression
 from ..utils._dask import refuse_dask
+from ..utils._numbers import real_array
 from ..utils._sklearn import check_is_fitted, validate_data
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
@@ -236,9 +237,10 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
         weight = positive_weights(X, sample_weight)
         if exposure is not None:
-            exposure = positive_weights(X, exposure, "exposure")
-            if exposure.min() == 0:
-                raise ValueError("exposure must be positive for all rows; leave out rows without exposure.")
+            refuse_dask(exposure, "exposure")
+            exposure = real_array("exposure", exposure)
+            if exposure.shape != y.shape or not np.all(np.isfinite(exposure) & (exposure > 0)):
+                raise ValueError("exposure must be a positive number for each row; leave out rows without exposure.")
             y, weight = y / exposure, weight * exposure
         largest = max(y.max(), weight.max(), (y * weight).max())
         if not largest <= LARGEST:

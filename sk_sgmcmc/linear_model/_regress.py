@@ -141,8 +141,6 @@ class RegressorDrawsMixin:
 
 def positive_weights(X, sample_weight, name="sample_weight"):
     """Weights of rows, checked; at least one is positive."""
-    if sample_weight is not None and not np.any(sample_weight):
-        raise ValueError(f"{name} is zero for all rows; at least one must be positive.")
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
         raise ValueError(f"{name} must not be negative; its smallest entry is {weight.min():g}.")
