@@ -11,7 +11,7 @@ from ..utils._warnings import warn_user
 from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
-_EXACT, _NEAR = 1e-14, 1e-4  # gain of the last Newton step, relative to the log posterior
+_EXACT, _NEAR = 1e-14, 1e-7  # gain of the last Newton step, relative to the log posterior
 _PAIRS = 4  # of points over which curvatures are averaged
 _WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)  # of the Gaussian from which they are drawn, in units of its spread
 _REACH = 0.3  # largest move of the mean for each coefficient, in the same units
@@ -219,7 +219,9 @@ class Design:
         """
         _, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
         d, root = self._factor(hessian)
+        before = self.mode, d, root
         half = np.random.default_rng(0).standard_normal((_PAIRS, mean.size))
+        move = 0.0
         z = np.concatenate([half, -half])
         for width in _WIDTHS:
             draws = self.mode + width * z @ self._whitener(d, root).T
@@ -238,7 +240,10 @@ class Design:
             hessian = 0.5 * (hessian + self._several(rows, curvature, precision))
             d, root = self._factor(hessian)
             step = d * linalg.cho_solve((root, True), d * gradient)
-            self.mode = self.mode + step * min(1.0, _REACH * np.sqrt(step.size / max(gradient @ step, 1e-300)))
+            move = np.sqrt(max(gradient @ step, 1e-300) / step.size)
+            self.mode = self.mode + step * min(1.0, _REACH / move)
+        if not move < _REACH:  # no Gaussian is near, for example where columns separate the classes
+            self.mode, d, root = before
         return d, root
 
     @staticmethod
