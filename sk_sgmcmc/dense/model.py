@@ -31,7 +31,6 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
-    _probe_spread = 1.0  # of the points at which curvatures are measured, in the posterior's units
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
@@ -59,7 +58,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 return gradient(theta, some)
         else:
             probe = gradient
-        points = [self._probe_spread * rng.standard_normal(n_entries) for _ in range(_PROBES)]
+        points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
         largest = max(1.0, *(stiffness(probe, point, None, rng) for point in points))
         if largest > 100.0:  # a probe lies far outside the posterior of a skew coordinate
             largest = 100.0

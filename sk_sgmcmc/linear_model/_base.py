@@ -45,11 +45,6 @@ class BaseLinearModel(BaseDenseSGMCMC):
         tags.input_tags.sparse = True
         return tags
 
-    @property
-    def _probe_spread(self):
-        # A Gaussian reaches points of a skew posterior where its curvature is far larger than where its draws are.
-        return 1.0 if self._n_predictors == 1 else 0.5
-
     def _n_draws(self, n_entries):
         """Fewer for several classes, whose steps are dear."""
         most = super()._n_draws(n_entries)
