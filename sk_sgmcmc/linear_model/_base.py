@@ -12,7 +12,8 @@ from ..dense.rows import less_offsets, packed, refuse_extremes
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
-from ._design import MAX_ENTRIES, Design, DiagonalDesign
+from ._design import MAX_ENTRIES, Design
+from ._diagonal import DiagonalDesign
 from ._prior import find_design
 from ._rows import log_likelihoods, row_offsets
 

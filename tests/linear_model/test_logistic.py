@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _base, _design
-from sk_sgmcmc.linear_model._design import Design, DiagonalDesign, independent_prior
+from sk_sgmcmc.linear_model._design import Design, independent_prior
+from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
 from sk_sgmcmc.samplers import HMC
 from tests.common.compare import StopAt
 from tests.common.instances import classes
