@@ -1,7 +1,7 @@
 """Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
 
 from .density import BayesianGaussian
-from .linear_model import BayesianLogisticRegression
+from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets._sample import sample
 from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
@@ -11,7 +11,9 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BayesianGaussian",
     "BayesianLDA",
+    "BayesianLinearRegression",
     "BayesianLogisticRegression",
+    "BayesianPoissonRegressor",
     "DMRTopicModel",
     "DPCategoricalMixture",
     "GammaProcessTopicModel",

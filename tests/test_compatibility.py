@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.metrics import log_loss
 
 import sk_sgmcmc
@@ -65,6 +65,13 @@ def tumours(estimator):
     return log_loss(y[1::2], model.predict_proba(X[1::2])) - prior, -0.1
 
 
+def progression(estimator):
+    """Share of the held-out variance or deviance explained at least 0.3."""
+    X, y = load_diabetes(return_X_y=True)
+    model = _short(estimator).fit(20.0 * X[::2], y[::2])
+    return -model.score(20.0 * X[1::2], y[1::2]), -0.3
+
+
 def flowers(estimator):
     """Mean held-out log density within 0.1 of that of the exact posterior's mean."""
     X = load_iris().data
@@ -113,6 +120,8 @@ WANTED = {
     "DMRTopicModel": topics,
     "GammaProcessTopicModel": topics,
     "BayesianLogisticRegression": tumours,
+    "BayesianLinearRegression": progression,
+    "BayesianPoissonRegressor": progression,
     "BayesianGaussian": flowers,
     "SphericalAdmixtureModel": unit_topics,
     "VonMisesFisherMixture": digits,

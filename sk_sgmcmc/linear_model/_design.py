@@ -1,16 +1,20 @@
-"""Data and prior of logistic regression, in coordinates that suit a sampler."""
+"""Data and prior of a generalised linear model, in coordinates that suit a sampler."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize, sparse, special
+from scipy import linalg, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..utils._warnings import warn_user
+from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
-_MAX_LBFGS = 500
+_EXACT, _NEAR = 1e-14, 1e-7  # gain of the last Newton step, relative to the log posterior
+_PAIRS = 4  # of points over which curvatures are averaged
+_WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)  # of the Gaussian from which they are drawn, in units of its spread
+_REACH = 0.3  # largest move of the mean for each coefficient, in the same units
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 _PIVOT = 1e-7  # of the Hessian's root, below which rounding dominates
 _ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones; the first that suffices is taken
@@ -30,11 +34,16 @@ class Quadratic:
     precision: np.ndarray
 
 
+def check_scale(name, scale):
+    """Raise if the scale of a prior is too small to square."""
+    if scale is not None and scale < SMALLEST:
+        raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
+
+
 def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
     """Independent normals; ``intercept_scale`` None for a model without intercept."""
     for name, scale in (("prior_scale", prior_scale), ("intercept_prior_scale", intercept_scale)):
-        if scale is not None and scale < SMALLEST:
-            raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
+        check_scale(name, scale)
     each = np.full(n_features, min(float(prior_scale), LARGEST) ** -2)
     if intercept_scale is not None:
         each = np.append(each, min(float(intercept_scale), LARGEST) ** -2)
@@ -48,27 +57,13 @@ def reference_of(mean, reference, fit_intercept):
     return mean if reference is None else reference
 
 
-def log_likelihood(y, weight, eta):
-    """Weighted log likelihood of class codes under linear predictors (n, 1 or n_classes)."""
-    if eta.shape[1] == 1:
-        return weight @ (y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0]))
-    return weight @ (eta[np.arange(len(y)), y] - special.logsumexp(eta, axis=1))
-
-
-def residuals(y, weight, eta):
-    """Derivative of `log_likelihood` in the predictors, and the probabilities; both of the shape of ``eta``."""
-    if eta.shape[1] == 1:
-        p = special.expit(eta)
-        return weight[:, None] * (y[:, None] - p), p
-    p = special.softmax(eta, axis=1)
-    return weight[:, None] * ((y[:, None] == np.arange(eta.shape[1])) - p), p
-
-
-def signal_outputs(y, eta):
-    """What the kernels read of each row: class, predictors at the mode and, for two classes, functions of these."""
-    if eta.shape[1] > 1:
-        return np.column_stack([y, eta])
-    return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
+def joined(head, parts, kinks, is_sparse, given=False):
+    """The numbers that kernels read: their head, the parts, and those of a prior with kinks."""
+    parts = [np.array([*head, 0.0, given], dtype=float), *parts]
+    if kinks is not None:
+        parts[0][5] = sum(part.size for part in parts)
+        parts.append(kinks.rows(is_sparse).ravel())
+    return np.concatenate(parts)
 
 
 def warn_far_from_mode(theta, temperature):
@@ -92,8 +87,8 @@ class Design:
     Parameters
     ----------
     X : ndarray or csr_matrix of shape (n, n_features)
-    y : ndarray of int, shape (n,)
-        Codes of the classes.
+    y : ndarray of shape (n,)
+        Responses; codes of the classes of `CLASSES`.
     weight : ndarray of shape (n,)
     n_rows : int
         Linear predictors: 1 for two classes, else the number of classes.
@@ -101,6 +96,7 @@ class Design:
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
         The row at which the intercept has its prior; None for the mean of these rows.
+    likelihood : object of `_likelihoods`, default=CLASSES
 
     Attributes
     ----------
@@ -108,8 +104,13 @@ class Design:
         Coefficients are ``mode + whitener @ theta`` in standardised columns.
     """
 
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
+    kinks = None  # of a prior with kinks, see `_prior`
+
+    def __init__(
+        self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+    ):
         self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.likelihood = likelihood
         mean, spread, varies = moments(X, weight)
         self.reference = reference_of(mean, reference, fit_intercept)
         self.shift = mean if fit_intercept else np.zeros(X.shape[1])
@@ -121,14 +122,20 @@ class Design:
         precision = np.diag(prior.precision) if prior.precision.ndim == 1 else prior.precision
         precision = self._blocks(back.T, self._blocks(back.T, precision).T)
         mean = self._each(self.forward, prior.mean)
-        self.mode = self._newton(rows, y, weight, mean, precision)
+        averaged = n_rows > 1
+        self.mode = self._newton(rows, y, weight, mean, precision, _NEAR if averaged else _EXACT)
+        if averaged:
+            d, root = self._average(rows, y, weight, mean, precision)
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
-        d, root = self._factor(hessian)
-        self.whitener = d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+        if not averaged:
+            d, root = self._factor(hessian)
+        self.whitener = self._whitener(d, root)
         self.unwhitener = root.T / d
         self.precision = precision
         if control_variates:
             self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
+            if averaged:
+                self._quadratic = self.whitener.T @ hessian @ self.whitener
         else:
             self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
             self._quadratic = self.whitener.T @ precision @ self.whitener
@@ -146,8 +153,10 @@ class Design:
         if is_sparse:  # of the columns as given, column by column
             T = self._blocks(self._back(), T)
             T = T.reshape(self.n_rows, -1, T.shape[1]).swapaxes(0, 1)
-        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, is_sparse and self.fit_intercept]
-        return np.concatenate([np.array(head, dtype=float), self._linear, self._quadratic.ravel(), T.ravel()])
+        ones = is_sparse and self.fit_intercept
+        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, ones]
+        parts = [self._linear, self._quadratic.ravel(), T.ravel()]
+        return joined(head, parts, self.kinks, is_sparse, given=self.n_rows > 1)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -180,19 +189,61 @@ class Design:
 
     def _derivatives(self, rows, y, weight, eta, shift, precision):
         """Gradient of the log posterior, and minus its Hessian."""
-        r, p = residuals(y, weight, eta)
+        r, p = self.likelihood.residuals(y, weight, eta)
         gradient = rows.pull(r).ravel() - precision @ shift
-        K, m = self.n_rows, rows.width
-        if K == 1:
-            return gradient, rows.gram(weight * p[:, 0] * (1.0 - p[:, 0])) + precision
-        hessian = precision.copy()
-        for k in range(K):
+        if self.n_rows == 1:
+            return gradient, rows.gram(self.likelihood.curvature(weight, p)[:, 0]) + precision
+        return gradient, self._several(rows, lambda k, j: weight * (p[:, k] * ((k == j) - p[:, j])), precision)
+
+    def _several(self, rows, curvature, precision):
+        """Minus the Hessian for several classes; ``curvature(k, j)`` are weights of rows."""
+        hessian, m = precision.copy(), rows.width
+        for k in range(self.n_rows):
             for j in range(k + 1):
-                part = rows.gram(weight * (p[:, k] * ((k == j) - p[:, j])))
+                part = rows.gram(curvature(k, j))
                 hessian[k * m : (k + 1) * m, j * m : (j + 1) * m] += part
                 if j < k:
                     hessian[j * m : (j + 1) * m, k * m : (k + 1) * m] += part.T
-        return gradient, hessian
+        return hessian
+
+    @staticmethod
+    def _whitener(d, root):
+        return d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+
+    def _average(self, rows, y, weight, mean, precision):
+        """Move the mode to the mean of the best Gaussian, whose Hessian, averaged over it, is returned factorised.
+
+        Where classes are rare, the posterior is skew: at its mode it looks wider in some directions than it is, and
+        whitened by the Hessian there it would need tiny steps.
+        """
+        _, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
+        d, root = self._factor(hessian)
+        before = self.mode, d, root
+        half = np.random.default_rng(0).standard_normal((_PAIRS, mean.size))
+        move = 0.0
+        z = np.concatenate([half, -half])
+        for width in _WIDTHS:
+            draws = self.mode + width * z @ self._whitener(d, root).T
+            total, sides = 0.0, []
+            for draw in draws:
+                r, p = self.likelihood.residuals(y, weight, rows.predict(draw.reshape(self.n_rows, -1)))
+                total = total + r / len(z)
+                sides.append(p.T.copy())
+            sides = np.stack(sides, axis=1)  # (n_rows, n_draws, n)
+
+            def curvature(k, j, sides=sides):
+                product = np.einsum("sn,sn->n", sides[k], sides[j]) / len(z)
+                return weight * ((sides[k].mean(axis=0) if k == j else 0.0) - product)
+
+            gradient = rows.pull(total).ravel() - precision @ (self.mode - mean)
+            hessian = 0.5 * (hessian + self._several(rows, curvature, precision))
+            d, root = self._factor(hessian)
+            step = d * linalg.cho_solve((root, True), d * gradient)
+            move = np.sqrt(max(gradient @ step, 1e-300) / step.size)
+            self.mode = self.mode + step * min(1.0, _REACH / move)
+        if not move < _REACH:  # no Gaussian is near, for example where columns separate the classes
+            self.mode, d, root = before
+        return d, root
 
     @staticmethod
     def _factor(hessian):
@@ -213,14 +264,16 @@ class Design:
                 return d, root
         raise ValueError("The columns of X differ too much in spread and shift for float64; standardise them.")
 
-    def _newton(self, rows, y, weight, mean, precision):
+    def _newton(self, rows, y, weight, mean, precision, tolerance):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
         b = np.zeros(mean.size)
+        if self.fit_intercept:
+            b[rows.width - 1 :: rows.width] = self.likelihood.start(y, weight)
 
         def value(b):
             shift = b - mean
             eta = rows.predict(b.reshape(self.n_rows, -1))
-            return log_likelihood(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
+            return self.likelihood.value(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
 
         now, eta = value(b)
         for _ in range(_MAX_NEWTON):
@@ -236,9 +289,15 @@ class Design:
                 t *= 0.5
             if new >= now - 1e-12 * abs(now):
                 b, now, eta = b + t * step, new, new_eta
-            if gain < 1e-14 * (1.0 + abs(now)) or t <= 1e-8:
+            if gain < tolerance * (1.0 + abs(now)) or t <= 1e-8:
                 break
         return b
+
+    def coef_moments(self):
+        """Of the coefficients (n_rows, n_features) of the columns as given: mode, and variance by the Hessian."""
+        variance = (self.whitener**2).sum(axis=1).reshape(self.n_rows, -1)
+        d = self.scale.size
+        return self.mode.reshape(self.n_rows, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
 
     def warn_if_far(self, theta, temperature):
         """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
@@ -256,116 +315,3 @@ class Design:
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
         return self.unwhitener @ (self._each(self._forward(), b.ravel()) - self.mode)
-
-
-class DiagonalDesign:
-    """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
-
-    Parameters as for `Design`, with a prior of diagonal precision. The state is stored column by column: the classes of
-    a column are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the
-    Hessian gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
-
-    Attributes
-    ----------
-    mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
-        ``(centre - reference) . (whitener * theta)``.
-    centre, root : (n_features, n_rows), (n_rows, n_rows)
-    """
-
-    def __init__(self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None):
-        self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
-        self.reference = reference_of(X.T @ weight / weight.sum(), reference, fit_intercept)
-        rows, d = self.rows(X), X.shape[1]
-        precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
-        square = rows.squares(np.full((weight.size, n_rows), most) * weight[:, None]).T.ravel()
-        unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
-
-        def negative(u):
-            b = mean + unit * u
-            eta = rows.predict(b.reshape(-1, n_rows).T)
-            r, _ = residuals(y, weight, eta)
-            value = 0.5 * precision @ (b - mean) ** 2 - log_likelihood(y, weight, eta)
-            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
-
-        options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
-        found = optimize.minimize(negative, np.zeros(mean.size), jac=True, method="L-BFGS-B", options=options)
-        self.mode = mean + unit * found.x
-        r, p = residuals(y, weight, self.eta(rows))
-        hessian_weight = weight[:, None] * p * (1.0 - p)
-        square, each, total = rows.second_moments(hessian_weight)
-        self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
-        away = self.away
-        # About the centre; rounding must not make it negative.
-        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[: d * n_rows]
-        if fit_intercept:
-            last = precision[d * n_rows :]
-            hessian += (away**2 * last).ravel()
-            # The intercepts' full Hessian: only the wide prior bounds what is added to all classes alike.
-            block = np.diag(total + last)
-            if n_rows > 1:
-                block = np.diag((weight @ p) + last) - (p.T * weight) @ p
-            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_rows), lower=True).T
-            hessian = np.append(hessian, np.ones(n_rows))
-        self.whitener = 1.0 / np.sqrt(hessian)
-        self._precision = precision
-        pull = -precision * (self.mode - mean)
-        if control_variates:
-            pull += rows.pull(r).T.ravel()
-        if fit_intercept:
-            pull[: d * n_rows] -= (away * pull[d * n_rows :]).ravel()
-        self._linear = self.whitener * pull
-        if fit_intercept:
-            self._linear[d * n_rows :] = self.root.T @ pull[d * n_rows :]
-        square = np.maximum(rows.squares(hessian_weight).T.ravel(), 0.0) + precision
-        self.summary = Quadratic(*(each.reshape(-1, n_rows).T.ravel() for each in (self.mode, square)))
-
-    @property
-    def away(self):
-        """How far the centre of each class lies from the reference."""
-        return self.centre - self.reference[:, None]
-
-    def rows(self, X):
-        """The rows less the reference."""
-        return SparseRows(X, self.reference, np.ones(X.shape[1]), self.fit_intercept)
-
-    def params(self, is_sparse, with_value):
-        """As `Design.params`."""
-        head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
-        parts = [np.array(head, dtype=float), self._linear, self._precision, self.whitener]
-        if self.fit_intercept:
-            parts += [self.centre.ravel(), self.root.ravel(), self.reference]
-        return np.concatenate(parts)
-
-    def eta(self, rows):
-        """Linear predictors at the mode."""
-        return rows.predict(self.mode.reshape(-1, self.n_rows).T)
-
-    def _by_column(self, vector):
-        return vector.reshape(self.n_rows, -1).T.ravel()
-
-    def warn_if_far(self, theta, temperature):
-        """Never warn: these units are not those of the posterior's spread."""
-
-    def coefficients(self, theta):
-        """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""
-        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_rows)
-        mode = self.mode.reshape(-1, self.n_rows)
-        if not self.fit_intercept:
-            b += mode.astype(b.dtype)
-            return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
-        intercept = mode[-1] - self.reference @ mode[:-1] + b[..., -1, :] @ self.root.T
-        # One class at a time: otherwise numpy would copy all draws in float64.
-        for k in range(self.n_rows):
-            intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
-        b += mode.astype(b.dtype)
-        return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
-
-    def theta_of(self, coef, intercept):
-        """The inverse of `coefficients`, for one draw."""
-        b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
-        delta = b.T - self.mode.reshape(-1, self.n_rows)
-        if self.fit_intercept:
-            delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
-        return delta.ravel() / self.whitener

@@ -1,30 +1,25 @@
 """Bayesian logistic regression."""
 
-from dataclasses import replace
-from numbers import Real
-
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing
-from ..dense.chain import DenseData, Metric
-from ..dense.model import BaseDenseSGMCMC
-from ..dense.rows import less_offsets, packed, refuse_extremes
+from ..dense.chain import Metric
 from ..kernels.models import logistic, metrics
-from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, StrOptions, validate_data
-from ..utils._sparse import canonical
-from ._design import MAX_ENTRIES, Design, DiagonalDesign, independent_prior, signal_outputs
+from ..utils._sklearn import StrOptions, validate_data
+from ._base import BaseLinearModel
 from ._labels import check_labels
+from ._likelihoods import CLASSES
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import log_likelihoods, row_offsets, row_weights
-
-# Above this share of nonzero entries, sparse rows are read faster as dense ones.
-_DENSE_SHARE = 0.3
+from ._rows import row_weights
 
 
-class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSGMCMC):
+def _n_predictors(classes):
+    """Linear predictors: one for two classes, else one for each."""
+    return 1 if len(classes) == 2 else len(classes)
+
+
+class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearModel):
     r"""Logistic regression, binary or multinomial, with draws of its coefficients.
 
     :math:`P(y = k \mid x) \propto \exp(b_k + \beta_k^\top x)` with :math:`\beta_{kj} \sim N(0, \sigma^2)`. Two classes
@@ -32,9 +27,14 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     Parameters
     ----------
-    prior_scale : float, default=1
+    prior_scale : float or "auto", default=1
         :math:`\sigma`, in the units of the columns of X as given. The mode of the posterior is the estimate of
-        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior.
+        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior. "auto" learns the scale
+        from the data; see Notes.
+    prior : {"normal", "laplace"}, default="normal"
+        Distribution of the coefficients. "laplace" has the density :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, which
+        shrinks small coefficients more and large ones less; its mode is that of an L1 penalty with
+        ``C=prior_scale``.
     fit_intercept : bool, default=True
         Whether there is an intercept. Without one, a column whose mean is large for its spread can have hardly any
         effect; a warning says so.
@@ -84,6 +84,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         Posterior mean.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_rows, n_features), ``"intercept"``: (n_chains, n_kept, n_rows).
+    prior_scale_ : float
+        The scale in use: that given, or the one that "auto" found.
     sampler_ : sampler object
         The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
         coordinates.
@@ -112,6 +114,15 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     unbiased, and without noise where the posterior is Gaussian. In `partial_fit` the Gaussian approximation at the
     mode replaces the rows of earlier calls.
 
+    ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
+    :math:`\sigma` whose median moves the log odds by 1 for a typical column. Coefficients are integrated out by the
+    Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian; draws are then
+    given that scale. `partial_fit` keeps the scale of its first call.
+
+    ``prior="laplace"``: the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 + \epsilon^2}`
+    for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation; the draws'
+    own standard deviation grows by less than 2 %. The coordinates are those of the best Gaussian bound of the prior.
+
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
     mode,
     :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates remove the first order only,
@@ -135,21 +146,18 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
     True
     """
 
-    _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design")
+    _likelihood = CLASSES
 
     _parameter_constraints = {
-        **BaseDenseSGMCMC._parameter_constraints,
-        "prior_scale": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
+        **BaseLinearModel._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "control_variates": ["boolean"],
     }
 
     def __init__(
         self,
         prior_scale=1.0,
         *,
+        prior="normal",
         fit_intercept=True,
         intercept_prior_scale=100.0,
         class_weight=None,
@@ -167,6 +175,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         callbacks=None,
     ):
         self.prior_scale = prior_scale
+        self.prior = prior
         self.fit_intercept = fit_intercept
         self.intercept_prior_scale = intercept_prior_scale
         self.class_weight = class_weight
@@ -182,11 +191,6 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
@@ -215,7 +219,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         data = self._weighted(X, codes, classes, y, sample_weight)
-        return self._start(sampler, data, classes, None, 0)
+        self.classes_ = classes
+        return self._start(sampler, data, _n_predictors(classes), None, 0)
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -253,7 +258,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
                 raise ValueError(f"classes={classes!r} differ from those of the first call, {known!r}.")
         self._check_classes(known)
         data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
-        return self._start(sampler, data, known, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
+        self.classes_ = known
+        before, n_seen = None if first else self._chains, getattr(self, "n_samples_seen_", 0)
+        return self._start(sampler, data, _n_predictors(known), before, n_seen)
 
     @staticmethod
     def _check_classes(classes):
@@ -269,93 +276,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows are sparse where the kernels read them so."""
-        if sparse.issparse(X):
-            X = canonical(X)
-        refuse_extremes(X, getattr(self, "feature_names_in_", None))
+        X = self._usable(X)
         weight = row_weights(X, codes, classes, y, self.class_weight, sample_weight)
-        used = weight > 0
-        if not used.all():
-            X, codes, weight = X[used], codes[used], weight[used]
-        n_rows = 1 if len(classes) == 2 else len(classes)
-        if n_rows * (X.shape[1] + 1) > MAX_ENTRIES:
-            X = sparse.csr_matrix(X)
-        elif sparse.issparse(X) and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
-            X = X.toarray()
-        return X, codes.astype(np.int64), weight
-
-    def _start(self, sampler, data, classes, before, n_seen):
-        X, codes, weight = data
-        self._fingerprint = fingerprint(X, codes, weight)
-        n_rows = 1 if len(classes) == 2 else len(classes)
-        if before is None:
-            self._offsets = row_offsets(X, weight, self.fit_intercept)
-            wide = self.intercept_prior_scale if self.fit_intercept else None
-            prior = independent_prior(n_rows, X.shape[1], self.prior_scale, wide)
-        else:
-            if self.fit_intercept != self._design.fit_intercept:
-                raise ValueError(
-                    f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues "
-                    "with the same coefficients. Call fit to start afresh."
-                )
-            prior = self._design.summary
-        X = less_offsets(X, self._offsets)
-        wide = n_rows * (X.shape[1] + 1) > MAX_ENTRIES
-        reference = None if before is None else self._design.reference
-        design = (DiagonalDesign if wide else Design)(
-            X, codes, weight, n_rows, prior, self.fit_intercept, self.control_variates, reference
-        )
-        make_dense, width = self._reader(design, sampler, X, codes, weight)
-        streams = before is not None
-        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size, streams=streams)
-        starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
-        goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
-        if goes_on:
-            starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
-        self.classes_, self._design, self.sampler_ = classes, design, fitted
-        self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
-        return self._run(chains, n_iter)
-
-    @staticmethod
-    def _is_alike(chain, sampler):
-        """Whether a sampler can continue from the state of a chain: both have one particle, or equally many."""
-        if sampler._runner != "particles":
-            return chain.theta.ndim == 2
-        return chain.theta.ndim == 3 and len(chain.theta) == sampler.n_particles
-
-    def _carried(self, theta, design):
-        """A state, or that of each particle, in the coordinates of another design."""
-        if theta.ndim == 3:
-            return np.stack([self._carried(each, design) for each in theta])
-        return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
-
-    def _reader(self, design, sampler, X, codes, weight):
-        """A function from the batch size to the data for the kernels, and how many numbers they read for a row."""
-        if sampler._uses_metric:
-            if isinstance(design, DiagonalDesign):
-                raise ValueError(
-                    f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
-                    f"{MAX_ENTRIES} coefficients; these data have {design.mode.size}. Use another, such as 'hmc'."
-                )
-            X = X.toarray() if sparse.issparse(X) else X
-        rows = design.rows(X)
-        outputs = signal_outputs(codes, design.eta(rows))
-        is_sparse = sparse.issparse(X)
-        params = design.params(is_sparse, sampler._reads_log_density)
-        binary = design.n_rows == 1
-        if not is_sparse:
-            signal = logistic.binary if binary else logistic.multinomial
-            metric = None
-            if sampler._uses_metric:
-                metric = Metric(metrics.logistic, design.metric_params())
-
-            def dense(n_batch):
-                return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
-
-            return dense, rows.width
-        signal = logistic.sparse_binary if binary else logistic.sparse_multinomial
-        data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
-        return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
+        return self._used(X, codes.astype(np.int64), weight, _n_predictors(classes))
 
     @all_or_nothing
     def resume(self, X, y, sample_weight=None):
@@ -376,25 +299,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseDenseSG
         self._check_resumable()
         X, y = validate_data(self, X, y, reset=False, **INPUT)
         X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
-        self._refuse_other_rows(X, codes, weight)
-        X = less_offsets(X, self._offsets)
-        dense = self._reader(self._design, self.sampler_, X, codes, weight)[0](self.batch_size_)
-        for chain in self._chains:
-            chain.bind((dense, None))
-        return self._run(self._chains, self._planned_iter)
+        return self._resume_on(X, codes, weight)
 
-    def _set_fitted(self, chains):
-        theta = self._kept_theta(chains)
-        if self.sampler_._runner != "particles":
-            self._design.warn_if_far(theta, getattr(self.sampler_, "temperature", 1.0))
-        coef, self._near_intercepts = self._design.coefficients(theta)
-        far = np.flatnonzero(self._offsets)
-        intercept = self._near_intercepts - coef[..., far].astype(np.float64) @ self._offsets[far]
-        self._all_samples = {"coef": coef, "intercept": intercept}
-        self.samples_ = self._shown(self._all_samples)
-        self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))
+    def _signal(self, is_sparse, n_rows):
+        if n_rows == 1:
+            return logistic.sparse_binary if is_sparse else logistic.binary
+        return logistic.sparse_multinomial if is_sparse else logistic.multinomial
 
-    def _monitored(self, chains):
-        coef, intercept = (self._all_samples[name] for name in ("coef", "intercept"))
-        density = log_likelihoods(self._design, chains[0].data[0], coef, self._near_intercepts)
-        return {"log_likelihood": density, "coef": coef, **({"intercept": intercept} if self.fit_intercept else {})}
+    def _metric(self, design):
+        return Metric(metrics.logistic, design.metric_params())

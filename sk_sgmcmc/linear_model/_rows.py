@@ -1,7 +1,7 @@
 """Preparation of labelled rows: their weights, and offsets of columns that lie far from 0."""
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..chains.convergence import evenly
@@ -78,7 +78,7 @@ def log_likelihoods(design, dense, coef, intercept):
         For the columns less their offsets.
     """
     some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)
-    d, y = coef.shape[3], dense.y[some, 0].astype(np.int64)
+    d, y = coef.shape[3], dense.y[some, 0].astype(design.likelihood.dtype)
     if dense.in_random_order:  # packed sparse rows: (value, column) pairs behind the parameters
         bounds = dense.X[some].astype(np.int64)
         pairs = np.concatenate([dense.params[start:stop] for start, stop in bounds])
@@ -89,9 +89,5 @@ def log_likelihoods(design, dense, coef, intercept):
     out = np.empty((coef.shape[0], draws.size))
     for c, s in np.ndindex(out.shape):
         eta = X @ coef[c, draws[s]].T + intercept[c, draws[s]]
-        if eta.shape[1] == 1:
-            each = y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0])
-        else:
-            each = eta[np.arange(y.size), y] - special.logsumexp(eta, axis=1)
-        out[c, s] = np.average(each, weights=dense.weight[some])
+        out[c, s] = np.average(design.likelihood.each(y, eta), weights=dense.weight[some])
     return out

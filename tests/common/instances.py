@@ -14,7 +14,9 @@ from sklearn.datasets import make_classification
 from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLDA,
+    BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
     GammaProcessTopicModel,
@@ -73,7 +75,9 @@ class Case:
     def answer(self, model, X=None):
         """What a fitted model says of rows."""
         X = self.X() if X is None else X
-        return next(getattr(model, m) for m in ("predict_proba", "transform", "score_samples") if hasattr(model, m))(X)
+        return next(
+            getattr(model, m) for m in ("predict_proba", "transform", "score_samples", "predict") if hasattr(model, m)
+        )(X)
 
     @property
     def keeps_draws(self):
@@ -121,6 +125,16 @@ def _binary():
     return (X,)
 
 
+def _responses():
+    X, _ = classes(2, 90)
+    return X, X @ [1.0, 0.1, 10.0, 0.001, -1.0] + np.random.default_rng(0).normal(size=90)
+
+
+def _events():
+    X, y = _responses()
+    return X, np.random.default_rng(0).poisson(np.exp((y - y.mean()) / (2.0 * y.std())))
+
+
 def _rows():
     return (np.random.default_rng(0).normal(size=(90, 3)) @ np.diag([1.0, 5.0, 100.0]),)
 
@@ -130,6 +144,8 @@ DATA = {
     "described": _described,
     "two classes": lambda: classes(2, 90),
     "three classes": lambda: classes(3, 90),
+    "responses": _responses,
+    "events": _events,
     "rows": _rows,
     "answers": _answers,
     "binary": _binary,
@@ -192,6 +208,11 @@ ESTIMATORS = [
     _dense("logistic-hmc", BayesianLogisticRegression, "two classes", sampler="hmc"),
     _dense("logistic-particles", BayesianLogisticRegression, "two classes", sampler="blob"),
     _dense("logistic-em", BayesianLogisticRegression, "two classes", sampler="sghmc-em"),
+    _dense("linear", BayesianLinearRegression, "responses"),
+    _dense("linear-minibatch", BayesianLinearRegression, "responses", sampler="sghmc", batch_size=30),
+    _dense("linear-laplace", BayesianLinearRegression, "responses", sampler="hmc", prior="laplace"),
+    _dense("poisson", BayesianPoissonRegressor, "events"),
+    _dense("poisson-laplace", BayesianPoissonRegressor, "events", prior="laplace", batch_size=30),
     _dense("gaussian", BayesianGaussian, "rows"),
     _dense("gaussian-minibatch", BayesianGaussian, "rows", sampler="sgnht", batch_size=20),
     Case("dp", DPCategoricalMixture(n_iter=16)),
@@ -208,7 +229,7 @@ ESTIMATORS = [
 DEFAULTS = [
     case
     for case in ESTIMATORS
-    if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "gaussian", "dp"}
+    if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp"}
 ]
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
 LDA = [case for case in ESTIMATORS if isinstance(case.estimator, CountTopicModel) and case.data == "counts"]
@@ -218,5 +239,9 @@ COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain", "gamma-
 CHECKED = [
     clone(case.estimator).set_params(batch_size="auto", **({} if case.data == "counts" else {"n_iter": 400}))
     for case in ESTIMATORS
-    if case.id in {"lda", "lda-fresh", "dmr-plain", "gamma-process", "sam", "vmf", "logistic", "gaussian", "dp"}
-]
+    if case.id
+    in {
+        "lda", "lda-fresh", "dmr-plain", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian",
+        "dp",
+    }
+]  # fmt: skip

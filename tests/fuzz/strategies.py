@@ -11,7 +11,8 @@ from tests.fuzz import inputs
 
 ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel", "DPCategoricalMixture",
-    "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
+    "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture", "BayesianLinearRegression",
+    "BayesianPoissonRegressor",
 )  # fmt: skip
 COUNT_MODELS = ESTIMATORS[:3]
 
@@ -31,6 +32,8 @@ COMPILED = (
     ("VonMisesFisherMixture", "gsgnht"), ("VonMisesFisherMixture", "gmc"),
     ("BayesianLogisticRegression", "sgld"), ("BayesianLogisticRegression", "hmc"),
     ("BayesianLogisticRegression", "sghmc-em"), ("BayesianGaussian", "sgnht"),
+    ("BayesianLinearRegression", "gibbs"), ("BayesianLinearRegression", "sghmc"), ("BayesianLinearRegression", "hmc"),
+    ("BayesianPoissonRegressor", "sghmc"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
 )  # fmt: skip
 
@@ -124,7 +127,9 @@ SENSIBLE = {
     "likelihood": ("multinomial", "bernoulli", "categorical"),
     "category_prior": (*PRIORS, _full(0.5, "V"), _full(0.5, "K"), _full(0.5, 3), [0.5, 0.5]),
     "partition_loss": ("vi", "binder"),
-    "prior_scale": PRIORS,
+    "prior_scale": (*PRIORS, "auto"),
+    "prior": ("normal", "laplace"),
+    "noise_scale_prior": (None, *PRIORS),
     "fit_intercept": (True, False, _np("bool_", False)),
     "class_weight": (
         None, "balanced", {"~": "dict", "of": [[0, 1.0], [1, 2.0]]}, {"~": "dict", "of": [["yes", 3]]},
@@ -270,6 +275,8 @@ KINDS = {
     "VonMisesFisherMixture": ("normal", "counts"),
     "BayesianLogisticRegression": ("normal", "normal", "counts"),
     "BayesianGaussian": ("normal",),
+    "BayesianLinearRegression": ("normal", "normal", "counts"),
+    "BayesianPoissonRegressor": ("normal", "normal", "counts"),
 }
 DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical": ("codes", "binary")}
 
@@ -340,11 +347,16 @@ def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
         "data": draw(data(kinds, malformed=malformed)),
         "ops": draw(operations(name, known)),
     }
+    if name in ("BayesianLinearRegression", "BayesianPoissonRegressor"):
+        case["y"] = draw(st.sampled_from(("two", "uint8", "floats", "continuous", "list", "three")))
+        if _rarely(draw, 6):
+            case["y"] = draw(st.sampled_from(LABELS))
     if name == "BayesianLogisticRegression":
         case["y"] = draw(st.sampled_from(_available(("two", "two", "two", "three", "text", "pandas", "polars"))))
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
-    if name in ("BayesianLogisticRegression", "DPCategoricalMixture") and _rarely(draw, 4):
+    weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", "BayesianPoissonRegressor")
+    if name in (*weighted, "DPCategoricalMixture") and _rarely(draw, 4):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
     if name == "DMRTopicModel" and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))

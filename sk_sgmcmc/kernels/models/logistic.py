@@ -2,7 +2,8 @@
 
 With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
 `HEAD` numbers (D, the order of the control variates or 0, whether T is diagonal, whether to compute the log density,
-whether sparse rows have an intercept), then
+whether sparse rows have an intercept, the position of the kinks or 0, whether A is given although control variates are
+of second order), then
 
 * for a full T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T (D, D);
 * for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
@@ -10,13 +11,17 @@ whether sparse rows have an intercept), then
   x classes) for it, and the reference r (columns) at which it has its prior: the intercepts of the columns as
   given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
 
-and then the entries of sparse rows. With control variates of second order the log posterior is
-offset . theta - |theta|^2 / 2 plus the part of the likelihood beyond its second order at the mode, and only that part
-is estimated from the minibatch. Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood
-beyond its first order is estimated, or all of it.
+then, if the prior has kinks, four numbers for each entry of delta (the mode b, the inverse scale of its Laplace
+distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
+stands for that prior everywhere else), and then the entries of sparse rows.
 
-``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode, followed for two classes by the
-probability and log(1 + e^eta) there.
+With control variates of second order the log posterior is offset . theta - |theta|^2 / 2, or with A if that is given,
+plus the part of the likelihood beyond its second order at the mode, and only that part is estimated from the minibatch.
+Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood beyond its first order is
+estimated, or all of it.
+
+``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode, followed by the probabilities
+there, that of the second of two classes, and by the logarithm of the sum of e^eta.
 
 Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in
 ``params``, which bound its (value, column) pairs; it has one more column, of ones, if ``params[4]`` is not 0, and T
@@ -29,8 +34,8 @@ from .._jit import NOT_FINITE, OK, helper, kernel
 from ..math.vector import exp_not_positive
 from ..runners import DENSE_SIGNAL
 
-HEAD = 5
-CONTROL, DIAGONAL, WITH_VALUE, ONES = 1, 2, 3, 4
+HEAD = 7
+CONTROL, DIAGONAL, WITH_VALUE, ONES, KINKS, GIVEN = 1, 2, 3, 4, 5, 6
 SECOND_ORDER = 2.0
 _NARROW = 8  # columns up to which the loop over rows is the inner one
 _BLOCK = 64  # rows whose predictors are computed before their probabilities are
@@ -110,7 +115,7 @@ def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
 def assemble(theta, params, D, scale, pull, signal):
     """signal = offset - A theta + scale T^T pull; returns offset . theta - theta . A theta / 2."""
     value = 0.0
-    whole = params[CONTROL] == SECOND_ORDER
+    whole = params[CONTROL] == SECOND_ORDER and params[GIVEN] == 0.0
     for i in range(D):
         if whole:
             a = theta[i, 0]
@@ -129,14 +134,32 @@ def assemble(theta, params, D, scale, pull, signal):
 
 
 @helper
+def add_kinks(params, D, scale, delta, pull):
+    """Replace the Gaussian that stands for a Laplace prior by that prior, in ``pull``; returns the change in value."""
+    lo, value = int(params[KINKS]), 0.0
+    if lo == 0:
+        return value
+    for j in range(D):
+        at = lo + 4 * j
+        inverse, precision = params[at + 1], params[at + 3]
+        u = params[at] + delta[j]
+        root = np.sqrt(u * u + params[at + 2])
+        value += 0.5 * precision * u * u - inverse * root
+        if inverse > 0.0:
+            pull[j] += (precision * u - inverse * u / root) / scale
+    return value
+
+
+@helper
 def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
     """Gradient and log density from the sums over the minibatch; the status."""
+    rounded = add_kinks(params, D, scale, delta, pull)
     if params[DIAGONAL] != 0.0:
         value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
     else:
         value = assemble(theta, params, D, scale, pull, signal)
     # Without the log density this still shows whether everything is finite.
-    extra[0] = value + scale * rest
+    extra[0] = value + scale * rest + rounded
     check = extra[0]
     for i in range(D):
         check += signal[i, 0]
@@ -254,8 +277,8 @@ def sparse_binary(theta, X, y, weight, params, scale, signal, extra):
 
 
 @helper
-def softmax(eta, p):
-    """p = softmax(eta); returns the logarithm of the sum of e^eta."""
+def softmax(eta, p, with_value):
+    """p = softmax(eta); returns the logarithm of the sum of e^eta, or the largest eta."""
     K = p.shape[0]
     top = -np.inf
     for k in range(K):
@@ -267,29 +290,30 @@ def softmax(eta, p):
         total += p[k]
     for k in range(K):
         p[k] /= total
-    return top + np.log(total)
+    return top + np.log(total) if with_value else top
 
 
 @helper
 def multinomial_residuals(e, y, w, params, p0, p):
     """Write the pull of each class to p, from e, the predictors less those at the mode; returns the log density.
 
-    ``y`` is the row's (class, predictors at the mode); ``p0`` and ``p`` are scratch.
+    ``y`` is the row's (class, predictors, probabilities and the predictors' log total at the mode); ``p0`` and ``p``
+    are scratch.
     """
     K = e.shape[0]
     label = int(y[0])
     for k in range(K):
         p0[k] = y[1 + k] + e[k]
-    log_total = softmax(p0, p)
+    log_total = softmax(p0, p, params[WITH_VALUE] != 0.0)
     if params[CONTROL] == 0.0:
         for k in range(K):
             p[k] = w * ((1.0 if k == label else 0.0) - p[k])
         return w * (y[1 + label] + e[label] - log_total)
-    log_total0 = softmax(y[1:], p0)
     mean = 0.0
     for k in range(K):
+        p0[k] = y[1 + K + k]
         mean += p0[k] * e[k]
-    rest = w * (log_total0 - log_total + mean)
+    rest = w * (y[1 + 2 * K] - log_total + mean)
     second = 1.0 if params[CONTROL] == SECOND_ORDER else 0.0
     for k in range(K):
         curve = second * p0[k] * (e[k] - mean)
@@ -322,7 +346,7 @@ def multinomial(theta, X, y, weight, params, scale, signal, extra):
 def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
     """Several classes, sparse rows."""
     D = theta.shape[0]
-    K = y.shape[1] - 1
+    K = (y.shape[1] - 2) // 2
     delta, pull = np.empty(D), np.zeros(D)
     e, p, p0 = np.empty(K), np.empty(K), np.empty(K)
     unwhiten(theta, params, D, K, delta)

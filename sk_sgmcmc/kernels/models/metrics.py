@@ -87,6 +87,32 @@ def logistic(theta, X, y, weight, params, scale, out, extra):
 
 
 @kernel(METRIC)
+def poisson(theta, X, y, weight, params, scale, out, extra):
+    """As `logistic`, for counts with a log link."""
+    D = theta.shape[0]
+    lo = D * D
+    out[:] = 0.0
+    for i in range(D):
+        for j in range(D):
+            out[i, j] = params[i * D + j]
+    delta, b = np.zeros(D), np.zeros(D)
+    for i in range(D):
+        for j in range(D):
+            delta[i] += params[lo + i * D + j] * theta[j, 0]
+    for n in range(X.shape[0]):
+        b[:] = 0.0
+        for i in range(D):
+            for j in range(D):
+                b[j] += X[n, i] * params[lo + i * D + j]
+        mean = scale * weight[n] * y[n, 2] * np.exp(dot(X[n], delta, 0, D))
+        if not np.isfinite(mean):
+            return NOT_FINITE
+        _add_moments(b, mean, mean, out)
+    _mirror(out)
+    return OK
+
+
+@kernel(METRIC)
 def normal_wishart(theta, X, y, weight, params, scale, out, extra):
     """Expected Fisher information with the prior's as further rows, in the coordinates of `gaussian.normal_wishart`.
 

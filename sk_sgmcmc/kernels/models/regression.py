@@ -1,0 +1,124 @@
+"""Gradients of Bayesian Poisson and linear regression, in the coordinates and with the ``params`` of `logistic`.
+
+Poisson regression with its log link differs from `logistic.binary` in what a row says of its linear predictor;
+``y`` is (count, predictor at the mode, its exponential).
+
+Linear regression has one coordinate more, the last: the logarithm t of the noise's standard deviation over its value at
+the point at which the control variates are taken. ``y`` is the residual of each row at that point. Behind T,
+``params`` holds the noise's precision E there, and E times what the prior adds to the sum of squares. The quadratic
+matrix is always given, with all that is known exactly: the prior, and with control variates the second order of all
+rows, those of earlier calls included.
+"""
+
+import numpy as np
+
+from .._jit import helper, kernel
+from ..runners import DENSE_SIGNAL
+from .logistic import (
+    _BLOCK,
+    CONTROL,
+    HEAD,
+    ONES,
+    SECOND_ORDER,
+    finish,
+    predict_dense,
+    pull_dense,
+    unwhiten,
+)
+
+
+@helper
+def poisson_residuals(e, y, weight, lo, m, params, r):
+    """The pull r_i of row lo + i, from e, its predictor less the one at the mode; returns the log density."""
+    order = params[CONTROL]
+    second = 1.0 if order == SECOND_ORDER else 0.0
+    rest = 0.0
+    for i in range(m):
+        w, count, mean0 = weight[lo + i], y[lo + i, 0], y[lo + i, 2]
+        mean = mean0 * np.exp(e[i])
+        if order != 0.0:
+            r[i] = w * (mean0 + second * mean0 * e[i] - mean)
+            rest += w * (mean0 * (1.0 + e[i] + 0.5 * second * e[i] * e[i]) - mean)
+        else:
+            r[i] = w * (count - mean)
+            rest += w * (count * (y[lo + i, 1] + e[i]) - mean)
+    return rest
+
+
+@kernel(DENSE_SIGNAL)
+def poisson(theta, X, y, weight, params, scale, signal, extra):
+    """Counts with a log link."""
+    D = theta.shape[0]
+    delta, pull = np.empty(D), np.zeros(D)
+    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
+    unwhiten(theta, params, D, 1, delta)
+    rest = 0.0
+    for lo in range(0, X.shape[0], _BLOCK):
+        m = min(_BLOCK, X.shape[0] - lo)
+        predict_dense(X, lo, m, delta, e)
+        rest += poisson_residuals(e, y, weight, lo, m, params, r)
+        pull_dense(r, X, lo, m, pull)
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
+
+
+@kernel(DENSE_SIGNAL)
+def sparse_poisson(theta, X, y, weight, params, scale, signal, extra):
+    """Counts with a log link, sparse rows."""
+    D = theta.shape[0]
+    delta, pull = np.empty(D), np.zeros(D)
+    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
+    unwhiten(theta, params, D, 1, delta)
+    ones = params[ONES] != 0.0
+    rest = 0.0
+    for lo in range(0, X.shape[0], _BLOCK):
+        m = min(_BLOCK, X.shape[0] - lo)
+        for i in range(m):
+            total = delta[D - 1] if ones else 0.0
+            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
+                total += params[at] * delta[int(params[at + 1])]
+            e[i] = total
+        rest += poisson_residuals(e, y, weight, lo, m, params, r)
+        for i in range(m):
+            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
+                pull[int(params[at + 1])] += r[i] * params[at]
+            if ones:
+                pull[D - 1] += r[i]
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
+
+
+@kernel(DENSE_SIGNAL)
+def normal(theta, X, y, weight, params, scale, signal, extra):
+    """A normal response with an unknown standard deviation."""
+    D = theta.shape[0]
+    m = D - 1
+    delta, pull, along = np.empty(D), np.zeros(D), np.zeros(m)
+    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
+    unwhiten(theta, params, D, 1, delta)
+    t = delta[m]
+    shrink = np.exp(-2.0 * t)
+    at = HEAD + D + 2 * D * D
+    E, of_prior = params[at], params[at + 1]
+    control = params[CONTROL] != 0.0
+    rest = 0.0
+    for lo in range(0, X.shape[0], _BLOCK):
+        n = min(_BLOCK, X.shape[0] - lo)
+        predict_dense(X, lo, n, delta[:m], e)
+        for i in range(n):
+            w, r0 = weight[lo + i], y[lo + i, 0]
+            now = r0 - e[i]
+            r[i] = w * E * now * shrink
+            slope = w * (E * now * now * shrink - 1.0)
+            value = -w * (0.5 * E * now * now * shrink + t)
+            if control:
+                r[i] -= w * E * (r0 - e[i] - 2.0 * t * r0)
+                slope -= w * (E * r0 * (r0 - 2.0 * e[i] - 2.0 * t * r0) - 1.0)
+                square = now * now - 2.0 * t * r0 * (r0 - 2.0 * e[i]) + 2.0 * t * t * r0 * r0
+                value += w * (0.5 * E * square + t)
+            pull[m] += slope
+            rest += value
+        pull_dense(r, X, lo, n, along)
+    pull[:m] = along
+    # Beyond the second order of the prior, which is part of the quadratic matrix.
+    pull[m] += of_prior * (shrink - 1.0 + 2.0 * t) / scale
+    rest -= 0.5 * of_prior * (shrink - 1.0 + 2.0 * t - 2.0 * t * t) / scale
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)

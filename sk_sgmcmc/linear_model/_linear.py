@@ -1,0 +1,446 @@
+"""Bayesian linear regression."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse, special
+from sklearn.base import RegressorMixin
+
+from ..base import all_or_nothing
+from ..chains.chain import stacked_draws
+from ..chains.plans import DrawPlan
+from ..dense.chain import DenseData
+from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
+from ..dense.rows import LARGEST, less_offsets
+from ..kernels.models import regression
+from ..utils._dask import refuse_dask
+from ..utils._fingerprint import fingerprint
+from ..utils._sklearn import Interval, check_is_fitted, validate_data
+from ._base import BaseLinearModel
+from ._gibbs import GibbsChain, GibbsData
+from ._normal import NoisePrior, NormalDesign, Sums
+from ._predict import INPUT
+from ._prior import check_scale, find_design, typical_scale
+from ._regress import RegressorDrawsMixin, positive_weights
+from ._rows import row_offsets
+
+_MAX_FEATURES = 5000
+_CUBES = 2e10  # cubes of the number of features, over all sweeps
+_FEWEST_DRAWS = 200
+
+
+class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
+    r"""Linear regression with an unknown noise, with draws of coefficients and noise.
+
+    :math:`y \sim N(b + \beta^\top x, \sigma_y^2)`, and :math:`\sigma_y^2` has a scaled inverse chi-squared prior.
+
+    Parameters
+    ----------
+    prior_scale : float or "auto", default="auto"
+        Scale :math:`\sigma` of the prior of each coefficient, in the units of the columns of X as given. "auto" learns
+        it from the data: `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
+    prior : {"normal", "laplace"}, default="normal"
+        Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, the
+        Bayesian lasso.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    intercept_prior_scale : float or None, default=None
+        Standard deviation of the wide normal prior of the intercept of centred columns. None is 100 times the root mean
+        square of y (in a stream, of the first block). ``intercept_`` refers to the columns as given.
+    noise_scale_prior : float or None, default=None
+        Scale of the prior of the noise: the size of the residuals that it adds. None is the standard deviation of y
+        (in a stream, of the first block).
+    degrees_of_freedom_prior : float, default=1
+        Degrees of freedom of that prior: how many residuals it adds.
+    control_variates : bool, default=True
+        Whether minibatches estimate only the part of the log likelihood beyond its second order.
+    sampler : str, sampler object or None, default=None
+        None is `Gibbs`, which is exact and reads the rows once; with an explicit ``batch_size``, `SGHMC`. Any sampler
+        on flat space without a metric will do.
+    n_iter : int or None, default=None
+        Sweeps of `Gibbs`, else steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws
+        after burn-in.
+    burn_in : float or int, default=0.5
+        Fraction, or number, of the steps to discard at the start.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
+        fifteen times as many.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch, of samplers that read minibatches; "auto" takes all of a small data set, else as many as
+        keep the noise below 5 % of a posterior variance.
+    with_replacement : bool, default=False
+        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean.
+    intercept_ : float
+        Posterior mean.
+    noise_scale_ : float
+        Posterior mean of the noise's standard deviation.
+    prior_scale_ : float
+        The scale in use: that given, or what "auto" found: with `Gibbs`, its posterior mean.
+    samples_ : dict of ndarray
+        ``"coef"``: (n_chains, n_kept, n_features); ``"intercept"``, ``"noise_scale"`` and ``"prior_scale"``:
+        (n_chains, n_kept).
+    sampler_ : sampler object
+        The sampler in use.
+    batch_size_ : int
+        Rows of a minibatch.
+    n_iter_ : int
+        Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, the noise, the intercept and coefficients (of many, the 20 least settled),
+        and a prior's scale that is drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not
+        to believe a fit" in the user guide.
+    n_samples_seen_ : int
+        Rows seen.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianPoissonRegressor : Counts.
+    sklearn.linear_model.BayesianRidge : Point estimates of both scales, and a Gaussian given them.
+
+    Notes
+    -----
+    `Gibbs` draws all coefficients together given the noise, the noise given them, and for ``prior="laplace"`` the
+    variances of the normal distributions that mix to it (Park and Casella, 2008). It targets the posterior exactly. A
+    learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column, and is
+    drawn given the coefficients and given the ratios of coefficients to scale.
+
+    `partial_fit` adds the sums over the new rows to those over the earlier ones. With `Gibbs` its posterior is the
+    exact one given all of them; other samplers read the new rows, and take the earlier ones to second order.
+
+    Samplers by gradients move in whitened coefficients and the logarithm of the noise's standard deviation.
+    ``prior_scale="auto"`` and ``prior="laplace"`` are for them as in `BayesianLogisticRegression`: a point estimate of
+    the scale, and a rounded kink.
+
+    References
+    ----------
+    Park and Casella (2008), The Bayesian lasso, Journal of the American Statistical Association 103. Yu and Meng
+    (2011), To center or not to center, Journal of Computational and Graphical Statistics 20. MacKay (1992), Bayesian
+    interpolation, Neural Computation 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sk_sgmcmc import BayesianLinearRegression
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BayesianLinearRegression(random_state=0).fit(X[:300], y[:300])
+    >>> mean, std = model.predict(X[300:], return_std=True)
+    >>> mean, low, high = model.predict_interval(X[300:], interval=0.9)
+    >>> bool(0.84 < ((low < y[300:]) & (y[300:] < high)).mean() < 0.96)
+    True
+    """
+
+    _offers = (("any", "conditionals"), ("euclidean", "gradient"))
+
+    _parameter_constraints = {
+        **BaseLinearModel._parameter_constraints,
+        "intercept_prior_scale": [Interval(Real, 0, None, closed="neither"), None],
+        "noise_scale_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        prior_scale="auto",
+        *,
+        prior="normal",
+        fit_intercept=True,
+        intercept_prior_scale=None,
+        noise_scale_prior=None,
+        degrees_of_freedom_prior=1.0,
+        control_variates=True,
+        sampler=None,
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        with_replacement=False,
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.prior_scale = prior_scale
+        self.prior = prior
+        self.fit_intercept = fit_intercept
+        self.intercept_prior_scale = intercept_prior_scale
+        self.noise_scale_prior = noise_scale_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.control_variates = control_variates
+        self.sampler = sampler
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.with_replacement = with_replacement
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _default_for(self, streams):
+        return "gibbs" if isinstance(self.batch_size, str) else self._default_sampler
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Draw the coefficients and the noise given rows and responses.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Features, on any scales.
+        y : array-like of shape (n_samples,)
+            Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Each row counts this many times.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, pair = self._checked_sampler()
+        return self._begin(sampler, pair, self._checked(X, y, sample_weight), None)
+
+    @all_or_nothing
+    def partial_fit(self, X, y, sample_weight=None):
+        """Continue with further rows; the sums over those of earlier calls are kept.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+            Further rows.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, pair = self._checked_sampler(streams=True)
+        earlier = getattr(self, "_sums", None)
+        data = self._checked(X, y, sample_weight, reset=earlier is None)
+        if earlier is not None and self.fit_intercept != (self._wide is not None):
+            raise ValueError(
+                f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues with "
+                "the same coefficients. Call fit to start afresh."
+            )
+        return self._begin(sampler, pair, data, earlier)
+
+    @all_or_nothing
+    def resume(self, X, y, sample_weight=None):
+        """Continue a fit that was interrupted or loaded from a checkpoint.
+
+        Gives the draws that an uninterrupted `fit` would have given.
+
+        Parameters
+        ----------
+        X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
+            The data: a saved estimator holds none.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        check_is_fitted(self, "_chains")
+        X, y, weight = self._checked(X, y, sample_weight, reset=False)
+        self._refuse_other_rows(X, y, weight)
+        if self._design is None:
+            data = self._conditionals()
+        else:
+            data = self._rows_for(self._design, self.sampler_, less_offsets(X, self._offsets), y, weight)
+            data = data(self.batch_size_), None
+        for chain in self._chains:
+            chain.bind(data)
+        return self._run(self._chains, self._planned_iter)
+
+    def _checked(self, X, y, sample_weight, reset=True):
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **INPUT)
+        X, y = self._usable(X), y.astype(np.float64)
+        if X.shape[1] > _MAX_FEATURES:
+            raise ValueError(
+                f"X has {X.shape[1]} features; linear regression sums over their pairs, for at most {_MAX_FEATURES}. "
+                "Reduce them first, for example by sklearn.decomposition.TruncatedSVD."
+            )
+        if np.abs(y).max() > LARGEST:
+            raise ValueError(f"y holds {np.abs(y).max():.6g}, too large to compute with in float64.")
+        weight = positive_weights(X, sample_weight)
+        if weight.max() > LARGEST:
+            raise ValueError(f"sample_weight holds {weight.max():.6g}, too large to compute with in float64.")
+        used = weight > 0
+        return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
+
+    def _begin(self, sampler, pair, data, earlier):
+        X, y, weight = data
+        self._fingerprint = fingerprint(X, y, weight)
+        if earlier is None:
+            self._offsets = row_offsets(X, weight, self.fit_intercept)
+            self._set_priors(y, weight)
+        X = less_offsets(X, self._offsets)
+        new = Sums.of(X, y, weight, self.fit_intercept)
+        self._sums = new if earlier is None else earlier + new
+        if earlier is None:
+            self._unit = typical_scale(X, weight, self._size)
+        if self.prior_scale != "auto":
+            check_scale("prior_scale", self.prior_scale)
+        before = None if earlier is None or len(self._chains) != self.n_chains else self._chains
+        self.n_samples_seen_ = len(y) + (0 if earlier is None else self.n_samples_seen_)
+        if pair[1] == "conditionals":
+            return self._sweep(sampler, len(y), before)
+        return self._move(sampler, X, y, weight, None if earlier is None else new, before)
+
+    def _set_priors(self, y, weight):
+        """Priors of the noise and the intercept, from the first rows where none are given."""
+        mean, largest = np.average(y, weights=weight), float(np.sqrt(np.average(y**2, weights=weight)))
+        spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+        self._size = spread if spread > 1e-12 * largest else largest or 1.0
+        self._noise = NoisePrior(
+            float(self.degrees_of_freedom_prior),
+            float(self._size if self.noise_scale_prior is None else self.noise_scale_prior),
+        )
+        for name in ("noise_scale_prior", "intercept_prior_scale"):
+            check_scale(name, getattr(self, name))
+        wide = 100.0 * max(largest, self._size) if self.intercept_prior_scale is None else self.intercept_prior_scale
+        self._wide = min(float(wide), LARGEST) if self.fit_intercept else None
+
+    # -- Gibbs ---------------------------------------------------------------------------------------------------
+
+    def _conditionals(self):
+        scale = None if self.prior_scale == "auto" else min(float(self.prior_scale), LARGEST)
+        return GibbsData(self._sums, self._noise, self.prior == "laplace", scale, self._unit, self._wide)
+
+    def _sweep(self, sampler, n_rows, before):
+        d = self.n_features_in_
+        n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
+        n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=n_draws)
+        _, *seeds = self._chain_seeds()
+        chains = [GibbsChain(seed, plan) for seed in seeds]
+        for chain, old in zip(chains, before or (), strict=bool(before)):
+            chain.rng = old.rng
+        for chain in chains:
+            chain.bind(self._conditionals())
+        self._design, self.sampler_, self.batch_size_ = None, sampler._resolved(None), n_rows
+        return self._run(chains, n_iter)
+
+    # -- gradients -----------------------------------------------------------------------------------------------
+
+    def _move(self, sampler, X, y, weight, new, before):
+        def make(prior):
+            return NormalDesign(self._sums, prior, self._noise, self.fit_intercept, self.control_variates, new)
+
+        unit, wide = self._unit, self._wide
+        design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, self.prior_scale, wide, unit)
+        n_entries = len(design.whitener)
+        make_dense = self._rows_for(design, sampler, X, y, weight)
+        dense, fitted, n_iter = self._tuned(sampler, make_dense, len(y), n_entries, n_entries, streams=new is not None)
+        starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
+        goes_on = before is not None and self._design is not None and self._is_alike(before[0], fitted)
+        if goes_on:
+            starts = [self._carried(chain.theta, design) for chain in before]
+        chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
+        self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
+        return self._run(chains, n_iter)
+
+    def _rows_for(self, design, sampler, X, y, weight):
+        """A function from the batch size to the data for the kernel."""
+        Z, residuals = design.read(X.toarray() if sparse.issparse(X) else X, y)
+        params = design.params(sampler._reads_log_density)
+
+        def dense(n_batch):
+            return DenseData(Z, residuals, weight, params, regression.normal, n_batch, self.with_replacement)
+
+        return dense
+
+    # -- draws ---------------------------------------------------------------------------------------------------
+
+    def _set_fitted(self, chains):
+        if self._design is None:
+            drawn = stacked_draws(chains)
+            coef, noise, scale = (drawn[name] for name in ("coef", "noise", "scale"))
+            near = drawn["centre"] - coef @ self._sums.mean
+            self.prior_scale_ = float(scale.mean())
+        else:
+            coef, near, noise = self._drawn(chains)
+            scale = np.full(noise.shape, self.prior_scale_)
+        self._set_samples(coef, near, noise_scale=noise, prior_scale=scale)
+        self.noise_scale_ = float(noise.mean())
+
+    def _monitored(self, chains):
+        samples, sums = self._all_samples, self._sums
+        coef, noise = samples["coef"], samples["noise_scale"]
+        b = coef * sums.scale
+        level = sums.y_mean - self._near_intercepts - coef @ sums.mean
+        rest = sums.square - 2.0 * b @ sums.cross + np.einsum("csi,ij,csj->cs", b, sums.gram, b, optimize=True)
+        density = -0.5 * (rest / sums.total + level**2) / noise**2 - np.log(noise)
+        found = {"log_likelihood": density, "noise_scale": noise, "coef": coef}
+        if self.fit_intercept:
+            found["intercept"] = samples["intercept"]
+        if self._design is None and self.prior_scale == "auto":
+            found["prior_scale"] = np.log(samples["prior_scale"])
+        return found
+
+    def _doubts(self, chains):
+        return super()._doubts(chains) if self._design is not None else super(BaseDenseSGMCMC, self)._doubts(chains)
+
+    def _means(self, eta):
+        return eta
+
+    def _variances(self, means):
+        return self._all_samples["noise_scale"].reshape(-1) ** 2
+
+    def _quantile(self, means, tail):
+        """Quantile of the mixture over draws of normal distributions, by bisection."""
+        noise = self._all_samples["noise_scale"].reshape(-1)
+        ends = means + noise * special.ndtri(tail)
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if np.all(high - low <= 1e-6 * noise.mean()):
+                break
+            below = special.ndtr((middle[:, None] - means) / noise).mean(axis=1) < tail
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
+
+    def score(self, X, y, sample_weight=None):
+        """Share R² of the variance of y that the predictions explain.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            1 at best, 0 for the mean of y.
+        """
+        for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+            refuse_dask(given, name)
+        return super().score(X, y, sample_weight)

@@ -1,0 +1,308 @@
+"""Bayesian Poisson regression."""
+
+import numpy as np
+from scipy import special
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+
+from ..base import all_or_nothing
+from ..dense.chain import Metric
+from ..dense.rows import LARGEST
+from ..kernels.models import metrics, regression
+from ..utils._dask import refuse_dask
+from ..utils._numbers import real_array
+from ..utils._sklearn import check_is_fitted, validate_data
+from ._base import BaseLinearModel
+from ._likelihoods import COUNTS
+from ._predict import INPUT
+from ._regress import RegressorDrawsMixin, positive_weights
+
+
+class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
+    r"""Poisson regression with a log link, with draws of its coefficients.
+
+    :math:`y \sim \mathrm{Poisson}(e^{b + \beta^\top x})`, or with an exposure :math:`t`,
+    :math:`\mathrm{Poisson}(t \, e^{b + \beta^\top x})`.
+
+    Parameters
+    ----------
+    prior_scale : float or "auto", default="auto"
+        :math:`\sigma`, the scale of the prior of each coefficient, in the units of the columns of X as given. "auto"
+        learns it from the data; see Notes.
+    prior : {"normal", "laplace"}, default="normal"
+        Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    intercept_prior_scale : float, default=100
+        Standard deviation of the wide normal prior of the intercept of centred columns, which is the log mean at the
+        mean of X (in a stream, of the first block). ``intercept_`` refers to the columns as given.
+    control_variates : bool, default=True
+        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
+    sampler : str, sampler object or None, default=None
+        None is `SGHMC`. Any sampler on flat space will do.
+    n_iter : int or None, default=None
+        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+    burn_in : float or int, default=0.5
+        Fraction, or number, of the steps to discard at the start. Chains start at the mode.
+    thin : int or "auto", default="auto"
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
+        ten times as many.
+    batch_size : int or "auto", default="auto"
+        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
+        posterior variance.
+    with_replacement : bool, default=False
+        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    n_chains : int, default=1
+        Independent chains.
+    n_jobs : int or None, default=None
+        Chains at a time; changes no draw.
+    random_state : int, RandomState instance or None, default=None
+        Seed; an int gives the same draws each time.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callback or list of callbacks, default=None
+        See `sk_sgmcmc.callbacks`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean.
+    intercept_ : float
+        Posterior mean.
+    samples_ : dict of ndarray
+        ``"coef"``: (n_chains, n_kept, n_features), ``"intercept"``: (n_chains, n_kept).
+    prior_scale_ : float
+        The scale in use: that given, or the one that "auto" found.
+    sampler_ : sampler object
+        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
+        coordinates.
+    batch_size_ : int
+        Rows of a minibatch.
+    n_iter_ : int
+        Steps made.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        Convergence of the log likelihood, intercept and coefficients (of many, the 20 least settled): ``quantity``,
+        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
+    n_samples_seen_ : int
+        Rows seen.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianLinearRegression : Normal responses.
+    sklearn.linear_model.PoissonRegressor : The mode: ``alpha`` is ``1 / (n_samples * prior_scale**2)``.
+
+    Notes
+    -----
+    Coordinates, control variates, streams, sparse and wide rows, and ``prior="laplace"`` are those of
+    `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a
+    half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by :math:`e` for a typical column.
+
+    ``exposure=t`` and rates ``y / t`` with ``sample_weight=t``, as for scikit-learn's ``PoissonRegressor``, give the
+    same posterior. Counts that vary more than a Poisson distribution does make intervals too narrow.
+
+    References
+    ----------
+    Baker, Fearnhead, Fox and Nemeth (2019), Control variates for stochastic gradient MCMC, Statistics and Computing
+    29. MacKay (1992), Bayesian interpolation, Neural Computation 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import BayesianPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.3]))
+    >>> model = BayesianPoissonRegressor(random_state=0).fit(X, y)
+    >>> bool(np.all(np.abs(model.coef_ - [0.5, -0.3]) < 0.1))
+    True
+    >>> mean, low, high = model.predict_interval(X)
+    >>> bool(np.mean((low <= y) & (y <= high)) >= 0.9)
+    True
+    """
+
+    _likelihood = COUNTS
+
+    def __init__(
+        self,
+        prior_scale="auto",
+        *,
+        prior="normal",
+        fit_intercept=True,
+        intercept_prior_scale=100.0,
+        control_variates=True,
+        sampler=None,
+        n_iter=None,
+        burn_in=0.5,
+        thin="auto",
+        batch_size="auto",
+        with_replacement=False,
+        n_chains=1,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.prior_scale = prior_scale
+        self.prior = prior
+        self.fit_intercept = fit_intercept
+        self.intercept_prior_scale = intercept_prior_scale
+        self.control_variates = control_variates
+        self.sampler = sampler
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.with_replacement = with_replacement
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None, exposure=None):
+        """Draw the coefficients given rows and counts.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Features, on any scales. Sparse rows stay sparse.
+        y : array-like of shape (n_samples,)
+            Counts, or rates weighted by their exposure; not negative.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Each row counts this many times.
+        exposure : array-like of shape (n_samples,), default=None
+            Time, area or population in which each count was made; positive. Predictions are for an exposure of 1.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1, None, 0)
+
+    @all_or_nothing
+    def partial_fit(self, X, y, sample_weight=None, exposure=None):
+        """Continue with further rows, those of earlier calls being replaced by a Gaussian.
+
+        Parameters
+        ----------
+        X, y, sample_weight, exposure : as for `fit`
+            Further rows.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        first = not hasattr(self, "_design")
+        data = self._checked(X, y, sample_weight, exposure, reset=first)
+        return self._start(sampler, data, 1, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
+
+    @all_or_nothing
+    def resume(self, X, y, sample_weight=None, exposure=None):
+        """Continue a fit that was interrupted or loaded from a checkpoint.
+
+        Gives the draws that an uninterrupted `fit` would have given.
+
+        Parameters
+        ----------
+        X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
+            The data: a saved estimator holds none.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        check_is_fitted(self, "_chains")
+        return self._resume_on(*self._checked(X, y, sample_weight, exposure, reset=False))
+
+    def _checked(self, X, y, sample_weight, exposure, reset=True):
+        """Rows, rates and weights: those of counts times exposures are the same."""
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **INPUT)
+        X, y = self._usable(X), y.astype(np.float64)
+        if y.min() < 0:
+            raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
+        weight = positive_weights(X, sample_weight)
+        if exposure is not None:
+            refuse_dask(exposure, "exposure")
+            exposure = real_array("exposure", exposure)
+            if exposure.shape != y.shape or not np.all(np.isfinite(exposure) & (exposure > 0)):
+                raise ValueError("exposure must be a positive number for each row; leave out rows without exposure.")
+            y, weight = y / exposure, weight * exposure
+        largest = max(y.max(), weight.max(), (y * weight).max())
+        if not largest <= LARGEST:
+            raise ValueError(f"y and its weights hold {largest:.6g}, too large to compute with in float64.")
+        return self._used(X, y, weight, 1)
+
+    def _signal(self, is_sparse, n_rows):
+        return regression.sparse_poisson if is_sparse else regression.poisson
+
+    def _metric(self, design):
+        return Metric(metrics.poisson, design.metric_params())
+
+    def _set_fitted(self, chains):
+        coef, near = self._drawn(chains)
+        self._set_samples(coef[..., 0, :], near[..., 0])
+
+    def _monitored(self, chains):
+        coef, near = self._all_samples["coef"], self._near_intercepts
+        found = {"log_likelihood": self._log_likelihoods(chains, coef[..., None, :], near[..., None]), "coef": coef}
+        return {**found, "intercept": self._all_samples["intercept"]} if self.fit_intercept else found
+
+    @staticmethod
+    def _means(eta):
+        with np.errstate(over="ignore"):
+            return np.exp(eta)
+
+    @staticmethod
+    def _variances(means):
+        return means
+
+    @staticmethod
+    def _quantile(means, tail):
+        """The smallest counts whose probability, under the mixture over draws, reaches ``tail``."""
+        with np.errstate(over="ignore"):
+            top = np.max(means + 10.0 * np.sqrt(means) + 30.0, axis=1)
+        low, high = np.full(len(means), -1.0), np.ceil(top)
+        for _ in range(64):
+            if not np.any(high - low > 1.0):
+                break
+            middle = np.floor(0.5 * (low + high))
+            enough = special.pdtr(np.maximum(middle, 0.0)[:, None], means).mean(axis=1) >= tail
+            high = np.where(enough, middle, high)
+            low = np.where(enough, low, middle)
+        return np.maximum(high, 0.0)
+
+    def score(self, X, y, sample_weight=None):
+        r"""Share :math:`D^2` of the Poisson deviance that the predictions explain, as scikit-learn's regressor.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Counts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            1 at best, 0 for the mean of y.
+        """
+        for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+            refuse_dask(given, name)
+        return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1)
