@@ -108,14 +108,17 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 "pass the same again."
             )
 
+    def _seeds_after(self, before):
+        """Seeds of a run and of its chains; in a stream they follow from the chains ``before``, so that none recurs."""
+        if before is None:
+            return self._chain_seeds()
+        return np.random.SeedSequence(before[0].rng.integers(2**32, size=4).tolist()).spawn(self.n_chains + 1)
+
     def _make_chains(self, sampler, dense, n_iter, starts, before=None):
-        """New chains, which continue the random streams of as many chains ``before``."""
+        """New chains; ``before`` are those of the earlier blocks of a stream."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
-        shuffle_seed, *seeds = self._chain_seeds()
-        chains = make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
-        for chain, old in zip(chains, before or (), strict=bool(before)):
-            chain.rng = old.rng
-        return chains
+        shuffle_seed, *seeds = self._seeds_after(before)
+        return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
     def _shown(self, samples):
         """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""

@@ -211,7 +211,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
-        """Run chains on rows; in a stream they continue the random streams of the chains ``before``."""
+        """Run chains on rows; in a stream their seeds follow from the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
         # In these units the law of the precision has mean I, and that of the mean is centred at 0.
         self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
@@ -223,8 +223,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )
         self.batch_size_ = dense.n_batch
         starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        same = before if before is not None and len(before) == self.n_chains else None
-        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts, same), n_iter)
+        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts, before), n_iter)
 
     def _standardised(self, X):
         return np.ascontiguousarray(linalg.solve_triangular(self._root, (X - self._centre).T, lower=True).T)

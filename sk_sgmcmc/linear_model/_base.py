@@ -103,7 +103,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
         if goes_on:
             starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
+        chains = self._make_chains(fitted, dense, n_iter, starts, before)
         self._design, self.sampler_ = design, fitted
         self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
         return self._run(chains, n_iter)

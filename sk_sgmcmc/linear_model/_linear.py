@@ -15,7 +15,7 @@ from ..dense.rows import LARGEST, less_offsets
 from ..kernels.models import regression
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, check_is_fitted, validate_data
+from ..utils._sklearn import Interval, validate_data
 from ._base import BaseLinearModel
 from ._gibbs import GibbsChain, GibbsData
 from ._normal import NoisePrior, NormalDesign, Sums
@@ -264,7 +264,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self : object
             Fitted.
         """
-        check_is_fitted(self, "_chains")
+        self._check_resumable()
         X, y, weight = self._checked(X, y, sample_weight, reset=False)
         self._refuse_other_rows(X, y, weight)
         if self._design is None:
@@ -305,7 +305,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             self._unit = typical_scale(X, weight, self._size)
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)
-        before = None if earlier is None or len(self._chains) != self.n_chains else self._chains
+        before = None if earlier is None else self._chains
         self.n_samples_seen_ = len(y) + (0 if earlier is None else self.n_samples_seen_)
         if pair[1] == "conditionals":
             return self._sweep(sampler, len(y), before)
@@ -336,12 +336,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=n_draws)
-        _, *seeds = self._chain_seeds()
-        chains = [GibbsChain(seed, plan) for seed in seeds]
-        for chain, old in zip(chains, before or (), strict=bool(before)):
-            chain.rng = old.rng
-        for chain in chains:
-            chain.bind(self._conditionals())
+        chains = [GibbsChain(seed, plan).bind(self._conditionals()) for seed in self._seeds_after(before)[1:]]
         self._design, self.sampler_, self.batch_size_ = None, sampler._resolved(None), n_rows
         return self._run(chains, n_iter)
 
@@ -357,10 +352,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         make_dense = self._rows_for(design, sampler, X, y, weight)
         dense, fitted, n_iter = self._tuned(sampler, make_dense, len(y), n_entries, n_entries, streams=new is not None)
         starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        goes_on = before is not None and self._design is not None and self._is_alike(before[0], fitted)
+        goes_on = before is not None and len(before) == self.n_chains and self._design is not None
+        goes_on = goes_on and self._is_alike(before[0], fitted)
         if goes_on:
             starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts, before if goes_on else None)
+        chains = self._make_chains(fitted, dense, n_iter, starts, before)
         self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
         return self._run(chains, n_iter)
 

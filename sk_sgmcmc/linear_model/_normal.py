@@ -1,6 +1,6 @@
 """Linear regression: what rows say, as sums, and coordinates that suit a sampler."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -192,7 +192,8 @@ class NormalDesign:
         head = [self._linear.size, FIRST_ORDER * self.control, 0.0, with_value, 0.0]
         E = self.sigma**-2
         parts = [self._linear, self._quadratic.ravel(), self.whitener.ravel(), np.array([E, E * self.noise.square])]
-        return joined(head, parts, self.kinks, False)
+        kinks = None if self.kinks is None else replace(self.kinks, n_more=self.kinks.n_more + 1)  # the noise's
+        return joined(head, parts, kinks, False)
 
     def read(self, X, y):
         """Rows as the kernel reads them, and their residuals at the point."""

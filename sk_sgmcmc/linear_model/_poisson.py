@@ -11,7 +11,7 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics, regression
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import check_is_fitted, validate_data
+from ..utils._sklearn import validate_data
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
 from ._predict import INPUT
@@ -226,7 +226,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self : object
             Fitted.
         """
-        check_is_fitted(self, "_chains")
+        self._check_resumable()
         return self._resume_on(*self._checked(X, y, sample_weight, exposure, reset=False))
 
     def _checked(self, X, y, sample_weight, exposure, reset=True):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from ..dense.rows import moments
 from ._design import Quadratic, check_scale, independent_prior
@@ -142,4 +141,8 @@ class _Search:
                 break
         else:
             return float(np.exp(high if up else low))
-        return float(np.exp(optimize.brentq(lambda x: self.slope(np.exp(x), unit), low, high, xtol=_CLOSE, rtol=1e-6)))
+        # No method that relies on the signs at both ends: the bound of a Laplace prior gets closer with each call.
+        while high - low > _CLOSE:
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.slope(np.exp(middle), unit) > 0 else (low, middle)
+        return float(np.exp((low + high) / 2.0))

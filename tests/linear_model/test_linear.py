@@ -11,6 +11,7 @@ from sklearn.datasets import load_diabetes
 
 from sk_sgmcmc import BayesianLinearRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
+from sk_sgmcmc.kernels.models.logistic import KINKS
 from sk_sgmcmc.linear_model import _gibbs
 from sk_sgmcmc.linear_model._design import independent_prior
 from sk_sgmcmc.linear_model._normal import NoisePrior, NormalDesign, Sums
@@ -117,6 +118,14 @@ def _wrong_shape(self):
 def test_a_broken_sweep_is_rejected(law, name, broken, monkeypatch, global_random_seed):
     monkeypatch.setattr(_gibbs.GibbsChain, name, broken)
     assert np.abs(z_scores(law, global_random_seed)).max() > 6.0
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_kernels_read_a_kink_for_every_coordinate(intercept):
+    X, y = rows(60)
+    model = BayesianLinearRegression(sampler="hmc", prior="laplace", fit_intercept=intercept, n_iter=2).fit(X, y)
+    params = model._design.params(True)
+    assert params.size - params[KINKS] == 4 * len(model._design.whitener)
 
 
 @pytest.mark.parametrize("law", ["normal", "laplace"])
