@@ -255,7 +255,7 @@ BAD_PARAMETERS = [
     ("n_iter", 0), ("n_iter", 2.5), ("n_iter", -1), ("burn_in", 1.0), ("burn_in", -0.1), ("burn_in", 16),
     ("burn_in", 99), ("burn_in", 1.5), ("thin", 0), ("thin", "all"), ("thin", 1000), ("n_chains", 0),
     ("batch_size", 0), ("batch_size", 91), ("batch_size", "all"), ("n_jobs", "two"), ("n_jobs", 0),
-    ("random_state", -1), ("random_state", "a"), ("sampler", "nuts"), ("sampler", 3), ("callbacks", 3),
+    ("random_state", -1), ("random_state", "a"), ("sampler", "metropolis"), ("sampler", 3), ("callbacks", 3),
     ("callbacks", [3]),
 ]  # fmt: skip
 

@@ -67,3 +67,7 @@ plt.xticks(np.arange(X.shape[1]), data.feature_names)
 plt.ylabel("coefficient, 90 % interval")
 plt.legend()
 plt.show()
+
+# %%
+# **The disease of new patients can be told to within about 90 units either way, nine times in ten; which of the
+# correlated blood measurements matter, these 331 patients do not say.**

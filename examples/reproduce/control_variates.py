@@ -19,7 +19,7 @@ import numpy as np
 
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
-from sk_sgmcmc.linear_model import _logistic
+from sk_sgmcmc.linear_model import _base
 from sk_sgmcmc.linear_model._design import FIRST_ORDER, Design
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import SGHMC, SGLD
@@ -73,12 +73,12 @@ def fit(X, y, whitened, control, sampler, n_batch, n_iter, seed=0):
         sampler=sampler, control_variates=control, batch_size=n_batch, n_iter=n_iter, thin=max(1, n_iter // 4000),
         burn_in=0.2, random_state=seed,
     )  # fmt: skip
-    whole = _logistic.Design
-    _logistic.Design = design
+    whole = _base.Design
+    _base.Design = design
     try:
         return model.fit(X, y)
     finally:
-        _logistic.Design = whole
+        _base.Design = whole
 
 
 class Whitened:

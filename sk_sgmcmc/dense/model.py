@@ -110,8 +110,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     def _seeds_after(self, before):
         """Seeds of a run and of its chains; in a stream they follow from the chains ``before``, so that none recurs."""
+        seeds = self._chain_seeds()  # refuses a bad random_state
         if before is None:
-            return self._chain_seeds()
+            return seeds
         return np.random.SeedSequence(before[0].rng.integers(2**32, size=4).tolist()).spawn(self.n_chains + 1)
 
     def _make_chains(self, sampler, dense, n_iter, starts, before=None):

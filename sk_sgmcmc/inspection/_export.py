@@ -152,7 +152,9 @@ def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, rando
     elif y is not None:
         raise ValueError("y is given without X; give the rows X that it labels.")
     used = {name for group in groups.values() for name in group}
-    dims = {name: axes for name, axes in dims.items() if name in used}
+    # A regression has no axis of classes.
+    ndim = {name: np.ndim(values) - 2 for name, values in posterior.items()}
+    dims = {name: axes[max(0, len(axes) - ndim.get(name, len(axes))) :] for name, axes in dims.items() if name in used}
     if int(arviz.__version__.split(".")[0]) >= 1:
         return arviz.from_dict(groups, coords=coords, dims=dims)
     return arviz.from_dict(**groups, coords=coords, dims=dims)

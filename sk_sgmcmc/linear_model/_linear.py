@@ -12,6 +12,7 @@ from ..chains.plans import DrawPlan
 from ..dense.chain import DenseData
 from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
+from ..exceptions import ChainDivergedError
 from ..kernels.models import regression
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
@@ -380,6 +381,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             self.prior_scale_ = float(scale.mean())
         else:
             coef, near, noise = self._drawn(chains)
+            if not np.all(np.isfinite(noise)):
+                raise ChainDivergedError(
+                    f"The noise is too large for float64 after {chains[0].step} steps of {self.sampler_!r}: its step "
+                    "size is too large; try a tenth of it."
+                )
             scale = np.full(noise.shape, self.prior_scale_)
         self._set_samples(coef, near, noise_scale=noise, prior_scale=scale)
         self.noise_scale_ = float(noise.mean())
