@@ -95,7 +95,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if sampler._full_batch:
             return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
-        if sampler._runner == "particles":
+        if not sampler._draws_in_time:
             return int(np.ceil(_FLOW_TIME / h))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 

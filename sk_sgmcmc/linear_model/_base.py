@@ -157,7 +157,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _drawn(self, chains):
         """Draws of coefficients (n_chains, n_kept, n_rows, n_features), and of intercepts of columns less offsets."""
         theta = self._kept_theta(chains)
-        if self.sampler_._runner != "particles":
+        if self.sampler_._draws_in_time:
             self._design.warn_if_far(theta, getattr(self.sampler_, "temperature", 1.0))
         return self._design.coefficients(theta)
 

@@ -34,7 +34,6 @@ class _Euclidean(Sampler):
 
     _fits = (("euclidean", "gradient"),)
     _n_aux = 2
-    _order = 1  # of the bias in the step size
 
     def _state(self, theta, geometry, n_burn):
         scalars = mass_state(getattr(self, "mass", None), theta.size, n_burn)
@@ -260,7 +259,6 @@ class HMC(_Kinetic):
     """
 
     _name = "hmc"
-    _order = 0
     _runner = "metropolis"
     _full_batch = True
     _parameter_constraints = {

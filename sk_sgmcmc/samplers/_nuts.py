@@ -65,7 +65,6 @@ class NUTS(_Kinetic):
     """
 
     _name = "nuts"
-    _order = 0
     _runner = "nuts"
     _full_batch = True
     _starts_apart = True

@@ -142,7 +142,6 @@ class SGNPHMC(_Kinetic):
 
     _name = "sg-nphmc"
     _fits = (("euclidean", "gradient"), ("euclidean", "block-gradient"))
-    _order = 2
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": _NOT_NEGATIVE,

@@ -212,7 +212,7 @@ def sample(
         mode = approximation.mode.reshape(shape)
         starts = starts if init is not None else target._about(approximation, n_chains, start_rng)
         points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
-    picks_step = _is_auto(sampler)
+    picks_step = sampler._picks_step
     if picks_step and approximation is not None:
         sampler = sampler._in_units_of(approximation.precision)
     elif picks_step and metric is None:
@@ -315,10 +315,6 @@ def _remedies(target, sampler, picks_step, dense, n_iter):
 def _default_sampler(offers):
     """The name of the first default that fits a target."""
     return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
-
-
-def _is_auto(sampler):
-    return isinstance(sampler.get_params(deep=False).get("step_size"), str)
 
 
 def _given_starts(init, shape, sampler, n_chains):

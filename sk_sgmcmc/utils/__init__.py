@@ -1,7 +1,7 @@
 """Helpers for all models: validation of counts, token arrays, seeds, tables, and scikit-learn's private names."""
 
-from ._seeds import rng_from_key, row_keys, spawn_chain_seeds
+from ._seeds import rng_from_key, row_keys
 from ._tables import as_precise_as, as_table
 from .corpus import Corpus, check_counts
 
-__all__ = ["Corpus", "as_precise_as", "as_table", "check_counts", "rng_from_key", "row_keys", "spawn_chain_seeds"]
+__all__ = ["Corpus", "as_precise_as", "as_table", "check_counts", "rng_from_key", "row_keys"]

@@ -94,23 +94,6 @@ def seed_sequence(random_state):
     )
 
 
-def spawn_chain_seeds(random_state, n_chains):
-    """One independent seed for each chain; chain c has the same seed however many chains there are.
-
-    Parameters
-    ----------
-    random_state : None, int, RandomState, Generator or SeedSequence
-        See `seed_sequence`.
-    n_chains : int
-
-    Returns
-    -------
-    list of numpy.random.SeedSequence, length n_chains
-        `numpy.random.default_rng(seed)` makes a chain's generator from a seed.
-    """
-    return seed_sequence(random_state).spawn(n_chains)
-
-
 def salt64(random_state):
     """One 64-bit number from a seed, to be mixed into the keys of rows."""
     return seed_sequence(random_state).generate_state(1, np.uint64)[0]

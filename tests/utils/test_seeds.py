@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.utils import rng_from_key, row_keys, spawn_chain_seeds
+from sk_sgmcmc.utils import rng_from_key, row_keys
+from sk_sgmcmc.utils._seeds import seed_sequence
 from tests.naive import completion as naive
 
 
@@ -13,30 +14,30 @@ def first_numbers(seeds):
 @pytest.mark.parametrize("make", [lambda: 3, lambda: np.int64(3), lambda: np.random.SeedSequence(3)])
 def test_equal_seeds_give_equal_chains_and_more_chains_change_no_other(make):
     seed = make()
-    assert first_numbers(spawn_chain_seeds(seed, 2)) == first_numbers(spawn_chain_seeds(seed, 5))[:2]
-    assert len(set(first_numbers(spawn_chain_seeds(seed, 5)))) == 5
+    assert first_numbers(seed_sequence(seed).spawn(2)) == first_numbers(seed_sequence(seed).spawn(5))[:2]
+    assert len(set(first_numbers(seed_sequence(seed).spawn(5)))) == 5
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
 def test_generators_are_advanced_and_repeat_from_the_same_state(make):
     rng = make(0)
-    a, b = first_numbers(spawn_chain_seeds(rng, 2)), first_numbers(spawn_chain_seeds(rng, 2))
+    a, b = first_numbers(seed_sequence(rng).spawn(2)), first_numbers(seed_sequence(rng).spawn(2))
     assert a != b
-    assert a == first_numbers(spawn_chain_seeds(make(0), 2))
+    assert a == first_numbers(seed_sequence(make(0)).spawn(2))
 
 
 def test_global_random_state_is_neither_read_nor_written():
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    first = first_numbers(spawn_chain_seeds(None, 2))
+    first = first_numbers(seed_sequence(None).spawn(2))
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-    assert first != first_numbers(spawn_chain_seeds(None, 2))
+    assert first != first_numbers(seed_sequence(None).spawn(2))
 
 
 @pytest.mark.parametrize("bad, error", [(-1, ValueError), ("0", TypeError), (1.0, TypeError), (True, TypeError)])
 def test_bad_seeds_are_refused(bad, error):
     with pytest.raises(error, match="random_state"):
-        spawn_chain_seeds(bad, 2)
+        seed_sequence(bad).spawn(2)
 
 
 @pytest.fixture

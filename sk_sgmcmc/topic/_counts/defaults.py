@@ -35,8 +35,8 @@ def stream_batch(corpus):
 def default_steps(sampler, corpus, stored, n_batch):
     """Steps of `fit`."""
     if not stored:
-        return _FRESH_STEPS if sampler._runner != "particles" else _FRESH_STEPS // 4
-    if sampler._runner == "particles":  # its draws are the particles at the end
+        return _FRESH_STEPS if sampler._draws_in_time else _FRESH_STEPS // 4
+    if not sampler._draws_in_time:  # its draws are the particles at the end
         return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
     sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
     if not (sampler._full_batch or (sampler._is_exact and sampler._picks_step)):
