@@ -93,6 +93,12 @@ def test_particles_too_close_together_warn():
     assert 0.0 < table["particle_spread"] < 0.8
 
 
+def test_particles_of_a_single_word_have_no_spread():
+    model = BayesianLDA(2, sampler="gfsf", random_state=0).fit(np.ones((2, 1)))
+    assert "particle_spread" not in list(model.diagnostics_["quantity"])
+    np.testing.assert_allclose(model.components_, 1.0)
+
+
 def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     model = BayesianLDA(3, sampler=PSGHMC(n_particles=6), n_iter=40, random_state=0).fit(CORPUS)
     draws = model.samples_["components"]

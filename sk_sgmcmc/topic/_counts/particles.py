@@ -126,8 +126,8 @@ class ParticleTopicChain(Chain):
         """Standard deviation of the topics between particles over that of independent draws, 1 for these; or None.
 
         Draws have the variance of their means given the assignments, which is read off the particles, plus the mean
-        variance given the assignments, which is that of Dirichlet laws. None where this is not known: for a single
-        particle, fresh assignments, a normal prior.
+        variance given the assignments, that of Dirichlet laws. None where this is not known (a single particle, fresh
+        assignments, a normal prior) and for a single word, whose share is 1 in every topic.
         """
         particles = self.particles
         first = particles[0]
@@ -138,8 +138,10 @@ class ParticleTopicChain(Chain):
         shapes = np.stack([each.topic_word_prior + each.counts for each in particles])
         mass = shapes.sum(axis=1, keepdims=True)
         means = shapes / mass
-        expected = (means * (1.0 - means) / (mass + 1.0)).mean(axis=0) + means.var(axis=0, ddof=1)
-        return float(np.sqrt(topics.var(axis=0, ddof=1).sum() / expected.sum()))
+        expected = ((means * (1.0 - means) / (mass + 1.0)).mean(axis=0) + means.var(axis=0, ddof=1)).sum()
+        if not expected > 0.0:
+            return None
+        return float(np.sqrt(topics.var(axis=0, ddof=1).sum() / expected))
 
     def doubts(self):
         spread = self.spread()
