@@ -16,13 +16,12 @@ from ..exceptions import ChainDivergedError
 from ..kernels.models import regression
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, validate_data
+from ..utils._sklearn import Interval
 from ._base import BaseLinearModel
 from ._gibbs import GibbsChain, GibbsData
 from ._normal import NoisePrior, NormalDesign, Sums
-from ._predict import INPUT
 from ._prior import check_scale, find_design, typical_scale
-from ._regress import RegressorDrawsMixin, positive_weights
+from ._regress import RegressorDrawsMixin, numeric_responses, positive_weights
 from ._rows import row_offsets
 
 _MAX_FEATURES = 5000
@@ -278,8 +277,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._run(self._chains, self._planned_iter)
 
     def _checked(self, X, y, sample_weight, reset=True):
-        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **INPUT)
-        X, y = self._usable(X), y.astype(np.float64)
+        X, y = numeric_responses(self, X, y, reset)
+        X = self._usable(X)
         if X.shape[1] > _MAX_FEATURES:
             raise ValueError(
                 f"X has {X.shape[1]} features; linear regression sums over their pairs, for at most {_MAX_FEATURES}. "

@@ -112,7 +112,7 @@ class NormalDesign:
     n_rows = 1
 
     def __init__(self, sums, prior, noise, fit_intercept, control_variates, new=None):
-        self.sums, self.noise, self.fit_intercept, self.control = sums, noise, fit_intercept, control_variates
+        self.sums, self.noise, self.fit_intercept, self.control = sums, noise, bool(fit_intercept), control_variates
         d = sums.scale.size
         self.scale, self.shift = sums.scale, sums.mean
         precision = prior.precision.copy()
@@ -126,7 +126,6 @@ class NormalDesign:
             gradient, hessian = self._derivatives(sums, less=new)
         self._linear = self.whitener.T @ gradient
         self._quadratic = self.whitener.T @ hessian @ self.whitener
-        self.unwhitener = linalg.inv(self.whitener)
 
     def _find(self, precision, wide):
         """The point about which second orders are taken, and the whitener.
@@ -151,12 +150,9 @@ class NormalDesign:
                 break
         self.sigma = np.sqrt(before)
         self.mode = np.append(b, [alpha] * self.fit_intercept)
-        width = d + self.fit_intercept + 1
-        self.whitener = np.zeros((width, width))
-        self.whitener[:d, :d] = half
-        if self.fit_intercept:
-            self.whitener[d, d] = np.sqrt(own)
-        self.whitener[-1, -1] = 1.0 / np.sqrt(2.0 * (sums.total + noise.freedom))
+        spreads = [np.sqrt(own)] * self.fit_intercept + [1.0 / np.sqrt(2.0 * (sums.total + noise.freedom))]
+        self.whitener = linalg.block_diag(half, np.diag(spreads))
+        self.unwhitener = linalg.block_diag(root.T / unit, np.diag(np.reciprocal(spreads)))
 
     def _derivatives(self, known, less=None):
         """Gradient and minus the Hessian at the point, of the prior and of rows in ``known`` but not in ``less``."""

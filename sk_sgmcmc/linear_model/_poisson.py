@@ -11,11 +11,9 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics, regression
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import validate_data
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
-from ._predict import INPUT
-from ._regress import RegressorDrawsMixin, positive_weights
+from ._regress import RegressorDrawsMixin, numeric_responses, positive_weights
 
 
 class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
@@ -231,8 +229,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _checked(self, X, y, sample_weight, exposure, reset=True):
         """Rows, rates and weights: those of counts times exposures are the same."""
-        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **INPUT)
-        X, y = self._usable(X), y.astype(np.float64)
+        X, y = numeric_responses(self, X, y, reset)
+        X = self._usable(X)
         if y.min() < 0:
             raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
         weight = positive_weights(X, sample_weight)

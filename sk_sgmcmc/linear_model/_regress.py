@@ -15,6 +15,16 @@ from ._predict import INPUT
 _CELLS = 4_000_000  # numbers in a block of predictions
 
 
+def numeric_responses(estimator, X, y, reset):
+    """Checked rows, and y as float64."""
+    X, y = validate_data(estimator, X, y, reset=reset, y_numeric=True, **INPUT)
+    y = y.astype(np.float64)
+    missing = np.flatnonzero(np.isnan(y))  # None among objects, which scikit-learn's check lets through
+    if missing.size:
+        raise ValueError(f"y holds no number at position {missing[0]}; leave out rows without a response.")
+    return X, y
+
+
 class RegressorDrawsMixin:
     """Predictions from all kept draws, of which ``samples_`` may hold a part.
 

@@ -263,5 +263,14 @@ def test_what_cannot_be_fitted_is_named():
         BayesianLinearRegression().fit(X, y, sample_weight=-np.ones(20))
     with pytest.raises(ValueError, match="resume continues"):
         BayesianLinearRegression(n_iter=20).fit(X, y).resume(X + 1.0, y)
+    with pytest.raises(ValueError, match="y holds no number at position 3"):
+        BayesianLinearRegression().fit(X, np.array([1.0, 2.0, 0.5, None] * 5, dtype=object))
     one, constant = BayesianLinearRegression(n_iter=50, random_state=0), np.full(20, 3.0)
     np.testing.assert_allclose(one.fit(X, constant).predict(X), 3.0, rtol=0.2)
+
+
+def test_a_column_of_any_size_beside_a_constant_one_has_coordinates_of_its_own():
+    X, y = rows(20)
+    X[:, 0], X[:, 1] = 0.0, np.where(np.arange(20) == 7, -(2.0**63), X[:, 1])
+    model = BayesianLinearRegression(sampler="sghmc", n_iter=50, fit_intercept=np.bool_(False), random_state=0)
+    assert np.isfinite(model.fit(X, y).coef_).all()
