@@ -4,6 +4,7 @@ import numpy as np
 from scipy import special
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from ..base import all_or_nothing
 from ..dense.chain import Metric
@@ -262,8 +263,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @staticmethod
     def _means(eta):
-        with np.errstate(over="ignore"):
-            return np.exp(eta)
+        return np.exp(np.minimum(eta, np.log(LARGEST)))  # no counts larger than that can be fitted either
 
     @staticmethod
     def _variances(means):
@@ -272,16 +272,15 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     @staticmethod
     def _quantile(means, tail):
         """The smallest counts whose probability, under the mixture over draws, reaches ``tail``."""
-        with np.errstate(over="ignore"):
-            top = np.max(means + 10.0 * np.sqrt(means) + 30.0, axis=1)
-        low, high = np.full(len(means), -1.0), np.ceil(top)
-        for _ in range(64):
-            if not np.any(high - low > 1.0):
-                break
+        wide = 10.0 * np.sqrt(means) + 30.0
+        low, high = np.floor(np.min(means - wide, axis=1)), np.ceil(np.max(means + wide, axis=1))
+        while True:
             middle = np.floor(0.5 * (low + high))
-            enough = special.pdtr(np.maximum(middle, 0.0)[:, None], means).mean(axis=1) >= tail
-            high = np.where(enough, middle, high)
-            low = np.where(enough, low, middle)
+            if not np.any((low < middle) & (middle < high)):
+                break
+            below = special.pdtr(np.maximum(middle, 0.0)[:, None], means).mean(axis=1)
+            enough = (middle >= 0) & (below >= tail)
+            high, low = np.where(enough, middle, high), np.where(enough, low, middle)
         return np.maximum(high, 0.0)
 
     def score(self, X, y, sample_weight=None):
@@ -299,8 +298,13 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Returns
         -------
         float
-            1 at best, 0 for the mean of y.
+            1 at best, 0 for the mean of y, and where all y are equal.
         """
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
+        check_consistent_length(X, y, sample_weight)
+        y = column_or_1d(real_array("y", y))
+        used = slice(None) if sample_weight is None else real_array("sample_weight", sample_weight) != 0
+        if y.size > 1 and np.all(y[used] == y[used][:1]):
+            return 0.0
         return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1)

@@ -6,7 +6,7 @@ from scipy import sparse
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
 from ..utils._dask import by_rows, refuse_dask
-from ..utils._numbers import interval_tails
+from ..utils._numbers import interval_tails, real_array
 from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
 from ..utils._tables import as_table
@@ -17,8 +17,8 @@ _CELLS = 4_000_000  # numbers in a block of predictions
 
 def numeric_responses(estimator, X, y, reset):
     """Checked rows, and y as float64."""
-    X, y = validate_data(estimator, X, y, reset=reset, y_numeric=True, **INPUT)
-    y = y.astype(np.float64)
+    X, y = validate_data(estimator, X, y, reset=reset, **INPUT)
+    y = real_array("y", y)
     missing = np.flatnonzero(np.isnan(y))  # None among objects, which scikit-learn's check lets through
     if missing.size:
         raise ValueError(f"y holds no number at position {missing[0]}; leave out rows without a response.")

@@ -226,3 +226,20 @@ def test_a_learnt_scale_maximises_its_posterior():
         for t in scales
     ]
     assert np.log(model.prior_scale_ / scales[int(np.argmax(posterior))]) == pytest.approx(0.0, abs=0.12)
+
+
+@pytest.mark.parametrize("means", [[0.0, 1e-9], [3.0, 400.0], [2.0, 1e30], [1e30, 1e30]])
+@pytest.mark.parametrize("tail", [0.05, 0.5, 0.95])
+def test_quantiles_of_any_mixture_are_the_least_counts_that_hold_the_mass(means, tail):
+    count = BayesianPoissonRegressor._quantile(np.array([means]), tail)[0]
+    assert np.isfinite(count) and special.pdtr(count, means).mean() >= tail
+    below = np.minimum(count - 1.0, np.nextafter(count, 0.0))
+    assert count == 0.0 or special.pdtr(below, means).mean() < tail
+
+
+def test_predictions_beyond_any_count_are_finite_and_equal_counts_explain_nothing():
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    model = BayesianPoissonRegressor(n_iter=50, random_state=0).fit(X, np.zeros(8))
+    assert model.score(X, np.zeros(8)) == 0.0 and model.score(X, np.full(8, 3.0)) == 0.0
+    for values in (model.predict(1e6 * X), *model.predict(1e6 * X, return_std=True), *model.predict_interval(1e6 * X)):
+        assert np.isfinite(values).all()

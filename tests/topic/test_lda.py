@@ -322,6 +322,12 @@ def test_topics_with_word_priors_of_their_own_have_their_own_means():
     np.testing.assert_allclose(model.fit(empty).components_, own / 5.0, atol=0.02)
 
 
+@pytest.mark.parametrize("prior", [1e300, 1e16])
+def test_a_prior_that_no_token_outweighs_makes_all_documents_alike(prior):
+    model = BayesianLDA(4, doc_topic_prior=prior, n_iter=5, random_state=0)
+    np.testing.assert_allclose(model.fit_transform(np.eye(3, 6) * 9.0), 0.25)
+
+
 def test_vector_and_matrix_priors_are_used():
     X = LDA[0].X()
     same = [

@@ -14,6 +14,7 @@ _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
 _FEW = 200  # topics
+_LARGEST_PRIOR = 1e15  # beyond any number of tokens
 _TOKENS_PER_PIECE = 200_000  # that seeds are looked for in at a time
 _WORDS_AT_ONCE = 10_000  # whose expected counts are drawn at a time
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
@@ -159,7 +160,7 @@ def learnt_topics(data, doc_prior, word_prior, rng, z, shares=None):
         topics.merge(n_topics, seeded.size)
     if shares is not None:
         topics.place(seeded, n_topics)
-    topics.doc_prior = doc_prior
+    topics.give_prior(doc_prior)
     return topics, (window * mean, unit * mean)
 
 
@@ -195,8 +196,12 @@ class SoftTopics:
         self.raw *= np.float32(total / self.raw.sum(dtype=np.float64))
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
         self.scale, self.seen = np.ones(1), np.zeros(1)
-        self.doc_prior = np.full(n_topics, doc_prior)
         self.rng = rng
+        self.give_prior(np.full(n_topics, doc_prior))
+
+    def give_prior(self, doc_prior):
+        """Learn with this prior of documents (n_topics,) from now on; a larger one than float32 holds acts alike."""
+        self.doc_prior = np.minimum(doc_prior, _LARGEST_PRIOR)
 
     def learn(self, order, window, unit, z=_NO_ASSIGNMENTS):
         """One pass over the documents in ``order``; with ``z``, their tokens are assigned."""
@@ -244,7 +249,8 @@ class SoftTopics:
     def begin_from(self, z, doc_prior):
         """Go on as the topics of assignments ``z``, which others have improved, and with another prior (n_topics,)."""
         self.begin_at(z, doc_prior.size, np.arange(doc_prior.size))
-        self.scale[0], self.doc_prior = 1.0, doc_prior
+        self.scale[0] = 1.0
+        self.give_prior(doc_prior)
 
     def place(self, seeded, n_topics):
         """Give the first topics the numbers ``seeded``, and the others those that are left."""
