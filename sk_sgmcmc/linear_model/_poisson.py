@@ -12,6 +12,7 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics, regression
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
+from ..utils._sklearn import check_is_fitted
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
 from ._regress import RegressorDrawsMixin, numeric_responses, positive_weights
@@ -300,6 +301,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         float
             1 at best, 0 for the mean of y, and where all y are equal.
         """
+        check_is_fitted(self, "samples_")
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
         check_consistent_length(X, y, sample_weight)

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
 
@@ -239,7 +240,10 @@ def test_quantiles_of_any_mixture_are_the_least_counts_that_hold_the_mass(means,
 
 def test_predictions_beyond_any_count_are_finite_and_equal_counts_explain_nothing():
     X = np.random.default_rng(0).normal(size=(8, 2))
-    model = BayesianPoissonRegressor(n_iter=50, random_state=0).fit(X, np.zeros(8))
+    model = BayesianPoissonRegressor(n_iter=50, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.score(X, np.zeros(8))
+    model.fit(X, np.zeros(8))
     assert model.score(X, np.zeros(8)) == 0.0 and model.score(X, np.full(8, 3.0)) == 0.0
     for values in (model.predict(1e6 * X), *model.predict(1e6 * X, return_std=True), *model.predict_interval(1e6 * X)):
         assert np.isfinite(values).all()
