@@ -66,9 +66,10 @@ def stiffness(gradient, theta, inverse_mass, rng):
         step *= 0.1  # the density overflows within a step that is usually small
     for _ in range(_STIFFNESS_STEPS):
         direction /= _length(direction)
-        image = (base - gradient(theta + step * direction)[1]) / step
-        if inverse_mass is not None:
-            image = inverse_mass @ image
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients end in 1
+            image = (base - gradient(theta + step * direction)[1]) / step
+            if inverse_mass is not None:
+                image = inverse_mass @ image
         previous, value = value, _length(image)
         if not np.isfinite(value) or value == 0.0:
             return 1.0
