@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ._answers.merging import mixed, new_topics, summed
-from ._counts.doc_prior import DocumentPrior, FittedPrior
+from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
 from ._counts.word_prior import DEFAULT, with_seeds
 
@@ -232,7 +232,7 @@ class BayesianLDA(CountTopicModel):
     def _priors(self, n_words):
         """Checked priors: of documents (n_topics,); of topics a number, (n_words, 1) or (n_words, n_topics)."""
         K = self.n_components
-        alpha = 0.1 if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
+        alpha = first_doc_prior(K) if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
         alpha = real_array("doc_topic_prior", alpha)
         beta = DEFAULT if isinstance(self.topic_word_prior, str) else self.topic_word_prior
         beta = real_array("topic_word_prior", beta)

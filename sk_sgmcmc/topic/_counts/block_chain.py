@@ -10,8 +10,8 @@ from ...kernels.math import dirichlet_rows, lanes
 from .collapsed_chain import CollapsedTopicChain
 from .record import CountRecord
 from .shard_steps import CollapsedStep, GivenTopicsStep, StartStep
-from .start import learnt_topics, seed_shares, seeded_start
-from .word_prior import FIRST, PASSES_PER_FIT, fitted_word_prior
+from .start import learnt_topics, seed_shares, seeded_start, start_of
+from .word_prior import PASSES_PER_FIT, first_word_prior, fitted_word_prior
 
 _TOPICS_AT_ONCE = 16  # drawn at a time, each such block with a stream of its own
 
@@ -123,20 +123,20 @@ class BlockTopicChain(CollapsedTopicChain):
     def _start(self, z=None):
         data, rng, shares = self.data, self.rng, seed_shares(self.word_prior, False)
         alpha, topics, memory = self.doc_prior.start(), None, None
-        if self.init == "soft":
+        if start_of(self.init, alpha.size, True) == "soft":
             first = rng.integers(alpha.size, size=data.start.words.size, dtype=np.uint16)
             if shares is not None:
                 seeded_start(data.start, alpha, shares, rng, first)
             common = self.word_prior if shares is None else self.word_prior.min(axis=1)
             topics, memory = learnt_topics(data.start, alpha, float(np.mean(common)), rng, first, shares)
             if topics is not None:
-                topics.learn_if_many(memory)
                 if self.doc_prior.refines:
                     topics.learn(rng.permutation(data.start.n_docs), *memory, first)
                     alpha = self.doc_prior.refine(data.start, first, alpha, self.topic_word_prior, rng)
                     topics.begin_from(first, alpha)
                 topics.data = None
-        self.word_prior = FIRST if self.fits_word_prior else self.word_prior
+        if self.fits_word_prior:
+            self.word_prior = first_word_prior(data.corpus.n_tokens, data.n_words, alpha.size)
         collapsed = BlockCounts(self.topic_word_prior, data.is_whole)
         z, moment, doc_prior = data.shards.assignments(), self._now(), self.doc_prior.unbound()
         learns = self.doc_prior.learns_from_round(moment)

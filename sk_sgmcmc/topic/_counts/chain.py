@@ -14,10 +14,11 @@ from .lazy_topics import LazyTopics, shapes_of
 from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import SoftmaxTopics
-from .start import first_assignments
+from .start import first_assignments, start_of
+from .tokens import total_of
 from .stream import swept
 from .vocabulary import with_new_words
-from .word_prior import FIRST, PASSES_PER_FIT, equal_topics, fitted_word_prior
+from .word_prior import PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
 
 _GROWN = 1.5
 
@@ -138,12 +139,14 @@ class TopicChain(Chain):
         alpha = self.doc_prior.start()
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
-            z = first_assignments(data, alpha, self.word_prior, self.init, is_normal, self.rng, self._threads())
+            init = start_of(self.init, alpha.size, self.n_warm >= max(1.0, self.plan.n_burn))
+            z = first_assignments(data, alpha, self.word_prior, init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.assignments.stored:
             self.assignments.z = z
-            self.word_prior = FIRST if self.fits_word_prior else self.word_prior
+            if self.fits_word_prior:
+                self.word_prior = first_word_prior(total_of(data), data.n_words, alpha.size)
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self._start_topics()

@@ -9,6 +9,14 @@ from .collapsed import fitted_doc_prior, moved_prior
 from .general_sweeps import collapsed_sweeps
 
 
+_FIRST, _FIRST_SUM = 0.1, 15.0
+
+
+def first_doc_prior(n_topics):
+    """The value for every topic at which a fit of the prior begins, bounded in sum: a document has few topics."""
+    return min(_FIRST, _FIRST_SUM / n_topics)
+
+
 class Moment(NamedTuple):
     """The position of a chain in its run.
 

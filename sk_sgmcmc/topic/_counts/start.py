@@ -7,6 +7,7 @@ import numpy as np
 from ...kernels.models.lda import assignments
 from ...kernels.models.lda import start as start_kernels
 from . import shards
+from .tokens import total_of
 
 _N_UPDATES = 5  # EM steps for the proportions of a document
 _GROWTH = 0.7  # exponent at which the memory grows
@@ -18,6 +19,15 @@ _LARGEST_PRIOR = 1e15  # beyond any number of tokens
 _TOKENS_PER_PIECE = 200_000  # that seeds are looked for in at a time
 _WORDS_AT_ONCE = 10_000  # whose expected counts are drawn at a time
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
+
+
+def start_of(init, n_topics, only_sweeps):
+    """How a chain starts for which ``init`` was asked; ``only_sweeps``: all its burn-in are collapsed sweeps.
+
+    With many topics, of which a pass cannot afford to join the most alike, it teaches less than the sweeps that its
+    time pays for.
+    """
+    return "random" if only_sweeps and n_topics > _FEW else init
 
 
 def first_assignments(data, doc_prior, word_prior, init, is_normal, rng, pool=None):
@@ -139,7 +149,7 @@ def learnt_topics(data, doc_prior, word_prior, rng, z, shares=None):
         Window and unit in tokens, see `SoftTopics.learn`.
     """
     n_topics = doc_prior.size
-    total = float(data.weights.sum() if data.weights.size else data.words.size)
+    total = total_of(data)
     if total == 0 or n_topics == 1:
         return None, None
     small = total < _SMALL
@@ -213,11 +223,6 @@ class SoftTopics:
                 self.raw, self.mass, self.scale, self.seen, self.doc_prior, self.word_prior, self.total, window,
                 _GROWTH, unit, z, self.rng,
             )  # fmt: skip
-
-    def learn_if_many(self, memory):
-        """One pass more if there are many topics, of which `learnt_topics` has learnt nothing yet."""
-        if self.mass.size > _FEW:
-            self.learn(self.rng.permutation(self.data.n_docs), *memory)
 
     def learn_in_shards(self, order, window, unit, z, pool):
         """The last pass: the same as `learn`, in shards, none of which sees what the others learn."""

@@ -74,6 +74,11 @@ class TokenData:
         return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))
 
 
+def total_of(data):
+    """Tokens in all."""
+    return float(data.weights.sum() if data.weights.size else data.words.size)
+
+
 def lengths_of(data):
     """Tokens of each document, (n_docs,)."""
     weights = data.weights if data.weights.size else np.ones(data.words.size)

@@ -7,14 +7,21 @@ from .._answers.words import places_of
 
 # Of "auto", where it is not fitted, and in the passes of the start.
 DEFAULT = 0.01
-# The first value where it is fitted. Tokens leave the topics of the start more easily under a flat prior; the fit then
-# takes it down within some tens of sweeps.
-FIRST = 0.05
+# Where it is fitted, the first value lies between these. Tokens leave the topics of the start more easily under a flat
+# prior, and the fit takes it down within some tens of sweeps; but a prior that outweighs the tokens of a topic hides
+# what they say.
+_FIRST = DEFAULT, 0.05
+_FIRST_SHARE = 0.2  # of the mean topic's tokens, that the prior then stands for
 PASSES_PER_FIT = 5
 LEAST_PASSES = 2 * PASSES_PER_FIT  # of burn-in; fewer would leave the prior near its first value
 # Below, words would stay in the topics where they are; above, topics would become alike.
 _SMALLEST, _LARGEST = 1e-3, 1.0
 _CELLS_PER_PIECE = 2**22  # of the counts, sorted at a time
+
+
+def first_word_prior(n_tokens, n_words, n_topics):
+    """The value, one number, that a prior has until it is first fitted."""
+    return float(np.clip(_FIRST_SHARE * n_tokens / (n_words * n_topics), *_FIRST))
 
 
 def fitted_word_prior(counts, word_prior, n_updates=5):
