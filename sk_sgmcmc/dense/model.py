@@ -9,7 +9,6 @@ from ..chains.chain import stacked_draws
 from ..chains.convergence import MIN_KEPT
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers.schedules import ConstantStep
-from ..utils._fingerprint import fingerprint
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
@@ -99,15 +98,6 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             return int(np.ceil(_FLOW_TIME / h))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
-    def _refuse_other_rows(self, *data):
-        """Raise if `resume` receives other data than those being fitted."""
-        known = getattr(self, "_fingerprint", None)  # None: a model saved by an earlier version
-        if known is not None and fingerprint(*data) != known:
-            raise ValueError(
-                "resume continues with the rows that were being fitted, but X (or y, or sample_weight) differs; "
-                "pass the same again."
-            )
-
     def _seeds_after(self, before):
         """Seeds of a run and of its chains; in a stream they follow from the chains ``before``, so that none recurs."""
         seeds = self._chain_seeds()  # refuses a bad random_state
@@ -141,7 +131,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""
         if theta.shape[1] < MIN_KEPT:
             return []
-        spread = np.median(theta.std(axis=1)) / np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+        spread = np.median(theta.std(axis=1)) / np.sqrt(self.sampler_.temperature)
         if spread >= _COLLAPSED:
             return []
         return [

@@ -242,7 +242,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _bound_data(self, X, y=None):
         X = self._checked_rows(X, reset=False)
-        self._refuse_other_rows(X)
+        self._refuse_other_data(fingerprint(X))
         return self._dense(self._standardised(X), self.batch_size_), None
 
     def _set_fitted(self, chains):

@@ -267,7 +267,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._check_resumable()
         X, y, weight = self._checked(X, y, sample_weight, reset=False)
-        self._refuse_other_rows(X, y, weight)
+        self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
         if self._design is None:
             data = self._conditionals()
         else:

@@ -11,7 +11,7 @@ from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
 from ...utils._dask import by_rows
@@ -328,7 +328,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        refuse_other_rows(data, self._fingerprint)
+        self._refuse_other_data(data.fingerprint())
         return data
 
     def _monitored(self, chains):

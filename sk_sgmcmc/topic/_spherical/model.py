@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...utils import as_precise_as
 from ...utils._dask import by_rows
 from ...utils._numbers import real_array
@@ -374,7 +374,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        refuse_other_rows(data, self._fingerprint)
+        self._refuse_other_data(data.fingerprint())
         return data
 
     def _monitored(self, chains):
