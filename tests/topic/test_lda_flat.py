@@ -13,7 +13,7 @@ from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gi
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.defaults import default_steps
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
-from sk_sgmcmc.topic._counts.softmax_topics import SoftmaxTopics
+from sk_sgmcmc.topic._counts.softmax_topics import MovedTopics
 from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
@@ -49,7 +49,7 @@ def test_normal_prior_alone_has_its_own_law(global_random_seed):
     # Without tokens theta is what its prior says: moments of independent normals.
     rng = np.random.default_rng(global_random_seed)
     sampler = SGHMC(0.4)._resolved(None)
-    topics = SoftmaxTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
+    topics = MovedTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
     theta = np.empty((20_000, 6))
     hyper = sampler._hyper(0, 1)[0]
     for t in range(len(theta)):
