@@ -38,11 +38,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if isinstance(self.batch_size, Integral):
             if not streams:  # the last block of a stream may be shorter than a minibatch
                 self._refuse_large_batch(n_rows)
-            return n_rows if sampler._full_batch else min(n_rows, int(self.batch_size))
+            return sampler._rows_read(n_rows, int(self.batch_size))
         cells = max(_CELLS_PER_STEP, n_entries)
-        if sampler._full_batch or n_rows * width <= cells:
-            return n_rows
-        return min(n_rows, max(100, int(cells // width)))
+        return n_rows if n_rows * width <= cells else sampler._rows_read(n_rows, max(100, int(cells // width)))
 
     def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
         """The data with their batch size, the sampler resolved, and the number of steps."""
@@ -91,7 +89,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if self.n_iter is not None:
             return int(self.n_iter)
         n_draws = self._n_draws(n_entries)
-        if sampler._full_batch:
+        if sampler._forgets:
             return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
         if not sampler._draws_in_time:

@@ -92,6 +92,15 @@ class Sampler(BaseEstimator):
         """Whether its step size is "auto"."""
         return isinstance(self.get_params(deep=False).get("step_size"), str)
 
+    @property
+    def _forgets(self):
+        """Whether a step leaves little of the state before it, given signals without noise."""
+        return self._full_batch or (self._is_exact and self._picks_step)
+
+    def _rows_read(self, n_rows, wanted):
+        """How many of the ``n_rows`` a step reads, where minibatches should have ``wanted``."""
+        return n_rows if self._full_batch else min(n_rows, wanted)
+
     def _kernels(self, geometry):
         """The transition kernels for a geometry."""
         raise TypeError(f"{type(self).__name__} has no transition on the {geometry}.")

@@ -396,9 +396,7 @@ class DPCategoricalMixture(
         self._refuse_large_batch(n)
         if collapses(pair):  # the part of a sweep between two returns to Python
             return _BATCH
-        if sampler._full_batch:
-            return MAX_ROWS
-        return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
+        return sampler._rows_read(MAX_ROWS, _BATCH if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _n_steps(self, pair, data):
         passes = _PASSES if data.cells.size < _LARGE else _PASSES_LARGE

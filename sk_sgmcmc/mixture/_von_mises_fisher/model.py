@@ -271,8 +271,8 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         automatic = isinstance(self.batch_size, str)
         if not streaming:
             self._refuse_large_batch(n)
-        n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else min(int(self.batch_size), n)
-        data = RowData.from_csr(rows, n if sampler._full_batch else n_batch)
+        n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else int(self.batch_size)
+        data = RowData.from_csr(rows, sampler._rows_read(n, n_batch))
         self._n_batch_, self._fingerprint = data.n_batch, data.fingerprint()
         return data
 

@@ -229,15 +229,17 @@ class CountTopicModel(BaseTopicModel):
         self.sampler_ = resolved
 
     def _stores(self, sampler, corpus):
+        if sampler._full_batch:
+            return True
         if self.assignments != "auto":
-            return self.assignments == "stored" or sampler._full_batch
-        return sampler._full_batch or self.total_samples in (None, corpus.n_docs)
+            return self.assignments == "stored"
+        return self.total_samples in (None, corpus.n_docs)
 
     def _n_batch(self, sampler, corpus, stored):
-        if isinstance(self.batch_size, str):
-            return default_batch(sampler, corpus, stored, self.n_components)
         self._refuse_large_batch(corpus.n_docs, "documents")
-        return corpus.n_docs if sampler._full_batch else int(self.batch_size)
+        automatic = isinstance(self.batch_size, str)
+        wanted = default_batch(corpus, stored, self.n_components) if automatic else int(self.batch_size)
+        return sampler._rows_read(corpus.n_docs, wanted)
 
     def _checked_total(self, seen):
         if self.total_samples is None:

@@ -306,7 +306,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _new_chains(self, sampler, prior, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
-        make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
+        make = MetropolisAdmixtureChain if sampler._runner == "metropolis" else AdmixtureChain
         if sampler._name in ("vi", "sto-vi"):
             make, stored = VariationalAdmixtureChain, False
         return [
@@ -410,11 +410,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _n_batch(self, sampler, n_rows):
         self._refuse_large_batch(n_rows)
-        if sampler._full_batch:
-            return n_rows
-        if isinstance(self.batch_size, str):
-            return n_rows if n_rows <= _FULL_BATCH else _BATCH
-        return int(self.batch_size)
+        automatic = n_rows if n_rows <= _FULL_BATCH else _BATCH
+        return sampler._rows_read(n_rows, automatic if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _checked_draws(self, sampler):
         draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)
