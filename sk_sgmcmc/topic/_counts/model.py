@@ -268,6 +268,10 @@ class CountTopicModel(BaseTopicModel):
         longer count. This ends when the documents hold five million tokens; from then on, memory does not grow with the
         stream.
 
+        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
+        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
+        steps so far.
+
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)

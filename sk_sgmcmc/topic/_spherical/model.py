@@ -236,6 +236,16 @@ class SphericalAdmixtureModel(BaseTopicModel):
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, rows of other lengths than 1 with ``normalize=False``, parameters out of
+            range, a sampler that does not fit, or a batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -256,6 +266,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         prior's mean direction stays that of the first call, as do priors and the other settings of the chains. Another
         step size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
         ``n_chains`` is refused.
+
+        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
+        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
+        steps so far.
 
         Parameters
         ----------
