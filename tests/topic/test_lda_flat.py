@@ -1,5 +1,6 @@
 """LDA by samplers on flat space and by particles: its law on a tiny corpus, and what is refused."""
 
+import pickle
 from functools import partial
 from types import SimpleNamespace
 
@@ -101,6 +102,16 @@ def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     assert not any(np.array_equal(particles[0].assignments.z, p.assignments.z) for p in particles[1:])
     spread = draws[0].std(axis=0).max()
     assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
+
+
+def test_particles_share_one_state_also_after_pickling():
+    model = BayesianLDA(3, sampler=PSGHMC(n_particles=4), n_iter=20, random_state=0).fit(CORPUS)
+    for chain in (model._chains[0], pickle.loads(pickle.dumps(model))._chains[0]):
+        thetas = [particle.topics.theta.ravel() for particle in chain.particles]
+        np.testing.assert_array_equal(chain.state.theta, thetas)
+        assert len({id(particle.batches) for particle in chain.particles}) == 1
+    assert all(np.shares_memory(particle.topics.theta, model._chains[0].state.theta)
+               for particle in model._chains[0].particles)  # fmt: skip
 
 
 def test_particles_of_a_stream_take_another_step_size():

@@ -22,7 +22,7 @@ class CollapsedTopicChain(TopicChain):
     def with_topics(self, sampler):
         """A chain that continues from this one with topics in its state, moved by a resolved ``sampler``."""
         self._ensure_started()
-        chain = self.twin(TopicChain)
+        chain = self.shallow_copy(TopicChain)
         chain.first_sampler = sampler
         return chain
 

@@ -47,7 +47,7 @@ class ParticleTopicChain(Chain):
     particles : list of Particle
     state : SamplerState or None
         The coordinates of the topics of all particles, (n_particles, n_words * n_topics), of which each particle's are
-        a view; None until they begin to move, and again when other code changes them.
+        a view. None before they first move, and after other changes of the topics.
 
     Notes
     -----
@@ -83,6 +83,10 @@ class ParticleTopicChain(Chain):
             particle.bind(data)
         return self
 
+    def _ensure_started(self):
+        if not self.is_started:
+            self._start()
+
     def _start(self):
         z = None
         for particle in self.particles:
@@ -90,8 +94,9 @@ class ParticleTopicChain(Chain):
         self.begins_anew, self.state = False, None
 
     def _advance(self, until):
-        if not self.is_started or self.begins_anew:
+        if self.begins_anew:
             self._start()
+        self._ensure_started()
         if self.step < self.n_warm:
             for particle in self.particles:
                 particle.warm_step()
@@ -117,10 +122,8 @@ class ParticleTopicChain(Chain):
     def _begin_to_move(self):
         """Make the sampler's state from the present particles."""
         theta = np.stack([particle.topics.theta.ravel() for particle in self.particles])
-        n_steps = self.step + 1  # the first move is that of the next step
-        self.state = SamplerState(
-            self.sampler, theta, "euclidean", self.plan.n_burn, n_steps=n_steps, name="The topics"
-        )
+        at = self.step + 1  # they move in the next step
+        self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, n_steps=at, name="The topics")
 
     def _move_together(self):
         topics = [particle.topics for particle in self.particles]
@@ -174,6 +177,7 @@ class ParticleTopicChain(Chain):
     # -- draws and streams ---------------------------------------------------------------------------------------
 
     def current(self):
+        self._ensure_started()
         draws = [particle.current() for particle in self.particles]
         return {name: np.stack([draw[name] for draw in draws]) for name in draws[0]}
 
@@ -194,8 +198,7 @@ class ParticleTopicChain(Chain):
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Switch from stored to fresh assignments."""
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         self.plan = plan
         for particle in self.particles:
             particle.start_streaming(sampler, plan, n_sweeps, **of_prior)
