@@ -164,7 +164,8 @@ class TopicChain(Chain):
         if order is not None:
             counts, mean = counts[:, order], mean[:, order]
             self.doc_prior.renumber(order)
-        self._make_topics(np.ascontiguousarray(counts))
+        self.topics = self._topics_at(np.ascontiguousarray(counts))
+        self.scaled_for = self.data.total_samples
         self._begin_mean(mean, worth=0.0 if np.isfinite(self.plan.n_burn) else data.n_docs / self.data.n_batch)
 
     def _begin_mean(self, beyond, worth=0.0):
@@ -199,11 +200,7 @@ class TopicChain(Chain):
             return
         self.counts = np.array(self.collapsed.counts, dtype=np.float64)
         self.collapsed = None
-        self._make_topics(self.counts)
-
-    def _make_topics(self, counts):
-        self.topics = self._topics_at(counts)
-        self.scaled_for = self.data.total_samples
+        self.topics = self._topics_at(self.counts)
 
     def _topics_at(self, counts):
         if self.flat is None:
