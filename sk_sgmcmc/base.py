@@ -162,6 +162,15 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 "partial_fit on a clone, to start afresh."
             )
 
+    def _refuse_other_data(self, fingerprint, given="X"):
+        """Raise if the ``fingerprint`` of what `resume` was ``given`` is not that of the data being fitted."""
+        if fingerprint != self._fingerprint:
+            instead = ", or pass new rows to partial_fit" if hasattr(self, "partial_fit") else ""
+            raise ValueError(
+                f"resume continues with the data that were being fitted, but {given} differs from them; pass the same "
+                f"again{instead}."
+            )
+
     def _chain_seeds(self):
         return seed_sequence(self.random_state).spawn(self.n_chains + 1)
 

@@ -119,12 +119,6 @@ def rows_with_content(rows):
     return rows if full.all() else rows[full]
 
 
-def refuse_other_rows(data, fingerprint):
-    """Raise unless `RowData` are those that were being fitted."""
-    if data.fingerprint() != fingerprint:
-        raise ValueError("resume continues with the rows passed to fit, but X differs; pass the same X again.")
-
-
 def hot_message(chains):
     """A message, in a list, if velocities are too large: on a sphere, nothing becomes infinite.
 

@@ -128,10 +128,19 @@ class Chain:
         other = deepcopy(self, memo)
         return other if self.data is None else other.bind(self.data)
 
+    def shallow_copy(self, kind=None):
+        """A chain of this class, or of a ``kind`` with the same attributes, that shares state, stream, data and draws.
+
+        Only one of the two may continue.
+        """
+        kind = type(self) if kind is None else kind
+        other = kind.__new__(kind)
+        other.__dict__.update(self.__dict__)
+        return other
+
     def snapshot(self):
         """A copy with its own stream, for inspecting the chain without changing it."""
-        shot = object.__new__(type(self))
-        shot.__dict__.update(self.__dict__)
+        shot = self.shallow_copy()
         present = self.rng.bit_generator.state["state"]
         shot.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
         return shot

@@ -152,10 +152,10 @@ class Diagnosis:
         if not self._in_time or name not in names:
             return None
         draws = self._draws[names.index(name)].mean(axis=0)
-        draws = draws / (np.abs(draws).mean() if unit is None else unit)
-        n = draws.size // 3
-        if n < _MIN_THIRD or not np.all(np.isfinite(draws)):
+        size, n = np.abs(draws).mean() if unit is None else unit, draws.size // 3
+        if n < _MIN_THIRD or not (size > 0 and np.all(np.isfinite(draws))):
             return None
+        draws = draws / size
         means = draws[-3 * n :].reshape(3, n).mean(axis=1)
         # What is left beside a smooth trend: noise, and how long it lasts.
         t = np.linspace(-1.0, 1.0, draws.size)

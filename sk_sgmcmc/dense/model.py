@@ -9,7 +9,6 @@ from ..chains.chain import stacked_draws
 from ..chains.convergence import MIN_KEPT
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers.schedules import ConstantStep
-from ..utils._fingerprint import fingerprint
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
@@ -39,11 +38,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if isinstance(self.batch_size, Integral):
             if not streams:  # the last block of a stream may be shorter than a minibatch
                 self._refuse_large_batch(n_rows)
-            return n_rows if sampler._full_batch else min(n_rows, int(self.batch_size))
+            return sampler._rows_read(n_rows, int(self.batch_size))
         cells = max(_CELLS_PER_STEP, n_entries)
-        if sampler._full_batch or n_rows * width <= cells:
-            return n_rows
-        return min(n_rows, max(100, int(cells // width)))
+        return n_rows if n_rows * width <= cells else sampler._rows_read(n_rows, max(100, int(cells // width)))
 
     def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
         """The data with their batch size, the sampler resolved, and the number of steps."""
@@ -92,21 +89,12 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if self.n_iter is not None:
             return int(self.n_iter)
         n_draws = self._n_draws(n_entries)
-        if sampler._full_batch:
+        if sampler._forgets:
             return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
         if not sampler._draws_in_time:
             return int(np.ceil(_FLOW_TIME / h))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
-
-    def _refuse_other_rows(self, *data):
-        """Raise if `resume` receives other data than those being fitted."""
-        known = getattr(self, "_fingerprint", None)  # None: a model saved by an earlier version
-        if known is not None and fingerprint(*data) != known:
-            raise ValueError(
-                "resume continues with the rows that were being fitted, but X (or y, or sample_weight) differs; "
-                "pass the same again."
-            )
 
     def _seeds_after(self, before):
         """Seeds of a run and of its chains; in a stream they follow from the chains ``before``, so that none recurs."""
@@ -141,7 +129,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""
         if theta.shape[1] < MIN_KEPT:
             return []
-        spread = np.median(theta.std(axis=1)) / np.sqrt(getattr(self.sampler_, "temperature", 1.0))
+        spread = np.median(theta.std(axis=1)) / np.sqrt(self.sampler_.temperature)
         if spread >= _COLLAPSED:
             return []
         return [

@@ -165,6 +165,16 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, fewer than two rows, parameters out of range, a sampler that does not fit,
+            or a batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -242,7 +252,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _bound_data(self, X, y=None):
         X = self._checked_rows(X, reset=False)
-        self._refuse_other_rows(X)
+        self._refuse_other_data(fingerprint(X))
         return self._dense(self._standardised(X), self.batch_size_), None
 
     def _set_fitted(self, chains):

@@ -5,6 +5,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from ._panels import Panels, check_interval, indices, whiskers
 from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot, _shortened
 
 _LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
@@ -19,14 +20,7 @@ def _check_clusters(estimator, who, method):
     check_is_fitted(estimator)
 
 
-def _indices(name, given, n):
-    given = np.atleast_1d(np.asarray(given))
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
-        raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
-    return given
-
-
-class ProfileDisplay:
+class ProfileDisplay(Panels):
     """The probabilities that mark each cluster, with their credible intervals; one panel per cluster.
 
     A dot is a posterior mean, a line its interval, and a grey mark the probability in all rows. Usually created by
@@ -104,12 +98,11 @@ class ProfileDisplay:
         display : ProfileDisplay
         """
         _check_clusters(estimator, "ProfileDisplay", "profile_table")
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        check_interval(interval)
         n = estimator.n_clusters_
         if clusters is None:
             clusters = np.arange(max(1, min(_MOST_CLUSTERS, int((estimator.weights_ >= _LEAST_WEIGHT).sum()))))
-        clusters = _indices("clusters", clusters, n)
+        clusters = indices("clusters", clusters, n)
         table = estimator.profile_table(interval)
         columns = {name: np.asarray(table[name]).reshape(n, -1) for name in table}
         feature = columns["feature"][0]
@@ -142,23 +135,16 @@ class ProfileDisplay:
         -------
         display : ProfileDisplay
         """
-        plt = _pyplot("ProfileDisplay")
         labels, places = self._rows()
-        if ax is not None:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-            if axes.size != self.clusters.size:
-                raise ValueError(
-                    f"ax holds {axes.size} Axes; it must hold one for each of {self.clusters.size} clusters."
-                )
-            self.figure_ = axes[0].figure
-        else:
-            if figure is None:
-                size = (0.075 * max(map(len, labels)) + 0.3 + 1.35 * self.clusters.size, 0.9 + _LINE * places[-1])
-                figure = plt.figure(figsize=(max(3.0, size[0]), max(1.8, size[1])), layout="constrained")
-            axes = figure.subplots(1, self.clusters.size, sharey=True, squeeze=False)[0]
-            self.figure_ = figure
+        n = self.clusters.size
+
+        def size(n_rows, n_columns):
+            width = 0.075 * max(map(len, labels)) + 0.3 + 1.35 * n
+            return max(3.0, width), max(1.8, 0.9 + _LINE * places[-1])
+
+        self._make_panels(n, "clusters", ax=ax, figure=figure, n_columns=n, size=size, sharey=True)
         largest = 1.0 if self.high.max() > 0.5 else 1.05 * self.high.max()
-        for i, panel in enumerate(axes):
+        for i, panel in enumerate(self.axes_):
             self._draw(panel, i, places, largest)
             panel.set_yticks(places, labels)
             if ax is None and i:
@@ -168,7 +154,6 @@ class ProfileDisplay:
                 f"probability: mean and {self.interval:.0%} credible interval; grey: in all rows",
                 fontsize=9, color=_GREY,
             )  # fmt: skip
-        self.axes_ = axes
         return self
 
     def _rows(self):
@@ -182,10 +167,10 @@ class ProfileDisplay:
 
     def _draw(self, panel, i, places, largest):
         mean = self.probability[i]
-        whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+        sides = whiskers(mean, self.low[i], self.high[i])
         panel.scatter(self.overall, places, marker="|", s=45, color=_FAINT, linewidth=2.0, zorder=2)
         panel.errorbar(
-            mean, places, xerr=whiskers, fmt="o", color=_WHISKER, ecolor=_BAR, markersize=3.5, elinewidth=2.2, zorder=3
+            mean, places, xerr=sides, fmt="o", color=_WHISKER, ecolor=_BAR, markersize=3.5, elinewidth=2.2, zorder=3
         )
         panel.set_ylim(places[-1] + 0.6, -0.6)
         panel.set_xlim(-0.03 * largest, 1.03 * largest)

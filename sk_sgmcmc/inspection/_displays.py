@@ -4,10 +4,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._export import check_count_model
-from ._style import _BAR, _INK, _LONGEST, _WHISKER, _pyplot, _shortened
+from ._panels import Panels, check_interval, indices, whiskers
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _LONGEST, _WHISKER, _pyplot, _shortened
 
 
-class TopicWordsDisplay:
+class TopicWordsDisplay(Panels):
     """The most probable words of topics, with their credible intervals; one small panel per topic.
 
     Usually created by `from_estimator`.
@@ -89,13 +90,8 @@ class TopicWordsDisplay:
         """
         check_count_model(estimator, "TopicWordsDisplay")
         n_topics = len(estimator.components_)
-        topics = np.arange(n_topics) if topics is None else np.atleast_1d(np.asarray(topics))
-        if topics.ndim != 1 or not topics.size or topics.dtype.kind not in "iu" or not np.all(
-            (topics >= 0) & (topics < n_topics)
-        ):  # fmt: skip
-            raise ValueError(f"topics={topics.tolist()} must be indices of topics, from 0 to {n_topics - 1}.")
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        topics = np.arange(n_topics) if topics is None else indices("topics", topics, n_topics)
+        check_interval(interval)
         table = estimator.top_words(n_words, interval=interval, feature_names=feature_names)
         columns = {
             name: np.asarray(table[name]).reshape(n_topics, -1)[topics]
@@ -127,56 +123,35 @@ class TopicWordsDisplay:
         -------
         display : TopicWordsDisplay
         """
-        n_words = self.words.shape[1]
-        axes = self._axes(_pyplot("TopicWordsDisplay"), ax, figure, n_columns)
+        n_topics, n_words = self.words.shape
+        self._make_panels(n_topics, "topics", ax=ax, figure=figure, n_columns=n_columns or 5, size=self._size)
         places = np.arange(n_words)
         widest = self.high.max()
-        for i, panel in enumerate(axes):
-            mean = self.probability[i]
-            # The mean may lie outside the interval if the draws have two modes.
-            whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+        for i, panel in enumerate(self.axes_):
+            mean, sides = self.probability[i], whiskers(self.probability[i], self.low[i], self.high[i])
             panel.barh(places, mean, height=0.72, color=_BAR, zorder=2)
-            panel.errorbar(
-                mean, places, xerr=whiskers, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3
-            )
+            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
             panel.set_yticks(places, [_shortened(word) for word in self.words[i]])
             panel.set_ylim(n_words - 0.4, -0.6)
             panel.set_xlim(0, 1.04 * widest)
             panel.set_title(f"topic {self.topics[i]}", loc="left", fontsize=10, fontweight="bold", color=_INK)
             panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=_INK)
-            panel.tick_params(axis="x", labelsize=8, labelcolor="#666666", color="#bbbbbb")
+            panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
             panel.locator_params(axis="x", nbins=3)
-            panel.grid(axis="x", color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.grid(axis="x", color=_GRID, linewidth=0.8, zorder=0)
             panel.set_axisbelow(True)
             for side in ("top", "right", "left"):
                 panel.spines[side].set_visible(False)
-            panel.spines["bottom"].set_color("#bbbbbb")
+            panel.spines["bottom"].set_color(_FAINT)
         if ax is None:
             label = f"probability in the topic: mean and {self.interval:.0%} credible interval"
-            self.figure_.supxlabel(label, fontsize=9, color="#666666")
+            self.figure_.supxlabel(label, fontsize=9, color=_GREY)
         return self
 
-    def _axes(self, plt, ax, figure, n_columns):
-        n_topics, n_words = self.words.shape
-        if ax is not None:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-            if axes.size != n_topics:
-                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics.")
-            self.figure_ = axes[0].figure
-        else:
-            n_columns = min(n_topics, n_columns or 5)
-            n_rows = -(-n_topics // n_columns)
-            if figure is None:
-                # Words take the width that they need, the bars the rest.
-                width = 1.5 + 0.075 * min(_LONGEST, max(len(word) for word in self.words.ravel()))
-                size = (max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * n_words))
-                figure = plt.figure(figsize=size, layout="constrained")
-            panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-            for panel in panels[n_topics:]:
-                panel.remove()
-            axes, self.figure_ = panels[:n_topics], figure
-        self.axes_ = axes
-        return axes
+    def _size(self, n_rows, n_columns):
+        # Words take the width that they need, the bars the rest.
+        width = 1.5 + 0.075 * min(_LONGEST, max(len(word) for word in self.words.ravel()))
+        return max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * self.words.shape[1])
 
 
 class TraceDisplay:

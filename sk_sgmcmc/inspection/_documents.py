@@ -4,8 +4,9 @@ import textwrap
 
 import numpy as np
 
+from ._panels import Panels, check_interval, whiskers
 from ._similarity import _labels, check_topics
-from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER
 
 _MOST_TOPICS = 12
 _WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown
@@ -21,7 +22,7 @@ def _titled(panel, topic, label):
     panel.set_title(text, loc="left", fontsize=9, fontweight="bold", color=_INK)
 
 
-class TopicsOverTimeDisplay:
+class TopicsOverTimeDisplay(Panels):
     """How prevalent topics are at different times, with credible intervals; one small panel per topic.
 
     Usually created by `from_estimator`.
@@ -101,8 +102,7 @@ class TopicsOverTimeDisplay:
         display : TopicsOverTimeDisplay
         """
         every = check_topics(estimator, topics, "TopicsOverTimeDisplay")
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        check_interval(interval)
         table = estimator.topics_over_time(X, times, interval, n_bins=n_bins, **params)
         n_topics = len(estimator.components_)
         columns = {name: np.asarray(table[name]).reshape(-1, n_topics) for name in ("share", "low", "high")}
@@ -132,10 +132,10 @@ class TopicsOverTimeDisplay:
         -------
         display : TopicsOverTimeDisplay
         """
-        axes = self._axes(_pyplot("TopicsOverTimeDisplay"), ax, figure, n_columns)
+        self._make_panels(self.topics.size, "topics", ax=ax, figure=figure, n_columns=n_columns or 4, size=self._size)
         named = self.times.dtype.kind not in "iufM"
         x = np.arange(self.times.size) if named else self.times
-        for i, panel in enumerate(axes):
+        for i, panel in enumerate(self.axes_):
             panel.fill_between(x, self.low[i], self.high[i], color=_BAR, alpha=0.5, linewidth=0)
             alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
             panel.plot(x, self.share[i], color=_WHISKER, linewidth=1.3, **alone)
@@ -163,29 +163,12 @@ class TopicsOverTimeDisplay:
             )
         return self
 
-    def _axes(self, plt, ax, figure, n_columns):
-        n = self.topics.size
-        if ax is not None:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-            if axes.size != n:
-                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n} topics.")
-            self.figure_ = axes[0].figure
-        else:
-            n_columns = min(n, n_columns or 4)
-            n_rows = -(-n // n_columns)
-            if figure is None:
-                longest = max(len(f"topic 00: {label}") for label in self.labels)
-                size = (0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, 1.75 * n_rows))
-                figure = plt.figure(figsize=size, layout="constrained")
-            panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-            for panel in panels[n:]:
-                panel.remove()
-            axes, self.figure_ = panels[:n], figure
-        self.axes_ = axes
-        return axes
+    def _size(self, n_rows, n_columns):
+        longest = max(len(f"topic 00: {label}") for label in self.labels)
+        return 0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, 1.75 * n_rows)
 
 
-class TopicDocumentsDisplay:
+class TopicDocumentsDisplay(Panels):
     """The documents with the largest proportion of each topic, in their own words; one panel per topic.
 
     A bar is the document's proportion of the topic, with its credible interval. Usually created by `from_estimator`.
@@ -264,8 +247,7 @@ class TopicDocumentsDisplay:
         display : TopicDocumentsDisplay
         """
         every = check_topics(estimator, topics, "TopicDocumentsDisplay")
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        check_interval(interval)
         table = estimator.representative_docs(X, texts, n, interval, **params)
         n_topics = len(estimator.components_)
         given = {name: np.asarray(table[name]).reshape(n_topics, -1)
@@ -299,26 +281,16 @@ class TopicDocumentsDisplay:
         -------
         display : TopicDocumentsDisplay
         """
-        plt = _pyplot("TopicDocumentsDisplay")
         n_topics, n = self.documents.shape
-        if ax is not None:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-            if axes.size != n_topics:
-                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics.")
-            self.figure_ = axes[0].figure
-        else:
-            if figure is None:
-                figure = plt.figure(figsize=(8.5, 0.5 + n_topics * (0.35 + 0.46 * n)), layout="constrained")
-            axes = figure.subplots(n_topics, 1, squeeze=False, sharex=True)[:, 0]
-            self.figure_ = figure
+        self._make_panels(
+            n_topics, "topics", ax=ax, figure=figure, n_columns=1, sharex=True,
+            size=lambda n_rows, _: (8.5, 0.5 + n_rows * (0.35 + 0.46 * n)),
+        )  # fmt: skip
         places = np.arange(n)
-        for i, panel in enumerate(axes):
-            mean = self.proportion[i]
-            whiskers = np.maximum([mean - self.low[i], self.high[i] - mean], 0.0)
+        for i, panel in enumerate(self.axes_):
+            mean, sides = self.proportion[i], whiskers(self.proportion[i], self.low[i], self.high[i])
             panel.barh(places, mean, height=0.5, color=_BAR, zorder=2)
-            panel.errorbar(
-                mean, places, xerr=whiskers, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3
-            )
+            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
             for place, text in enumerate(self.texts[i]):
                 panel.text(1.08, place, _quoted(text), fontsize=7.5, color=_INK, va="center", linespacing=1.05)
             panel.set_xlim(0, 3.9)
@@ -330,11 +302,10 @@ class TopicDocumentsDisplay:
             panel.spines[:].set_visible(False)
             _titled(panel, self.topics[i], self.labels[i])
         if ax is None:
-            axes[-1].set_xlabel(
+            self.axes_[-1].set_xlabel(
                 f"proportion of the topic: mean and {self.interval:.0%} credible interval", fontsize=8, color=_GREY,
                 loc="left",
             )  # fmt: skip
-        self.axes_ = axes
         return self
 
 

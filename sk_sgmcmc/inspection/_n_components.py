@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from ._style import _BAR, _INK, _WHISKER, _pyplot
+from ._panels import Panels
+from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER
 
 _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
            ("stability", "stability"))  # fmt: skip
 
 
-class NumberOfTopicsDisplay:
+class NumberOfTopicsDisplay(Panels):
     """Held-out score, coherence, exclusivity and stability by the number of topics.
 
     Usually created by `from_search`.
@@ -66,17 +67,11 @@ class NumberOfTopicsDisplay:
         -------
         display : NumberOfTopicsDisplay
         """
-        plt = _pyplot("NumberOfTopicsDisplay")
-        if ax is None:
-            self.figure_, axes = plt.subplots(1, len(_PANELS), figsize=(12, 2.8), layout="constrained")
-        else:
-            axes = np.asarray(ax, dtype=object).ravel()
-            if axes.size != len(_PANELS):
-                raise ValueError(f"ax holds {axes.size} Axes; it must hold {len(_PANELS)}, one for each panel.")
-            self.figure_ = axes[0].figure
+        n = len(_PANELS)
+        self._make_panels(n, "panels", ax=ax, n_columns=n, size=lambda n_rows, n_columns: (12, 2.8))
         numbers = np.asarray(self.table["n_components"], dtype=float)
         order = np.argsort(numbers)
-        for panel, (name, title) in zip(axes, _PANELS, strict=True):
+        for panel, (name, title) in zip(self.axes_, _PANELS, strict=True):
             value = np.asarray(self.table[name], dtype=float)
             panel.plot(numbers[order], value[order], "o-", color=_WHISKER, markersize=4, linewidth=1.4)
             if name == "score":
@@ -87,11 +82,10 @@ class NumberOfTopicsDisplay:
                 )
             panel.set_xticks(numbers[order], [f"{number:g}" for number in numbers[order]])
             panel.set_title(title, loc="left", fontsize=10, fontweight="bold", color=_INK)
-            panel.set_xlabel("topics", fontsize=9, color="#666666")
-            panel.tick_params(labelsize=8, labelcolor="#666666", color="#bbbbbb")
-            panel.grid(color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.set_xlabel("topics", fontsize=9, color=_GREY)
+            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.grid(color=_GRID, linewidth=0.8, zorder=0)
             panel.set_axisbelow(True)
             for side in ("top", "right"):
                 panel.spines[side].set_visible(False)
-        self.axes_ = axes
         return self

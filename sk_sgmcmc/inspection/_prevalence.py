@@ -6,13 +6,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic._dmr.effects import prevalence_at
-from ._displays import _INK, _pyplot, _shortened
+from ._panels import Panels, check_interval, indices, whiskers
+from ._style import _FAINT, _GREY, _GRID, _INK, _shortened
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _MOST_TOPICS = 6  # shown unless others are asked for
 
 
-class PrevalenceDisplay:
+class PrevalenceDisplay(Panels):
     """Prevalence of topics over a covariate, with credible intervals; one small panel per topic.
 
     Usually created by `from_estimator`.
@@ -126,8 +127,7 @@ class PrevalenceDisplay:
                 "give a DMRTopicModel."
             )
         check_is_fitted(estimator)
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        check_interval(interval)
         if isinstance(metadata, str):
             covariate = metadata
             parts = _averaged(estimator, metadata, by, at, given, average_over, interval, n_points)
@@ -163,7 +163,14 @@ class PrevalenceDisplay:
         -------
         display : PrevalenceDisplay
         """
-        axes = self._axes(_pyplot("PrevalenceDisplay"), ax, figure, n_columns)
+        self._make_panels(
+            len(self.topics), "topics", ax=ax, figure=figure, n_columns=n_columns or 3, sharex=True,
+            size=lambda n_rows, n_columns: (0.6 + 3.3 * n_columns, 0.5 + 2.3 * n_rows),
+        )  # fmt: skip
+        axes, self.ax_ = self.axes_, self.axes_[0]
+        if ax is None:
+            for panel in axes[-(n_columns or 3) :]:  # the lowest of each column
+                panel.tick_params(labelbottom=True)
         is_line = self.values.dtype.kind == "f"
         for i, panel in enumerate(axes):
             for g, group in enumerate(self.groups):
@@ -177,47 +184,23 @@ class PrevalenceDisplay:
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
             panel.set_ylim(0, 1.06 * max(np.nanmax(self.high[i]), 1e-12))
             panel.set_title(str(self.names[i]), loc="left", fontsize=10, fontweight="bold", color=_INK)
-            panel.tick_params(labelsize=8, labelcolor="#666666", color="#bbbbbb")
+            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
             panel.locator_params(axis="y", nbins=4)
-            panel.grid(axis="y", color="#e6e6e6", linewidth=0.8, zorder=0)
+            panel.grid(axis="y", color=_GRID, linewidth=0.8, zorder=0)
             panel.set_axisbelow(True)
             panel.spines[["top", "right"]].set_visible(False)
-            panel.spines[["left", "bottom"]].set_color("#bbbbbb")
+            panel.spines[["left", "bottom"]].set_color(_FAINT)
         if self.groups != [None]:
             axes[0].legend(title=self.by, frameon=False, fontsize=8, title_fontsize=8)
         if ax is None:
             label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
-            self.figure_.supxlabel(label, fontsize=9, color="#666666")
-            self.figure_.supylabel("expected share", fontsize=9, color="#666666")
+            self.figure_.supxlabel(label, fontsize=9, color=_GREY)
+            self.figure_.supylabel("expected share", fontsize=9, color=_GREY)
         else:
             for panel in axes:
-                panel.set_xlabel(self.covariate, fontsize=9, color="#666666")
-                panel.set_ylabel("expected share", fontsize=9, color="#666666")
+                panel.set_xlabel(self.covariate, fontsize=9, color=_GREY)
+                panel.set_ylabel("expected share", fontsize=9, color=_GREY)
         return self
-
-    def _axes(self, plt, ax, figure, n_columns):
-        n_topics = len(self.topics)
-        if ax is not None:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-            if axes.size != n_topics:
-                raise ValueError(
-                    f"ax holds {axes.size} Axes; it must hold one for each of the {n_topics} topics. Choose topics by "
-                    "topics=."
-                )
-            figure = axes[0].figure
-        else:
-            n_columns = min(n_topics, n_columns or 3)
-            n_rows = -(-n_topics // n_columns)
-            if figure is None:
-                figure = plt.figure(figsize=(0.6 + 3.3 * n_columns, 0.5 + 2.3 * n_rows), layout="constrained")
-            panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True).ravel()
-            for panel in panels[n_topics:]:
-                panel.remove()
-            for panel in panels[max(0, n_topics - n_columns) : n_topics]:  # the lowest of each column
-                panel.tick_params(labelbottom=True)
-            axes = panels[:n_topics]
-        self.figure_, self.axes_, self.ax_ = figure, axes, axes[0]
-        return axes
 
 
 def _line(panel, values, ends, colour, label, g, n_groups):
@@ -229,11 +212,9 @@ def _line(panel, values, ends, colour, label, g, n_groups):
 def _points(panel, values, ends, colour, label, g, n_groups):
     mean, low, high = ends
     places = np.arange(values.size) + (0.16 * (g - (n_groups - 1) / 2.0))
-    # The mean may lie outside the interval if the draws have two modes.
-    whiskers = np.maximum([mean - low, high - mean], 0.0)
     panel.errorbar(
-        places, mean, yerr=whiskers, fmt="o", markersize=4, color=colour, elinewidth=1.4, capsize=2.5, label=label,
-        zorder=3,
+        places, mean, yerr=whiskers(mean, low, high), fmt="o", markersize=4, color=colour, elinewidth=1.4, capsize=2.5,
+        label=label, zorder=3,
     )  # fmt: skip
 
 
@@ -312,8 +293,4 @@ def _chosen_topics(topics, mean):
     if topics is None:
         varies = np.nanmax(mean, axis=(1, 2)) - np.nanmin(mean, axis=(1, 2))
         return np.arange(n_topics) if n_topics <= _MOST_TOPICS else np.argsort(-varies, kind="stable")[:_MOST_TOPICS]
-    chosen = np.atleast_1d(np.asarray(topics))
-    is_index = chosen.ndim == 1 and chosen.size and chosen.dtype.kind in "iu"
-    if not is_index or not np.all((chosen >= 0) & (chosen < n_topics)):
-        raise ValueError(f"topics={topics!r} must be indices of topics, from 0 to {n_topics - 1}.")
-    return chosen
+    return indices("topics", topics, n_topics)

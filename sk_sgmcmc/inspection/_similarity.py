@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import hellinger_distances
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ._panels import check_interval, indices
 from ._style import _BAR, _FAINT, _GREY, _INK, _WHISKER, _pyplot, _shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
@@ -27,16 +28,7 @@ def check_topics(estimator, topics, who):
     check_is_fitted(estimator)
     if topics is None:
         return np.flatnonzero(estimator._topics_in_use())
-    n = len(estimator.components_)
-    topics = np.atleast_1d(np.asarray(topics))
-    if (
-        topics.ndim != 1
-        or not topics.size
-        or topics.dtype.kind not in "iu"
-        or not 0 <= topics.min() <= topics.max() < n
-    ):
-        raise ValueError(f"topics={topics.tolist()} must be indices of topics, from 0 to {n - 1}.")
-    return topics
+    return indices("topics", topics, len(estimator.components_))
 
 
 def _checked_distance(estimator, distance):
@@ -169,8 +161,7 @@ class TopicMapDisplay:
         display : TopicMapDisplay
         """
         topics = check_topics(estimator, topics, "TopicMapDisplay")
-        if interval is None:
-            raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+        check_interval(interval)
         apart = _distances(estimator.components_[topics], _checked_distance(estimator, distance))
         share, low, high = _shares(estimator, X, topics, interval, params)
         return cls(

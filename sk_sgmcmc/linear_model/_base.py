@@ -147,7 +147,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     def _resume_on(self, X, y, weight):
         """Go on with the chains, given the same rows, responses and weights again."""
-        self._refuse_other_rows(X, y, weight)
+        self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
         X = less_offsets(X, self._offsets)
         dense = self._reader(self._design, self.sampler_, X, y, weight)[0](self.batch_size_)
         for chain in self._chains:
@@ -158,7 +158,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         """Draws of coefficients (n_chains, n_kept, n_rows, n_features), and of intercepts of columns less offsets."""
         theta = self._kept_theta(chains)
         if self.sampler_._draws_in_time:
-            self._design.warn_if_far(theta, getattr(self.sampler_, "temperature", 1.0))
+            self._design.warn_if_far(theta, self.sampler_.temperature)
         return self._design.coefficients(theta)
 
     def _log_likelihoods(self, chains, coef, near):

@@ -218,6 +218,16 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, parameters out of range, a sampler that does not fit, or a batch larger
+            than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
@@ -266,7 +276,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._check_resumable()
         X, y, weight = self._checked(X, y, sample_weight, reset=False)
-        self._refuse_other_rows(X, y, weight)
+        self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
         if self._design is None:
             data = self._conditionals()
         else:
@@ -380,9 +390,9 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             self.prior_scale_ = float(scale.mean())
         else:
             coef, near, noise = self._drawn(chains)
-            if not np.all(np.isfinite(noise)):
+            if not noise.max() <= LARGEST:
                 raise ChainDivergedError(
-                    f"The noise is too large for float64 after {chains[0].step} steps of {self.sampler_!r}: its step "
+                    f"The noise is too large to compute with after {chains[0].step} steps of {self.sampler_!r}: its step "
                     "size is too large; try a tenth of it."
                 )
             scale = np.full(noise.shape, self.prior_scale_)

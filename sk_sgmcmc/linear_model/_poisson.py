@@ -185,6 +185,16 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, negative counts, exposures that are not positive, parameters out of range,
+            a sampler that does not fit, or a batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()

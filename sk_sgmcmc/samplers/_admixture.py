@@ -42,6 +42,7 @@ class GMCApprMH(Sampler):
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0
+    _runner = "metropolis"
     _full_batch = True
     _n_draws = (5, 10)
     _n_trajectories = 1
@@ -122,6 +123,9 @@ class VariationalInference(Sampler):
     def __init__(self, n_inner=10):
         self.n_inner = n_inner
 
+    def _share(self, step):
+        """How far topics move towards those of the minibatch in a step, as a share; None for all of the way."""
+
 
 class StochasticVI(Sampler):
     r"""Variational inference on minibatches: topics move by a share that decreases over the steps.
@@ -160,3 +164,6 @@ class StochasticVI(Sampler):
         self.n_inner = n_inner
         self.offset = offset
         self.exponent = exponent
+
+    def _share(self, step):
+        return min(1.0, (step + self.offset) ** -self.exponent)

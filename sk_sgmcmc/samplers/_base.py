@@ -46,6 +46,8 @@ class Sampler(BaseEstimator):
         Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
     ``_keeps_logs``
         Whether on a simplex ``aux[0]`` holds the logarithms of the cells, which go far below the smallest float64.
+    ``temperature``
+        T, where it targets the density to the power 1/T; a parameter of some, and otherwise 1.
     ``_draws_in_time``, ``_particles_per_chain``
         Whether the draws of a chain are its states at different times, rather than the particles at its end; and how
         many states it moves together.
@@ -74,6 +76,7 @@ class Sampler(BaseEstimator):
     _simplex_step = None
     _keeps_velocity = False
     _keeps_logs = False
+    temperature = 1.0
     _draws_in_time = True
     _particles_per_chain = 1
     _starts_apart = False
@@ -88,6 +91,15 @@ class Sampler(BaseEstimator):
     def _picks_step(self):
         """Whether its step size is "auto"."""
         return isinstance(self.get_params(deep=False).get("step_size"), str)
+
+    @property
+    def _forgets(self):
+        """Whether a step leaves little of the state before it, given signals without noise."""
+        return self._full_batch or (self._is_exact and self._picks_step)
+
+    def _rows_read(self, n_rows, wanted):
+        """How many of the ``n_rows`` a step reads, where minibatches should have ``wanted``."""
+        return n_rows if self._full_batch else min(n_rows, wanted)
 
     def _kernels(self, geometry):
         """The transition kernels for a geometry."""

@@ -94,9 +94,9 @@ class SamplerState:
         ChainDivergedError
             If the state becomes infinite or NaN.
         """
-        _, second = self.sampler._kernels(self.geometry)
+        *_, kernel = self.sampler._kernels(self.geometry)  # that of a particle sampler alone, or the second of two
         hyper = self._hyper(hyper)
-        status = second(*self.arrays, signal, extra, hyper, self._rows(rows), rng)
+        status = kernel(*self.arrays, signal, extra, hyper, self._rows(rows), rng)
         self.check(status, step_size=hyper[0])
         self.n_steps += 1
 

@@ -238,8 +238,8 @@ def sample(
     flat, ratios, log_density = target._offers[0][0] == "euclidean", None, None
     in_time = sampler._draws_in_time
     if flat and in_time:
-        temperature = getattr(fitted, "temperature", 1.0)
-        ratios, log_density = spread_ratios(DenseGradient(dense, shape), draws["theta"][..., 0], temperature)
+        gradient = DenseGradient(dense, shape)
+        ratios, log_density = spread_ratios(gradient, draws["theta"][..., 0], fitted.temperature)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
         _warn(

@@ -7,6 +7,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 MAX_JOBS = 1024
+_UNIT = 2.0**-20
 
 
 def plain_integer(value):
@@ -46,6 +47,14 @@ def real_array(name, value):
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r} must be a number or an array of numbers.") from None
+
+
+def summable(values, least=_UNIT):
+    """Values as multiples of 2^-20, and at least ``least``, so that their sums are exact in any order.
+
+    Counts then do not depend on how threads share the rows.
+    """
+    return np.maximum(np.round(values / _UNIT) * _UNIT, least)
 
 
 def check_n_jobs(n_jobs):

@@ -398,3 +398,12 @@ def test_process_parameters_are_checked():
         model.topic_weights(interval=1)
     with pytest.raises(ValueError, match="min_share=2"):
         model.n_topics_posterior(2)
+
+
+@pytest.mark.parametrize("sampler", [None, "scir", "sghmc"])
+def test_a_check_of_the_samplers_sets_nothing(sampler):
+    model = GammaProcessTopicModel(3, sampler=sampler)
+    before = dict(vars(model))
+    for streams in (False, True):
+        model._checked_sampler(streams=streams)
+    assert vars(model) == before

@@ -1,5 +1,6 @@
 """LDA by samplers on flat space and by particles: its law on a tiny corpus, and what is refused."""
 
+import pickle
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gi
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.defaults import default_steps
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
-from sk_sgmcmc.topic._counts.softmax_topics import SoftmaxTopics
+from sk_sgmcmc.topic._counts.softmax_topics import MovedTopics
 from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
@@ -49,7 +50,7 @@ def test_normal_prior_alone_has_its_own_law(global_random_seed):
     # Without tokens theta is what its prior says: moments of independent normals.
     rng = np.random.default_rng(global_random_seed)
     sampler = SGHMC(0.4)._resolved(None)
-    topics = SoftmaxTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
+    topics = MovedTopics(sampler, np.zeros((3, 2)), 0.5, 0.7, True, 0)
     theta = np.empty((20_000, 6))
     hyper = sampler._hyper(0, 1)[0]
     for t in range(len(theta)):
@@ -107,6 +108,16 @@ def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     assert not any(np.array_equal(particles[0].assignments.z, p.assignments.z) for p in particles[1:])
     spread = draws[0].std(axis=0).max()
     assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
+
+
+def test_particles_share_one_state_also_after_pickling():
+    model = BayesianLDA(3, sampler=PSGHMC(n_particles=4), n_iter=20, random_state=0).fit(CORPUS)
+    for chain in (model._chains[0], pickle.loads(pickle.dumps(model))._chains[0]):
+        thetas = [particle.topics.theta.ravel() for particle in chain.particles]
+        np.testing.assert_array_equal(chain.state.theta, thetas)
+        assert len({id(particle.batches) for particle in chain.particles}) == 1
+    assert all(np.shares_memory(particle.topics.theta, model._chains[0].state.theta)
+               for particle in model._chains[0].particles)  # fmt: skip
 
 
 def test_particles_of_a_stream_take_another_step_size():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.utils._numbers import check_n_jobs, holds_texts
+from sk_sgmcmc.utils._numbers import check_n_jobs, holds_texts, summable
 from tests.conftest import importorskip
 
 TEXTS = ["a canal", "a tariff"]
@@ -41,3 +41,12 @@ def test_frames_of_numbers_are_none():
     assert not holds_texts(pandas.DataFrame({"n": [1, 2]}))
     assert not holds_texts(pandas.DataFrame.sparse.from_spmatrix(sparse.eye_array(3)))
     assert not holds_texts(pandas.DataFrame({"n": [1, 2]}, dtype=object))
+
+
+def test_summable_numbers_have_the_same_sum_in_any_order():
+    values = np.random.default_rng(0).exponential(size=1000) * 10.0 ** np.arange(-9, 1).repeat(100)
+    assert np.cumsum(values)[-1] != np.cumsum(values[::-1])[-1]
+    rounded = summable(values)
+    assert np.cumsum(rounded)[-1] == np.cumsum(rounded[::-1])[-1]
+    np.testing.assert_allclose(rounded, values, atol=2.0**-20)
+    assert rounded.min() == 2.0**-20 and summable(values, 0.0).min() == 0.0

@@ -7,6 +7,7 @@ from ...chains.minibatches import Minibatches, adjacent, every_row
 from ...chains.plans import DrawPlan
 from ...kernels.models.dirichlet_process import moves
 from ...kernels.models.dirichlet_process import rows as rows_kernels
+from ...utils._numbers import summable
 from .rows import BERNOULLI
 
 _START_CLUSTERS = 50
@@ -212,9 +213,8 @@ class CollapsedChain(ClusterChain):
         room = max(data.total - data.weights.sum(), 0.0)
         if earlier <= room:
             return
-        # Multiples of 2^-20 add up exactly in any order.
-        for name in ("counts", "sizes"):
-            setattr(self, name, np.round(getattr(self, name) * (room / earlier) * 2.0**20) * 2.0**-20)
+        share = room / earlier
+        self.counts, self.sizes = summable(self.counts * share, 0.0), summable(self.sizes * share, 0.0)
         self._rearrange(np.flatnonzero(self.sizes >= 0.5 * data.mean_weight))
         self._recompute_zeros()
 

@@ -112,11 +112,7 @@ class CheckedInput:
     def _bound_data(self, X, sample_weight=None):
         X, weight = self._checked_rows(X, sample_weight, reset=False)
         data = RowData.make(X, weight, self._layout, *self._data_args)
-        if data.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "resume continues with the rows passed to fit, but X or sample_weight differ; pass the same "
-                "X and the same sample_weight again."
-            )
+        self._refuse_other_data(data.fingerprint(), "X (or sample_weight)")
         return data
 
     def _refuse_other_kind(self, sampler, collapses):

@@ -258,6 +258,16 @@ class DPCategoricalMixture(
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For rows that ``likelihood`` does not allow, parameters out of range, a sampler that does not fit, or a
+            batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
@@ -282,6 +292,9 @@ class DPCategoricalMixture(
 
         Another step size of the sampler takes effect from the next call on; another sampler, ``likelihood`` or
         ``n_chains`` is refused.
+
+        The number of steps follows from these visits, so ``n_iter`` is ignored, and so is ``thin``. ``burn_in`` is a
+        share of the steps of each call, or a number of the first steps of all.
 
         Parameters
         ----------
@@ -396,9 +409,7 @@ class DPCategoricalMixture(
         self._refuse_large_batch(n)
         if collapses(pair):  # the part of a sweep between two returns to Python
             return _BATCH
-        if sampler._full_batch:
-            return MAX_ROWS
-        return _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
+        return sampler._rows_read(MAX_ROWS, _BATCH if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _n_steps(self, pair, data):
         passes = _PASSES if data.cells.size < _LARGE else _PASSES_LARGE

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ...utils import check_counts
+from ...utils._numbers import summable
 from ...utils._seeds import row_keys
 from ...utils._warnings import warn_user
 
@@ -147,10 +148,10 @@ class RowData:
             order = np.repeat(order, copies[order])
             weights = each[order]
         X = X[order]
-        entries = np.maximum(np.round(X.data * 2.0**20), 1.0) * 2.0**-20
+        entries = summable(X.data)
         values = entries
-        if np.any(weights != 1.0):  # multiples of 2^-20 sum exactly in any order
-            values = np.maximum(np.round(entries * np.repeat(weights, np.diff(X.indptr)) * 2.0**20), 1.0) * 2.0**-20
+        if np.any(weights != 1.0):
+            values = summable(entries * np.repeat(weights, np.diff(X.indptr)))
         return cls(
             X.indptr.astype(np.int64), X.indices.astype(np.int32), entries, values, weights, layout,
             max(1, min(n_batch, order.size)), total,
@@ -177,15 +178,14 @@ class RowData:
 
 
 def split_weights(sample_weight):
-    """How many rows each weight stands for, and the weight of each of these, a multiple of 2^-20 that sums exactly.
+    """How many rows each weight stands for, and the weight of each of these, see `summable`.
 
     The number is the nearest whole one, but at least 1: whole weights are that many rows, and other rows have weights
     close to 1. Weight 0 stands for no rows.
     """
     weight = np.asarray(sample_weight, dtype=np.float64)
     copies = np.maximum(np.round(weight), weight > 0).astype(np.int64)
-    each = np.round(weight / np.maximum(copies, 1) * 2.0**20) * 2.0**-20
-    return copies, np.maximum(each, 2.0**-20)
+    return copies, summable(weight / np.maximum(copies, 1))
 
 
 # ------------------------------------------------------------------------------------------------------- encoding

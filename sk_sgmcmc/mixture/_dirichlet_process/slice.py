@@ -54,6 +54,11 @@ class StickChain(ClusterChain):
         """Number of components that are represented."""
         return self.sticks.shape[1]
 
+    @property
+    def redraws(self):
+        """Whether a step draws sticks and components anew, from their laws given the labels."""
+        return self.sampler._full_batch
+
     def _start(self):
         data = self.data
         self.z = np.full(data.n_rows, -1, dtype=np.int32)
@@ -152,10 +157,10 @@ class StickChain(ClusterChain):
             scale = self._total() / data.weights[rows].sum()
             counts, sizes = counts * scale, sizes * scale
         learns = not np.isscalar(self.concentration_prior)
-        if learns and self.sampler._full_batch:
+        if learns and self.redraws:
             self._concentration_given_labels(sizes)
         self._move(counts, sizes)
-        if learns and not self.sampler._full_batch:
+        if learns and not self.redraws:
             shape, rate = self.concentration_prior
             v = self.sticks[0] / self.sticks.sum(axis=0)
             rate -= np.log1p(-np.minimum(v, 1.0 - 1e-16)).sum()
@@ -213,7 +218,7 @@ class StickChain(ClusterChain):
         shapes, stick_shapes = self._shapes(counts, sizes), self._stick_shapes(sizes)
         hyper = np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
         self.sticks = self._moved(self.sticks, stick_shapes, stick_shapes - [[1.0], [self.concentration]], hyper)
-        if self.sampler._is_lazy or self.sampler._full_batch:  # cells move each by itself
+        if self.sampler._is_lazy or self.redraws:  # cells move each by itself
             if self.stored:
                 for group in self.groups:
                     self.theta[group] = self._with_total(self.theta[group], shapes[group])

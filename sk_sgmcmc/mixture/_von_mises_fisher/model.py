@@ -11,7 +11,7 @@ from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
 from ...utils._dask import by_rows
@@ -213,6 +213,16 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, rows of other lengths than 1 with ``normalize=False``, parameters out of
+            range, a sampler that does not fit, or a batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -228,6 +238,10 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Rows of earlier calls keep their labels, and count in full. Priors are those of the first call. Another step
         size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
         ``n_chains`` is refused.
+
+        A call makes as many steps as the rows have minibatches, so ``n_iter`` is ignored; so is ``thin``, since the
+        draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
+        steps so far.
 
         Parameters
         ----------
@@ -271,8 +285,8 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         automatic = isinstance(self.batch_size, str)
         if not streaming:
             self._refuse_large_batch(n)
-        n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else min(int(self.batch_size), n)
-        data = RowData.from_csr(rows, n if sampler._full_batch else n_batch)
+        n_batch = (n if n <= _SMALL else max(_SMALL, n // 8)) if automatic else int(self.batch_size)
+        data = RowData.from_csr(rows, sampler._rows_read(n, n_batch))
         self._n_batch_, self._fingerprint = data.n_batch, data.fingerprint()
         return data
 
@@ -328,7 +342,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        refuse_other_rows(data, self._fingerprint)
+        self._refuse_other_data(data.fingerprint())
         return data
 
     def _monitored(self, chains):

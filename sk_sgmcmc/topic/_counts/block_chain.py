@@ -120,7 +120,7 @@ class BlockTopicChain(CollapsedTopicChain):
         super().restart(plan)
         self.record = CountRecord(self.assignments.seed)
 
-    def _start(self, z=None):
+    def start(self, z=None):
         data, rng, shares = self.data, self.rng, seed_shares(self.word_prior, False)
         alpha, topics, memory = self.doc_prior.start(), None, None
         if start_of(self.init, alpha.size, True) == "soft":
@@ -185,7 +185,7 @@ class BlockTopicChain(CollapsedTopicChain):
 
     def _advance(self, until):
         if not self.is_started:
-            self._start()
+            self.start()
         shards, z = self.data.shards, self.assignments.z
         try:
             if self.round is None:
@@ -256,5 +256,7 @@ class BlockTopicChain(CollapsedTopicChain):
         if self.data is not None and self.assignments.z is not None:
             self.doc_prior.release_shards(self._assigned())
         chain = super().with_topics(sampler)
-        chain.round, chain.assignments = None, chain.assignments.without_z()
+        chain.assignments = chain.assignments.without_z()
+        for name in ("round", "checkpoint", "failure", "progress"):  # which only a chain over shards has
+            vars(chain).pop(name, None)
         return chain

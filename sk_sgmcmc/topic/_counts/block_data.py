@@ -9,6 +9,7 @@ from threading import Lock, RLock
 
 import numpy as np
 
+from ...utils._numbers import summable
 from ...utils.blocks import joined_checksums
 from .shard_steps import Shard, joined, sampled
 from .shards import cuts
@@ -72,11 +73,6 @@ class BlockCorpus:
     def fingerprint(self):
         """A checksum by which to recognise the data, however they are divided into blocks."""
         return joined_checksums(self.blocks.sizes)
-
-
-def rounded_weights(weights):
-    """Weights of tokens as multiples of 2^-20, whose sums are exact in any order."""
-    return np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
 
 
 class BlockData:
@@ -184,7 +180,7 @@ class LocalShards:
             self.words[token : token + words.size] = words
             if weighted:
                 weights = weights if weights.size else np.ones(words.size)
-                self.weights[token : token + words.size] = rounded_weights(weights)
+                self.weights[token : token + words.size] = summable(weights)
             doc, token = doc + corpus.n_docs, token + words.size
         self.ends = cuts(self.token_ptr, data.n_shards)
         self.corpus, self.groups = data.corpus, [None] * data.n_shards

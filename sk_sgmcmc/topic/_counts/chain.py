@@ -13,7 +13,7 @@ from .doc_prior import Moment
 from .lazy_topics import LazyTopics, shapes_of
 from .mean_topics import MeanTopics
 from .record import TopicRecord
-from .softmax_topics import SoftmaxTopics
+from .softmax_topics import MovedTopics
 from .start import first_assignments, start_of
 from .tokens import total_of
 from .stream import swept
@@ -25,6 +25,9 @@ _GROWN = 1.5
 
 class TopicChain(Chain):
     """Chain of the topics and assignments of a count topic model.
+
+    A run calls `start`, `warm_step` for each of the first ``n_warm`` steps, then `start_topics`, and `one_step` with
+    each `next_batch`. `_advance` does so for a chain by itself, `ParticleTopicChain` for its particles.
 
     Parameters
     ----------
@@ -53,7 +56,6 @@ class TopicChain(Chain):
 
     _unpickled = ("data", "_pool")
     _pool = None
-    waits_for_start = False  # whether another chain supplies the first assignments
     begins_anew = False  # whether the chain restarts before its next step
 
     def __init__(
@@ -73,7 +75,7 @@ class TopicChain(Chain):
         fits_word_prior=False,
     ):
         super().__init__(seed, plan)
-        self.sampler = sampler
+        self.first_sampler = sampler
         self.word_prior = word_prior
         self.n_words = n_words
         self.doc_prior = doc_prior
@@ -82,14 +84,15 @@ class TopicChain(Chain):
         self.flat = flat
         self.fits_word_prior = fits_word_prior
         self.assignments = Assignments(stored, n_sweeps, int(self.rng.integers(2**62)))
-        self.topics = None
-        self.mean = None
-        self.collapsed = None
-        self.counts = None
-        self.next_doc = 0
-        self.n_passes = 0
+        self.topics = self.mean = self.collapsed = self.counts = None
+        self.next_doc = self.n_passes = 0
         self.batches = Minibatches(seed)
         self.restart(plan)
+
+    @property
+    def sampler(self):
+        """What moves the topics, or will move them once they are part of the state."""
+        return self.first_sampler if self.topics is None else self.topics.sampler
 
     @property
     def n_topics(self):
@@ -125,16 +128,14 @@ class TopicChain(Chain):
         self.doc_prior.bind(data)
         self.assignments.bind(data)
         self._pool = None
-        if self.init == "random" and not self.is_started and not self.waits_for_start:
-            self._start()
         return self
 
     def _ensure_started(self):
         if not self.is_started:
-            self._start()
+            self.start()
 
-    def _start(self, z=None):
-        """Start from assignments, ``z`` or drawn here, and return them."""
+    def start(self, z=None):
+        """Start, or start again, from assignments, ``z`` or drawn here, and return them."""
         data = self.data.start or self.data
         alpha = self.doc_prior.start()
         if z is None:
@@ -149,7 +150,7 @@ class TopicChain(Chain):
                 self.word_prior = first_word_prior(total_of(data), data.n_words, alpha.size)
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
-                self._start_topics()
+                self.start_topics()
             self.doc_prior.begin(data, z, alpha, self.rng)
         else:
             self._start_fresh(data, z, alpha)
@@ -166,7 +167,8 @@ class TopicChain(Chain):
         if order is not None:
             counts, mean = counts[:, order], mean[:, order]
             self.doc_prior.renumber(order)
-        self._make_topics(np.ascontiguousarray(counts))
+        self.topics = self._topics_at(np.ascontiguousarray(counts))
+        self.scaled_for = self.data.total_samples
         self._begin_mean(mean, worth=0.0 if np.isfinite(self.plan.n_burn) else data.n_docs / self.data.n_batch)
 
     def _begin_mean(self, beyond, worth=0.0):
@@ -191,34 +193,28 @@ class TopicChain(Chain):
 
     def _begin_anew(self):
         """Restart, with the topics numbered as before as far as they match, and drop the draws of the old start."""
-        self._start()
+        self.start()
         self.begins_anew, self.plan.stride = False, 1
         self.restart(self.plan)
 
-    def _start_topics(self):
+    def start_topics(self):
         """End the collapsed sweeps of burn-in, unless they have ended: topics become part of the state."""
         if self.topics is not None:
             return
         self.counts = np.array(self.collapsed.counts, dtype=np.float64)
         self.collapsed = None
-        self._make_topics(self.counts)
+        self.topics = self._topics_at(self.counts)
 
-    def _make_topics(self, counts):
-        if self.flat is not None:
-            self.topics = SoftmaxTopics(
-                self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, n_steps=self.step, **self.flat
-            )
-            self.scaled_for = self.data.total_samples
-            return
-        self.topics = LazyTopics.started(
-            self.sampler, counts, self.topic_word_prior, self.assignments.stored, self.rng, self.step
+    def _topics_at(self, counts):
+        if self.flat is None:
+            prior, stored = self.topic_word_prior, self.assignments.stored
+            return LazyTopics.started(self.sampler, counts, prior, stored, self.rng, self.step)
+        return MovedTopics(
+            self.sampler, counts, self.word_prior, n_burn=self.plan.n_burn, n_steps=self.step, **self.flat
         )
 
-    def forget_batches(self):
-        """Drop the minibatches planned for the rest of an epoch, as other documents follow."""
-        self.batches.forget()
-
-    def _next_batch(self):
+    def next_batch(self):
+        """Documents of the next minibatch."""
         data, streams = self.data, not np.isfinite(self.plan.n_burn)
         return self.batches.next(data.n_docs, data.n_batch, every_row if streams else whole)
 
@@ -227,14 +223,14 @@ class TopicChain(Chain):
             self._begin_anew()
         self._ensure_started()
         if self.step < self.n_warm:
-            self._warm_step()
+            self.warm_step()
         else:
-            self._start_topics()
-            self.one_step(self._next_batch())
+            self.start_topics()
+            self.one_step(self.next_batch())
         if self.plan.wants(self.step):
             self.keep(self._kept_draw())
 
-    def _warm_step(self):
+    def warm_step(self):
         """Make a step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
 
         Sweeps reach the stationary law of the steps that follow sooner; in shards, they come close to it.
@@ -270,7 +266,6 @@ class TopicChain(Chain):
     def one_step(self, docs):
         """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics."""
         hyper = self._hyper()
-        self.topics.state.n_steps = self.step
         rows = self.assignments.words_of(docs)
         cells, total = self.topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
         prior, group = self.doc_prior.table(docs)
@@ -307,7 +302,11 @@ class TopicChain(Chain):
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng)
-        if self.topics.is_flat and not self.topics.moved_together and self.is_time_to_rescale():
+        if self.topics.is_flat:
+            self._rescale()
+
+    def _rescale(self):
+        if self.is_time_to_rescale():
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):
@@ -382,7 +381,7 @@ class TopicChain(Chain):
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Switch from stored to fresh assignments; the stored ones stay in the shapes, as counts."""
         self._ensure_started()
-        self._start_topics()
+        self.start_topics()
         self.topics.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), self.rng)
         self.doc_prior.stream(self.assignments.z)
         self.assignments.stored, self.assignments.z = False, None
@@ -391,22 +390,21 @@ class TopicChain(Chain):
         self.restart(plan)
         self.n_warm, self.scaled_for = 0, 0.0
 
+    def begin_block(self, data, begins_anew):
+        """Read another block of documents; ``begins_anew`` restarts the chain, from ``data.start``, before a step."""
+        self.batches.forget()
+        self.begins_anew = begins_anew
+        return self.bind(data)
+
     def take_sampler(self, sampler, n_sweeps, **of_prior):
         """Continue with another step size of the same sampler, other sweeps over a minibatch, and for the prior."""
-        self.sampler = self.topics.state.sampler = sampler
+        self.topics.sampler = sampler
         self.assignments.n_sweeps = n_sweeps
         self.doc_prior.use(**of_prior)
 
-    def renumber(self, order):
-        """Reorder the topics, which are on flat space, and the stored assignments."""
-        self.assignments.renumber(order)
-        self.counts = np.ascontiguousarray(self.counts[:, order])
-        self.doc_prior.renumber(order)
-        self.topics.renumber(order)
-
     def extend_vocabulary(self, word_prior, n_words):
         """Extend the vocabulary to ``n_words`` words; new ones start with prior draws, also in the kept draws."""
-        self._start_topics()
+        self.start_topics()
         n_old, self.n_words = self.n_words, n_words
         self.word_prior = self.word_prior if self.fits_word_prior else word_prior
         new = np.ascontiguousarray(self.topic_word_prior[n_old:])

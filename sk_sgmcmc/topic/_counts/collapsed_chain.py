@@ -16,15 +16,14 @@ class CollapsedTopicChain(TopicChain):
     Parameters as for `TopicChain`; assignments are always stored, and every step reads all documents.
     """
 
-    def _start_topics(self):
+    def start_topics(self):
         """Do nothing: topics stay integrated out."""
 
     def with_topics(self, sampler):
         """A chain that continues from this one with topics in its state, moved by a resolved ``sampler``."""
         self._ensure_started()
-        chain = object.__new__(TopicChain)
-        chain.__dict__.update(self.__dict__)
-        chain.sampler = sampler
+        chain = self.shallow_copy(TopicChain)
+        chain.first_sampler = sampler
         return chain
 
     def _advance(self, until):

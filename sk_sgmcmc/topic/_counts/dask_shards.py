@@ -15,8 +15,9 @@ from threading import RLock
 import numpy as np
 
 from ...exceptions import WorkersLostError
+from ...utils._numbers import summable
 from ...utils.blocks import checked_block, load_block, sizes_of
-from .block_data import Scratch, rounded_weights
+from .block_data import Scratch
 from .shard_steps import Change, Shard, joined, sampled
 
 PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
@@ -44,7 +45,7 @@ def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
         raise ValueError(f"{name} has changed since it was checked; leave files alone during a fit.")
     ptr, words, weights = corpus.expand_tokens()
     if weighted:
-        weights = rounded_weights(weights if weights.size else np.ones(words.size))
+        weights = summable(weights if weights.size else np.ones(words.size))
     ends = [0, *np.searchsorted(first_token + ptr, inner), corpus.n_docs]
     ends = np.minimum(ends, corpus.n_docs)
     return [

@@ -17,14 +17,12 @@ _PARTICLE_SWEEPS = 60
 _FRESH_STEPS = 1000
 
 
-def default_batch(sampler, corpus, stored, n_topics):
-    """Documents in a minibatch of `fit`."""
-    if sampler._full_batch:
-        return corpus.n_docs
+def default_batch(corpus, stored, n_topics):
+    """Documents in a minibatch of `fit`; perhaps more than there are."""
     if not stored:
-        return min(corpus.n_docs, _FRESH_BATCH)
+        return _FRESH_BATCH
     wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * n_topics)
-    return min(corpus.n_docs, max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens))))
+    return max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens)))
 
 
 def stream_batch(corpus):
@@ -39,7 +37,7 @@ def default_steps(sampler, corpus, stored, n_batch):
     if not sampler._draws_in_time:  # its draws are the particles at the end
         return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
     sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
-    if not (sampler._full_batch or (sampler._is_exact and sampler._picks_step)):
+    if not sampler._forgets:
         sweeps = max(sweeps, min(_SLOW_SWEEPS, int(_SLOW_TOKENS / max(1, corpus.n_tokens))))
     return sweeps * max(1, corpus.n_docs // n_batch)
 

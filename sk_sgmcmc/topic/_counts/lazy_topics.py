@@ -95,6 +95,10 @@ class LazyTopics:
         """The sampler in use."""
         return self.state.sampler
 
+    @sampler.setter
+    def sampler(self, sampler):
+        self.state.sampler = sampler
+
     @property
     def theta(self):
         """The state, (n_words, n_topics), in the sampler's coordinates."""
@@ -188,6 +192,7 @@ class LazyTopics:
         gained : ndarray of shape (n_topics,)
         hyper : ndarray
         """
+        self.state.n_steps += 1
         h = min(float(hyper[0]), LONGEST)
         decay = np.exp(-h)
         self.now += h

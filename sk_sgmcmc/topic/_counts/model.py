@@ -1,6 +1,5 @@
 """Base of the count topic models: fitting, streams, scores, and default choices."""
 
-from copy import copy
 from functools import partial
 from numbers import Integral, Real
 
@@ -29,8 +28,9 @@ from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, 
 from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
-from .stream import grown, refuse_other_way
-from .tokens import TokenData, refuse_other_data, refuse_too_many_tokens
+from .setting import Setting
+from .stream import grown, refuse_other_way, refuse_whole_passes
+from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
@@ -134,52 +134,63 @@ class CountTopicModel(BaseTopicModel):
         sampler, pair = self._checked_sampler()
         make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
-        self._feature_names = None if feature_names is None else checked_names(feature_names, corpus.n_words)
-        self._topic_names = None
-        self.word_counts_ = corpus.word_counts
-        doc_prior, word_prior = self._priors(corpus.n_words)
-        n_sweeps = checked_sweeps(self.n_sweeps)
+        self._begin(None if feature_names is None else checked_names(feature_names, corpus.n_words))
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
-        self._warned_total = False
-        total = self._checked_total(corpus.n_docs)
-        resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
-        self._name_samplers(resolved)
-        plan = DrawPlan(n_iter, self.burn_in, self.thin, 4 * self.n_chains * corpus.n_words * self.n_components)
+        plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw(corpus))
         n_warm = plan.n_burn if self._collapses(sampler) else int(_WARM_SHARE * plan.n_burn)
         fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
-        self._young = None
-        data = self._token_data(corpus, n_batch, total)
-        chains = [
-            make_chain(
-                seed, plan, resolved, word_prior, corpus.n_words, self._document_prior(doc_prior, stored, plan),
-                stored=stored, n_sweeps=(0, 1) if stored else n_sweeps, n_warm=n_warm, init=self.init,
-                flat=self._flat_arguments(pair), fits_word_prior=fits_word_prior,
-            ).bind(data)
-            for seed in self._chain_seeds()[1:]
-        ]  # fmt: skip
-        self.n_samples_seen_, self._n_stored = corpus.n_docs, 0
-        return self._run(chains, n_iter)
+        setting, alpha = self._setting(sampler, pair, corpus, n_batch, stored, plan)
+        chains = self._new_chains(make_chain, setting, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
+        return self._run([chain.bind(setting.data) for chain in chains], n_iter)
 
-    def _token_data(self, corpus, n_batch, total):
-        """The documents in the form to which chains are bound, and those of the start; records what `resume` checks."""
+    def _begin(self, feature_names=None):
+        """Forget the documents seen."""
+        self._feature_names, self._topic_names = feature_names, None
+        self._young, self._warned_total = None, False
+        self.n_samples_seen_ = self._n_stored = 0
+        self.word_counts_ = np.zeros(0)
+
+    def _setting(self, sampler, pair, corpus, n_batch, stored, plan):
+        """The `Setting` of a run over a corpus, which is added to the documents seen; and the documents' prior."""
+        self.n_samples_seen_ += corpus.n_docs
+        total = self._checked_total(self.n_samples_seen_ - self._n_stored)
+        # At each call of a stream, since the user may have set another step size, and N/n limits it on flat space.
+        resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
+        n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(corpus.n_words)
         self._token_args = n_batch, total
-        if isinstance(corpus, BlockCorpus):
-            data = bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
-        else:
-            refuse_too_many_tokens(corpus, self.n_chains)
-            start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
-            data = self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
+        data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
-        return data
+        counts = corpus.word_counts
+        self.word_counts_ = None if counts is None else counts + padded(self.word_counts_, corpus.n_words)
+        self._name_samplers(resolved, plan.streams)
+        n_sweeps = (0, 1) if stored else n_sweeps
+        return Setting(data, plan, resolved, word_prior, stored, n_sweeps, self.init, self._flat_arguments(pair)), alpha
+
+    def _new_chains(self, make_chain, setting, alpha, **more):
+        return [
+            setting.new_chain(make_chain, seed, self._document_prior(alpha, setting.stored, setting.plan), **more)
+            for seed in self._chain_seeds()[1:]
+        ]
+
+    def _bytes_per_draw(self, corpus):
+        return 4 * self.n_chains * corpus.n_words * self.n_components
+
+    def _token_data(self, corpus):
+        """The documents, and those from which chains start, in the form to which chains are bound."""
+        n_batch, total = self._token_args
+        if isinstance(corpus, BlockCorpus):
+            return bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
+        refuse_too_many_tokens(corpus, self.n_chains)
+        start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
+        return self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
 
     _tokens = TokenData
 
     def _bound_data(self, X, y=None, **given):
-        corpus, present = self._check_X(X, reset=False, **given), self._fingerprint
-        data = self._token_data(corpus, *self._token_args)
-        refuse_other_data(data, present)
+        data = self._token_data(self._check_X(X, reset=False, **given))
+        self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
         return data
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -213,26 +224,28 @@ class CountTopicModel(BaseTopicModel):
         """Whether ``n_passes`` of collapsed sweeps, in burn-in, fit the topics' prior."""
         return isinstance(self.topic_word_prior, str) and n_passes >= LEAST_PASSES
 
-    def _name_samplers(self, resolved):
+    def _name_samplers(self, resolved, streams):
         """Set the fitted attributes that hold samplers, given the sampler of the topics."""
         self.sampler_ = resolved
 
     def _stores(self, sampler, corpus):
+        if sampler._full_batch:
+            return True
         if self.assignments != "auto":
-            return self.assignments == "stored" or sampler._full_batch
-        return sampler._full_batch or self.total_samples in (None, corpus.n_docs)
+            return self.assignments == "stored"
+        return self.total_samples in (None, corpus.n_docs)
 
     def _n_batch(self, sampler, corpus, stored):
-        if isinstance(self.batch_size, str):
-            return default_batch(sampler, corpus, stored, self.n_components)
         self._refuse_large_batch(corpus.n_docs, "documents")
-        return corpus.n_docs if sampler._full_batch else int(self.batch_size)
+        automatic = isinstance(self.batch_size, str)
+        wanted = default_batch(corpus, stored, self.n_components) if automatic else int(self.batch_size)
+        return sampler._rows_read(corpus.n_docs, wanted)
 
     def _checked_total(self, seen):
         if self.total_samples is None:
             return float(seen)
         if is_far_off(self.total_samples, seen):
-            if not getattr(self, "_warned_total", False):
+            if not self._warned_total:
                 warn_of_total(self.total_samples, seen)
             self._warned_total = True
         return float(self.total_samples)
@@ -255,6 +268,10 @@ class CountTopicModel(BaseTopicModel):
         longer count. This ends when the documents hold five million tokens; from then on, memory does not grow with the
         stream.
 
+        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
+        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
+        steps so far.
+
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
@@ -275,62 +292,29 @@ class CountTopicModel(BaseTopicModel):
         self._validate_params()
         refuse_merged(self)
         sampler, pair = self._checked_sampler(streams=True)
-        if pair[1] == "conditionals":
-            raise ValueError(
-                f"{type(sampler).__name__} sweeps over all data and cannot stream; "
-                'use sampler="scir" or "sgrld" for partial_fit.'
-            )
-        n_sweeps = checked_sweeps(self.n_sweeps)
+        refuse_whole_passes(sampler, pair)
         first = not hasattr(self, "_chains")
         if not first:
             self._refuse_other_way(sampler, pair)
             if self.new_features == "extend":
                 extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
-        # The last block of a stream may be shorter than a minibatch.
-        n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
-        turns = first or not isinstance(self._chains[0].plan, StreamPlan)
+        turns = first or not self._chains[0].plan.streams
         if first:
-            self.n_samples_seen_ = self._n_stored = 0
+            self._begin()
         elif turns:
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
-        self.n_samples_seen_ += corpus.n_docs
-        total = self._checked_total(self.n_samples_seen_ - self._n_stored)
-        # At each call, since the user may have set another step size, and N/n limits it on flat space.
-        resolved = resolved_sampler(sampler, pair, corpus, total / n_batch, self.whiten)
-        plan = StreamPlan(self.burn_in, 4 * self.n_chains * corpus.n_words * self.n_components)
-        doc_prior, word_prior = self._priors(corpus.n_words)
-        young = None if first else self._young
-        self._young, begins_anew = grown(young, corpus, first) if self.init == "soft" else (None, False)
-        data = self._token_data(corpus, n_batch, total)
-        if first:
-            self._feature_names = self._topic_names = None
-        self.word_counts_ = corpus.word_counts + (0.0 if first else padded(self.word_counts_, corpus.n_words))
+        self._young, begins_anew = grown(self._young, corpus, first) if self.init == "soft" else (None, False)
+        # The last block of a stream may be shorter than a minibatch.
+        n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
+        plan = StreamPlan(self.burn_in, self._bytes_per_draw(corpus))
+        setting, alpha = self._setting(sampler, pair, corpus, n_batch, False, plan)
         # From here on chains change, and nothing is refused.
-        self._name_samplers(resolved)
         if first:
-            chains = [
-                chain_class(sampler, pair)(
-                    seed, copy(plan), resolved, word_prior, corpus.n_words,
-                    self._document_prior(doc_prior, False, plan), n_sweeps=n_sweeps, stored=False, init=self.init,
-                    flat=self._flat_arguments(pair),
-                )
-                for seed in self._chain_seeds()[1:]
-            ]  # fmt: skip
+            chains = self._new_chains(chain_class(sampler, pair), setting, alpha)
         else:
-            chains = self._chains
-            if self._collapses(chains[0].sampler):
-                chains = [chain.with_topics(resolved) for chain in chains]
-            for chain in chains:
-                if chain.n_words < corpus.n_words:
-                    chain.extend_vocabulary(word_prior, corpus.n_words)
-                if turns:
-                    chain.start_streaming(resolved, copy(plan), n_sweeps, **self._streaming_params())
-                else:
-                    chain.take_sampler(resolved, n_sweeps, **self._streaming_params())
-        for chain in chains:
-            chain.bind(data).forget_batches()
-            chain.begins_anew = begins_anew
+            chains = [setting.continued(chain, turns, **self._streaming_params()) for chain in self._chains]
+        chains = [chain.begin_block(setting.data, begins_anew) for chain in chains]
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
     def _collapses(self, sampler):

@@ -7,9 +7,27 @@ import numpy as np
 from ...chains.chain import Chain
 from ...samplers.state import SamplerState
 from .chain import TopicChain
+from .softmax_topics import SoftmaxTopics
 
 # Standard deviation of the topics between particles over that of draws, below which intervals are clearly too narrow.
 _TOO_CLOSE = 0.8
+
+
+class Particle(TopicChain):
+    """A chain whose topics stay where they are: `ParticleTopicChain` moves those of all particles."""
+
+    def _topics_at(self, counts):
+        return SoftmaxTopics(self.sampler, counts, self.word_prior, **self.flat)
+
+    def _rescale(self):
+        """Do nothing: all particles have the same units."""
+
+    def renumber(self, order):
+        """Reorder the topics, and the stored assignments."""
+        self.assignments.renumber(order)
+        self.counts = np.ascontiguousarray(self.counts[:, order])
+        self.doc_prior.renumber(order)
+        self.topics.renumber(order)
 
 
 def _of_first(name):
@@ -21,8 +39,15 @@ class ParticleTopicChain(Chain):
 
     Parameters
     ----------
-    seed, plan, sampler, word_prior, n_words, doc_prior, flat, **kwargs
+    seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs
         As for `TopicChain`; each particle has a copy of ``doc_prior``.
+
+    Attributes
+    ----------
+    particles : list of Particle
+    state : SamplerState or None
+        The coordinates of the topics of all particles, (n_particles, n_words * n_topics), of which each particle's are
+        a view. None before they first move, and after other changes of the topics.
 
     Notes
     -----
@@ -37,13 +62,14 @@ class ParticleTopicChain(Chain):
     )
     begins_anew = False
 
-    def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, *, flat, **kwargs):
+    def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs):
         super().__init__(seed, plan)
-        flat = {**flat, "moved_together": True}
         self.particles = [
-            TopicChain(s, plan, sampler, word_prior, n_words, deepcopy(doc_prior), flat=flat, **kwargs)
+            Particle(s, plan, sampler, word_prior, n_words, deepcopy(doc_prior), **kwargs)
             for s in seed.spawn(sampler.n_particles)
         ]
+        for particle in self.particles:
+            particle.batches = self.particles[0].batches
         self.state = None
 
     @property
@@ -54,31 +80,33 @@ class ParticleTopicChain(Chain):
     def bind(self, data):
         self.data = data
         for particle in self.particles:
-            particle.waits_for_start = True
             particle.bind(data)
         return self
+
+    def _ensure_started(self):
+        if not self.is_started:
+            self._start()
 
     def _start(self):
         z = None
         for particle in self.particles:
-            z = particle._start(None if z is None else z.copy())
-        self.state = None
+            z = particle.start(None if z is None else z.copy())
+        self.begins_anew, self.state = False, None
 
     def _advance(self, until):
-        if not self.is_started or self.begins_anew:
+        if self.begins_anew:
             self._start()
-            self.begins_anew = False
+        self._ensure_started()
         if self.step < self.n_warm:
             for particle in self.particles:
-                particle._warm_step()
+                particle.warm_step()
         else:
             if self.particles[0].topics is None:
                 for particle in self.particles:
-                    particle._start_topics()
+                    particle.start_topics()
                 self._number_alike()
-            docs = self.particles[0]._next_batch()
+            docs = self.particles[0].next_batch()
             for particle in self.particles:
-                particle.batches = self.particles[0].batches  # so that all notice the end of a pass
                 particle.one_step(docs)
             self._move_together()
         self.step += 1
@@ -93,13 +121,14 @@ class ParticleTopicChain(Chain):
 
     def _begin_to_move(self):
         """Make the sampler's state from the present particles."""
-        theta = np.stack([particle.topics.theta for particle in self.particles])
-        self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, name="The topics")
+        theta = np.stack([particle.topics.theta.ravel() for particle in self.particles])
+        at = self.step + 1  # they move in the next step
+        self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, n_steps=at, name="The topics")
 
     def _move_together(self):
         topics = [particle.topics for particle in self.particles]
         if self.state is None:
-            # The gradients belong to the positions before spreading, so the first move is that of the next step.
+            # The gradients belong to the positions before spreading.
             spread = np.mean([each.spread for each in topics], axis=0)
             for particle, each in zip(self.particles, topics, strict=True):
                 each.rescale(spread)
@@ -107,15 +136,9 @@ class ParticleTopicChain(Chain):
                 each.replace(each.theta + self.sampler.start_scale * noise)
             self._begin_to_move()
             return
-        state, (flow,) = self.state, self.sampler._kernels("euclidean")
-        state.n_steps = self.step
-        theta = np.stack([each.theta.ravel() for each in topics])
-        gradients = np.stack([each.gradient.ravel() for each in topics])
-        hyper = np.minimum(state.hypers(1)[0], 1e300)
-        every = np.arange(len(topics))
-        state.check(flow(theta, state.aux, state.scalars, gradients, np.zeros(1), hyper, every, self.rng))
-        for each, moved in zip(topics, theta, strict=True):
-            each.replace(moved.reshape(each.theta.shape))
+        self.state.step(np.stack([each.gradient.ravel() for each in topics]), np.zeros(1), self.rng)
+        for each, theta in zip(topics, self.state.theta, strict=True):
+            each.replace(theta.reshape(each.theta.shape))
         if self.particles[0].is_time_to_rescale():
             spread = np.mean([each.natural_spread() for each in topics], axis=0)
             for each in topics:
@@ -156,6 +179,7 @@ class ParticleTopicChain(Chain):
     # -- draws and streams ---------------------------------------------------------------------------------------
 
     def current(self):
+        self._ensure_started()
         draws = [particle.current() for particle in self.particles]
         return {name: np.stack([draw[name] for draw in draws]) for name in draws[0]}
 
@@ -167,15 +191,16 @@ class ParticleTopicChain(Chain):
         """The present topics, averaged over particles, (n_words, n_topics)."""
         return np.mean([particle.present_topics() for particle in self.particles], axis=0)
 
-    def forget_batches(self):
-        """Drop the minibatches planned for the rest of an epoch, as other documents follow."""
+    def begin_block(self, data, begins_anew):
+        """As `TopicChain.begin_block`."""
+        self.begins_anew = begins_anew
         for particle in self.particles:
-            particle.forget_batches()
+            particle.begin_block(data, False)
+        return self.bind(data)
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Switch from stored to fresh assignments."""
-        if not self.is_started:
-            self._start()
+        self._ensure_started()
         self.plan = plan
         for particle in self.particles:
             particle.start_streaming(sampler, plan, n_sweeps, **of_prior)

@@ -159,7 +159,7 @@ class Change:
 
     @classmethod
     def sum_of(cls, changes):
-        """The sum of several changes; whole numbers, or multiples of 2^-20, have the same sum in any order."""
+        """The sum of several changes; they have the same sum in any order, see `summable`."""
         rows = changes[0].rows
         alike = all(np.array_equal(each.rows, rows) for each in changes)
         rows = rows if alike else np.unique(np.concatenate([each.rows for each in changes]))

@@ -1,5 +1,7 @@
 """Topics on flat space: a softmax over words, for samplers that use a gradient."""
 
+from copy import copy
+
 import numpy as np
 
 from ...kernels.models.lda import softmax
@@ -11,11 +13,12 @@ MAX_LOG = 600.0
 
 
 class SoftmaxTopics:
-    r"""State of a sampler on flat space whose softmax over words, topic by topic, are the topics.
+    r"""Coordinates on flat space whose softmax over words, topic by topic, are the topics.
 
     :math:`\phi_{kw} \propto \exp(\theta_{kw})` with :math:`\exp(\theta_{kw}) \sim \mathrm{Gamma}(\beta, 1)`, which is
     the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. The sampler moves theta over
     ``spread``, which is about its posterior deviation given the assignments, so that one step size suits all cells.
+    These coordinates are moved from outside, by `replace`; `MovedTopics` move by themselves.
 
     Parameters
     ----------
@@ -29,19 +32,23 @@ class SoftmaxTopics:
         :math:`\sigma`; 0 for the Dirichlet prior.
     whiten : bool
         Whether to divide by ``spread``; otherwise it is 1 everywhere.
-    n_burn : float
-        Number of steps during which masses may be learnt.
-    n_steps : int, default=0
-        Steps that the chain has already made.
-    moved_together : bool, default=False
-        Whether a particle sampler moves these topics, together with those of the other particles.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_words, n_topics)
+        Logarithms of cells over ``spread``.
+    cells : ndarray of shape (n_words, n_topics)
+        The topics, but for a factor of each.
+    total : ndarray of shape (n_topics,)
+        Sums of the cells.
+    gradient : ndarray of shape (n_words, n_topics)
+        Of the log density, at the latest counts.
     """
 
     is_flat = True
 
-    def __init__(self, sampler, counts, word_prior, prior_scale, whiten, n_burn, *, n_steps=0, moved_together=False):
-        self.prior_scale, self.whiten, self.moved_together = prior_scale, whiten, moved_together
-        self.word_prior = word_prior
+    def __init__(self, sampler, counts, word_prior, prior_scale, whiten):
+        self.sampler, self.word_prior, self.prior_scale, self.whiten = sampler, word_prior, prior_scale, whiten
         prior = np.broadcast_to(word_prior, counts.shape)
         self.counted = counts.sum(axis=0)
         self.spread = np.ones(counts.shape)
@@ -50,19 +57,8 @@ class SoftmaxTopics:
             theta = self._climb(theta, counts, prior)
         else:  # the sum of a topic's cells is Gamma(sum of the prior)
             theta += np.log(prior.sum(axis=0)) - np.log((prior + counts).sum(axis=0))
-        self.state = SamplerState(sampler, theta, "euclidean", n_burn, n_steps=n_steps, name="The topics")
-        self._refresh()
+        self.replace(theta)
         self.rescale(self.natural_spread())
-
-    @property
-    def sampler(self):
-        """The sampler in use."""
-        return self.state.sampler
-
-    @property
-    def theta(self):
-        """The state, (n_words, n_topics): logarithms of cells over ``spread``."""
-        return self.state.theta
 
     def _climb(self, theta, counts, prior):
         """Climb to the mode under the normal prior, by damped diagonal Newton steps."""
@@ -88,34 +84,28 @@ class SoftmaxTopics:
         return (floor + expected + expected.mean(axis=1, keepdims=True)) ** -0.5
 
     def rescale(self, spread):
-        """Continue in units of ``spread``; momenta and learnt masses are reset."""
-        self.state.theta = np.ascontiguousarray(self.theta * self.spread / spread)
+        """Continue in units of ``spread``."""
+        self.theta = np.ascontiguousarray(self.theta * self.spread / spread)
         self.spread = spread
-        self.state.begin()
+
+    def replace(self, theta):
+        """Take coordinates that have moved."""
+        self.theta = theta
+        self._refresh()
 
     def _refresh(self):
-        """Compute the cells of the softmax, and their sums, from the state."""
+        """Compute the cells of the softmax, and their sums."""
         self.cells, self.total = np.empty(self.theta.shape), np.empty(self.theta.shape[1])
         softmax.softmax_cells(self.theta, self.spread, self.cells, self.total)
 
-    def replace(self, theta):
-        """Set the state, which the caller has moved."""
-        self.state.theta = theta
-        self._refresh()
-
     def renumber(self, order):
         """Reorder the topics."""
-        self.state.theta, self.spread = (np.ascontiguousarray(part[:, order]) for part in (self.theta, self.spread))
-        self.state.begin()
-        self.counted = self.counted[order]
-        self._refresh()
+        self.spread, self.counted = np.ascontiguousarray(self.spread[:, order]), self.counted[order]
+        self.replace(np.ascontiguousarray(self.theta[:, order]))
 
     def copy(self):
         """A copy that moves without moving this one."""
-        other = object.__new__(SoftmaxTopics)
-        other.__dict__.update(self.__dict__)
-        other.state = self.state.copy()
-        return other
+        return copy(self)
 
     def linear(self):
         """The topics as non-negative cells, (n_words, n_topics)."""
@@ -131,38 +121,89 @@ class SoftmaxTopics:
         else:
             theta = np.log(np.maximum(rng.standard_gamma(shape), np.exp(-MAX_LOG)))
         spread = np.vstack([self.spread, np.ones(shape.shape)])
-        self.state.theta = np.vstack([self.theta * self.spread, theta])
+        self.theta = np.vstack([self.theta * self.spread, theta])
         self.spread = np.ones(spread.shape)
         self.rescale(spread)
         self._refresh()
         return self.cells[-len(shape) :] / self.total
 
     def update(self, rows, shape, hyper, rng, pool=None):
-        """Make the part of a step that precedes the gradient; returns cells and their sums, as `LazyTopics.update`."""
-        if not self.moved_together:
-            self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
-            self._refresh()
+        """The cells and their sums, as from `LazyTopics.update`."""
+        return self.cells, self.total
+
+    def move(self, rows, shape, mass, hyper, rng):
+        """Compute the gradient, given ``shape`` = prior + counts, and ``mass``, the sums of counts."""
+        self.counted, self.gradient = mass, np.empty(self.theta.shape)
+        prior = np.broadcast_to(self.word_prior, self.theta.shape)
+        softmax.topic_gradient(
+            self.theta, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.gradient
+        )
+
+    def all_up_to_date(self, shape, hyper, rng):
+        """The topics (n_words, n_topics), whose columns sum to 1."""
+        return self.cells / self.total
+
+
+class MovedTopics(SoftmaxTopics):
+    """`SoftmaxTopics` as the state of their sampler, which moves them alone.
+
+    Parameters
+    ----------
+    sampler, counts, word_prior, prior_scale, whiten
+        As for `SoftmaxTopics`.
+    n_burn : float
+        Number of steps during which masses may be learnt.
+    n_steps : int, default=0
+        Steps that the chain has already made.
+    """
+
+    def __init__(self, sampler, counts, word_prior, prior_scale, whiten, n_burn, *, n_steps=0):
+        start = np.zeros(counts.shape)
+        self.state = SamplerState(sampler, start, "euclidean", n_burn, n_steps=n_steps, name="The topics")
+        super().__init__(sampler, counts, word_prior, prior_scale, whiten)
+
+    @property
+    def sampler(self):
+        """The sampler in use."""
+        return self.state.sampler
+
+    @sampler.setter
+    def sampler(self, sampler):
+        self.state.sampler = sampler
+
+    @property
+    def theta(self):
+        """The state."""
+        return self.state.theta
+
+    @theta.setter
+    def theta(self, theta):
+        self.state.theta = theta
+
+    def rescale(self, spread):
+        """Continue in units of ``spread``; momenta and learnt masses are reset."""
+        super().rescale(spread)
+        self.state.begin()
+
+    def copy(self):
+        other = super().copy()
+        other.state = self.state.copy()
+        return other
+
+    def update(self, rows, shape, hyper, rng, pool=None):
+        """Make the part of a step that precedes the gradient; returns cells and their sums."""
+        self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
+        self._refresh()
         return self.cells, self.total
 
     def move(self, rows, shape, mass, hyper, rng):
         """Move all words by one step, given ``shape`` = prior + counts, and ``mass``, the sums of counts.
-
-        If a particle sampler moves these topics, only compute the gradient, into the attribute ``gradient``.
 
         Raises
         ------
         ChainDivergedError
             If the state leaves the finite numbers.
         """
-        self.counted, self.gradient = mass, np.empty(self.theta.shape)
-        prior = np.broadcast_to(self.word_prior, self.theta.shape)
-        softmax.topic_gradient(
-            self.theta, self.spread, self.cells, self.total, shape, mass, prior, self.prior_scale, self.gradient
-        )
-        if not self.moved_together:
-            self.state.step(self.gradient, mass, rng, hyper=hyper)
-            self._refresh()
-
-    def all_up_to_date(self, shape, hyper, rng):
-        """The topics (n_words, n_topics), whose columns sum to 1."""
-        return self.cells / self.total
+        super().move(rows, shape, mass, hyper, rng)
+        self.state.step(self.gradient, mass, rng, hyper=hyper)
+        self._refresh()

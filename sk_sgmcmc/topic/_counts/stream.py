@@ -49,6 +49,15 @@ def grown(young, corpus, first):
     return after, after is not None and after.begun_at > young.begun_at
 
 
+def refuse_whole_passes(sampler, pair):
+    """Raise if a sampler of the topics, which fits by ``pair``, needs all documents at once."""
+    if pair[1] == "conditionals":
+        raise ValueError(
+            f"{type(sampler).__name__} sweeps over all data and cannot stream; "
+            'use sampler="scir" or "sgrld" for partial_fit.'
+        )
+
+
 def refuse_other_way(model, sampler, pair):
     """Raise if the chains of a model cannot continue as a stream under this sampler of the topics."""
     present = model._chains[0].sampler

@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 
 from ...utils._memory import available_memory
+from ...utils._numbers import summable
 
 # Counts with no more tokens than this are not checked.
 _MANY_TOKENS = 2 * 10**7
@@ -55,8 +56,7 @@ class TokenData:
 
     def __init__(self, corpus, n_batch, total_samples, n_threads=1, start=None):
         self.token_ptr, self.words, weights = corpus.expand_tokens()
-        # Sums of multiples of 2^-20 are exact in any order, so counts do not depend on how threads share documents.
-        self.weights = np.maximum(np.round(weights * 2.0**20), 1.0) * 2.0**-20
+        self.weights = summable(weights)
         self.n_words = corpus.n_words
         self.n_batch = n_batch
         self.total_samples = total_samples
@@ -84,12 +84,3 @@ def lengths_of(data):
     weights = data.weights if data.weights.size else np.ones(data.words.size)
     docs = np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr))
     return np.bincount(docs, weights, minlength=data.n_docs).astype(np.float64)
-
-
-def refuse_other_data(data, fingerprint):
-    """Raise if ``data`` are not those of a ``fingerprint``, with which chains were started."""
-    if data.fingerprint() != fingerprint:
-        raise ValueError(
-            f"resume continues with the data that were being fitted, but X of shape {data.n_docs, data.n_words} holds "
-            "other counts; pass the same X again, or pass new documents to partial_fit."
-        )

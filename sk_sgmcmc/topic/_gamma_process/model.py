@@ -244,10 +244,13 @@ class GammaProcessTopicModel(CountTopicModel):
         return topics, sampler, pair
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler of the topics; stores that of the weights for the chains."""
-        topics, weights, pair = self._checked_samplers(streams)
-        self._of_weights = weights, pair[0] == "euclidean"
+        """The sampler of the topics, and its (geometry, signal)."""
+        topics, *_ = self._checked_samplers(streams)
         return topics, fitting_pair(topics, self._offers)
+
+    def _moves_flat(self, weights):
+        """Whether a sampler of the weights is on flat space."""
+        return fitting_pair(weights, self._offers)[0] == "euclidean"
 
     def _process(self):
         """The process with its priors, checked."""
@@ -279,24 +282,23 @@ class GammaProcessTopicModel(CountTopicModel):
 
     def _document_prior(self, alpha, stored, plan):
         return GammaProcessPrior(
-            alpha, stored, process=self._process(), weights_sampler=self.sampler_, moves_flat=self._of_weights[1],
-            n_inner=self.n_inner, n_burn=plan.n_burn,
+            alpha, stored, process=self._process(), weights_sampler=self.sampler_,
+            moves_flat=self._moves_flat(self.sampler_), n_inner=self.n_inner, n_burn=plan.n_burn,
         )  # fmt: skip
 
     def _streaming_params(self):
         return {"weights_sampler": self.sampler_}
 
-    def _name_samplers(self, resolved):
-        weights, moves_flat = self._of_weights
+    def _name_samplers(self, resolved, streams):
+        _, weights, pair = self._checked_samplers(streams)
         self.topics_sampler_ = self.sampler_ = resolved
-        if moves_flat:
-            self.sampler_ = weights._resolved(None)  # each chain finds its own step size
-        elif weights._full_batch:
+        if pair[0] != "simplex":  # on flat space, each chain finds its own step size
             self.sampler_ = weights._resolved(None)
 
     def _refuse_other_way(self, sampler, pair):
         super()._refuse_other_way(sampler, pair)
-        (weights, moves_flat), present = self._of_weights, self._chains[0].doc_prior.weights_sampler
+        _, weights, _ = self._checked_samplers(True)
+        moves_flat, present = self._moves_flat(weights), self._chains[0].doc_prior.weights_sampler
         if moves_flat != isinstance(self._chains[0].doc_prior.atoms, MovingAtoms):
             raise ValueError(
                 f"The weights were moved by {present!r}, and cannot go on with {weights!r}; set the sampler back, or "

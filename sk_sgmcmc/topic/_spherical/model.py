@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing
 from ...chains.chain import stacked_draws
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, refuse_other_rows, rows_with_content
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...utils import as_precise_as
 from ...utils._dask import by_rows
 from ...utils._numbers import real_array
@@ -236,6 +236,16 @@ class SphericalAdmixtureModel(BaseTopicModel):
         -------
         self : object
             Fitted.
+
+        Raises
+        ------
+        ValueError
+            For entries that are not finite, rows of other lengths than 1 with ``normalize=False``, parameters out of
+            range, a sampler that does not fit, or a batch larger than the data.
+        ChainDivergedError
+            If a chain becomes infinite or NaN, at too large a step size.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -256,6 +266,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         prior's mean direction stays that of the first call, as do priors and the other settings of the chains. Another
         step size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
         ``n_chains`` is refused.
+
+        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
+        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
+        steps so far.
 
         Parameters
         ----------
@@ -306,7 +320,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _new_chains(self, sampler, prior, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
-        make = MetropolisAdmixtureChain if sampler._full_batch else AdmixtureChain
+        make = MetropolisAdmixtureChain if sampler._runner == "metropolis" else AdmixtureChain
         if sampler._name in ("vi", "sto-vi"):
             make, stored = VariationalAdmixtureChain, False
         return [
@@ -374,7 +388,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _bound_data(self, X, y=None):
         data = RowData.from_csr(self._check_X(X, reset=False), self._n_batch_)
-        refuse_other_rows(data, self._fingerprint)
+        self._refuse_other_data(data.fingerprint())
         return data
 
     def _monitored(self, chains):
@@ -410,11 +424,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _n_batch(self, sampler, n_rows):
         self._refuse_large_batch(n_rows)
-        if sampler._full_batch:
-            return n_rows
-        if isinstance(self.batch_size, str):
-            return n_rows if n_rows <= _FULL_BATCH else _BATCH
-        return int(self.batch_size)
+        automatic = n_rows if n_rows <= _FULL_BATCH else _BATCH
+        return sampler._rows_read(n_rows, automatic if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _checked_draws(self, sampler):
         draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)

@@ -35,8 +35,8 @@ class VariationalAdmixtureChain(AdmixtureChain):
         step = 1.0 / (np.linalg.eigvalsh(across)[-1] + numbers[2])
         beta = self.beta + step * gradient
         beta /= np.linalg.norm(beta, axis=1, keepdims=True)
-        if not self.sampler._full_batch:
-            w = min(1.0, (self.step + self.sampler.offset) ** -self.sampler.exponent)
+        w = self.sampler._share(self.step)
+        if w is not None:
             beta = (1.0 - w) * self.beta + w * beta
             beta /= np.linalg.norm(beta, axis=1, keepdims=True)
         self.state.theta = np.ascontiguousarray(beta)
