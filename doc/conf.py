@@ -207,9 +207,12 @@ def _find_name(app, env, node, contnode):
 
 
 def _mathml(tex, as_block=False):
-    """Equation in MathML, with a thin space between a function's name and an argument without parentheses."""
-    applied = re.compile(r"(<mo>&ApplyFunction;</mo>)(?=\s*<(?!mo|/))")
-    return applied.sub(r'\1<mspace width="0.17em"/>', tex2mathml(tex, as_block=as_block))
+    """Equation in MathML, mended where docutils differs from TeX."""
+    tex = re.sub(r"(frac) *(\d) *(\d)", r"\1{\2}{\3}", tex)  # it reads the 12 of \frac12 as one number
+    tex = tex2mathml(tex, as_block=as_block)
+    space = '<mspace width="0.17em"/>'  # and it puts none around the name of a function, as in 2 log x
+    tex = re.sub(r"(</m[a-z]*[^or]>\s*)(?=<mi[^>]*>\w\w+</mi>\s*<mo>&ApplyFunction;)", rf"\1{space}", tex)
+    return re.sub(r"(<mo>&ApplyFunction;</mo>)(?=\s*<(?!mo|/))", rf"\1{space}", tex)
 
 
 def _visit_math(self, node):

@@ -4,8 +4,8 @@
     python -m sk_sgmcmc.warm_up BayesianLDA    # one of them
 
 Each line names an estimator and the seconds that its first fit took, with the methods that read it. numba keeps what it
-compiled on disk, so later processes skip the wait. A second run takes about as long as one import and prints what
-loading costs.
+compiled on disk, so later processes skip the wait: a second run prints what loading costs. Only a density of your own,
+as ``sample`` fits here, is compiled in every process.
 """
 
 import argparse
