@@ -206,13 +206,18 @@ def _find_name(app, env, node, contnode):
 # -------------------------------------------------------------------------- mathematics without a network or a script
 
 
+_ACCENT = re.compile(r"(\\(?:hat|bar|tilde|dot) *(?:\{[^{}]*\}|\\[a-zA-Z]+|\w))(?=[_^'])")
+_FUNCTION = r"<mi[^>]*>\w\w+</mi>\s*<mo>&ApplyFunction;"
+_SPACE = '<mspace width="0.17em"/>'
+
+
 def _mathml(tex, as_block=False):
     """Equation in MathML, mended where docutils differs from TeX."""
-    tex = re.sub(r"(frac) *(\d) *(\d)", r"\1{\2}{\3}", tex)  # it reads the 12 of \frac12 as one number
-    tex = tex2mathml(tex, as_block=as_block)
-    space = '<mspace width="0.17em"/>'  # and it puts none around the name of a function, as in 2 log x
-    tex = re.sub(r"(</m[a-z]*[^or]>\s*)(?=<mi[^>]*>\w\w+</mi>\s*<mo>&ApplyFunction;)", rf"\1{space}", tex)
-    return re.sub(r"(<mo>&ApplyFunction;</mo>)(?=\s*<(?!mo|/))", rf"\1{space}", tex)
+    tex = re.sub(r"(frac) *(\d) *(\d)", r"\1{\2}{\3}", tex)  # it reads the 12 of \frac12 as one number,
+    tex = tex2mathml(_ACCENT.sub(r"{\1{}}", tex), as_block=as_block)  # sets the k of \hat a_k beneath the a,
+    tex = re.sub(r"(<mtd>\s*<mo)>", r'\1 form="infix">', tex)  # puts no space before an = that begins a column,
+    tex = re.sub(rf"(</m[a-z]*[^or]>\s*)(?={_FUNCTION})", rf"\1{_SPACE}", tex)  # and none around the log of 2 log x
+    return re.sub(r"(<mo>&ApplyFunction;</mo>)(?=\s*<(?!mo|/))", rf"\1{_SPACE}", tex)
 
 
 def _visit_math(self, node):
