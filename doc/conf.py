@@ -3,12 +3,17 @@
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 import warnings
 from pathlib import Path
 
 DOC = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOC.parent))
+
+from docutils import nodes  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 import sk_sgmcmc  # noqa: E402
 
@@ -20,7 +25,6 @@ version = release = sk_sgmcmc.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -37,12 +41,21 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "py:obj"
+nitpicky = True  # a name in single backticks that leads nowhere is an error
+html_math_renderer = "mathml"
 # conf.py holds functions, which Sphinx cannot pickle; scripts that are no pages of the gallery may share a name
 suppress_warnings = ["config.cache", "sphinx_gallery.duplicate_filename"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sk_sgmcmc"
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 5,
+}
+html_sidebars = {name: [] for name in ("index", "install", "getting_started", "comparison", "faq", "glossary")}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 numpydoc_show_class_members = False
@@ -71,9 +84,37 @@ def _own_methods(fullname):
 autosummary_generate = True
 autosummary_context = {"own_methods": _own_methods}
 
+# The order of the gallery: what users come for first, properties of samplers last. Pages not listed here come last.
+FOLDERS = ["topic", "mixture", "linear_model", "sphere", "particles", "simplex", "flat"]
+PAGES = """
+docstrings topic_pictures dmr_docstrings dmr_sotu dmr_formula dmr_acl streaming blocks grid_search
+survey_missing msweb
+diabetes_intervals coefficients own_density
+sam_docstrings sam_20news vmf_clusters
+neural_network
+""".split()
+
+
+class _PageOrder:
+    """Sorts the pages of a folder by their places in ``PAGES``."""
+
+    def __init__(self, folder):
+        pass
+
+    def __call__(self, name):
+        page = name.removeprefix("plot_").removesuffix(".py")
+        return (PAGES.index(page), "") if page in PAGES else (len(PAGES), page)
+
+    def __repr__(self):
+        return "_PageOrder"  # without an address, which would make every build a new one
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
+    "subsection_order": ExplicitOrder([f"../examples/{folder}" for folder in FOLDERS]),
+    "within_subsection_order": _PageOrder,
+    "thumbnail_size": (800, 560),  # sharp on the front page, too
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"[/\\](benchmarks|reproduce)[/\\]|[/\\]_",
     "abort_on_example_error": True,
@@ -103,7 +144,7 @@ def _public_classes(attribute):
 
 def _table(header, rows):
     """A list-table in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 50 50", ""]
     for row in [header, *rows]:
         for i, cell in enumerate(row):
             lines.append(f"   {'* -' if i == 0 else '  -'} {cell}")
@@ -114,16 +155,16 @@ def _write_sampler_table():
     from sk_sgmcmc.samplers._registry import SAMPLERS
 
     models = _public_classes("_offers")
-    rows = []
+    alike = {}
     for name, sampler in sorted(SAMPLERS.items()):
         fits = getattr(sampler, "_fits", ())
-        fitting = [f"`{model}`" for model, cls in models.items() if any(pair in fits for pair in cls._offers)]
-        moves = ", ".join(f"{signal} on: {geometry}" for geometry, signal in fits)
+        fitting = ", ".join(f"`{model}`" for model, cls in models.items() if any(pair in fits for pair in cls._offers))
         label = getattr(sampler, "__name__", type(sampler).__name__)
-        rows.append((f"``{name}``", f"`{label}`", moves, ", ".join(fitting) or "none yet"))
+        alike.setdefault(fitting, []).append(f"`{label}` (``{name}``)")
+    rows = [(", ".join(names), fitting or "none yet") for fitting, names in alike.items()]
     target = DOC / "generated" / "sampler_table.inc"
     target.parent.mkdir(exist_ok=True)
-    text = _table(("name", "class", "signal", "targets and models that it fits"), rows)
+    text = _table(("samplers (and their names)", "targets and models that they fit"), rows)
     estimators = [cls for cls in models.values() if hasattr(cls, "fit")]
     pairs = sum(any(pair in make._fits for pair in cls._offers) for make in SAMPLERS.values() for cls in estimators)
     text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"
@@ -134,19 +175,64 @@ def _write_sampler_table():
 _write_sampler_table()
 
 
-def _of_one_name(app, env, node, contnode):
-    """A name without its module means the one class or function of the API pages that is called so."""
+# Where the documentation of other packages describes an object, by the beginning of its full name.
+ELSEWHERE = {
+    "sklearn.": "https://scikit-learn.org/stable/modules/generated/{}.html",
+    "scipy.": "https://docs.scipy.org/doc/scipy/reference/generated/{}.html",
+    "numpy.random.": "https://numpy.org/doc/stable/reference/random/bit_generators/generated/{}.html",
+    "joblib.": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
+}
+
+
+def _find_name(app, env, node, contnode):
+    """A name without its module means the one object of the API pages called so; else one of another package."""
     if node.get("refdomain") != "py":
         return None
     domain, wanted = env.get_domain("py"), node["reftarget"]
     found = [
-        name for name, of in domain.objects.items() if name.rpartition(".")[2] == wanted and of.objtype != "method"
+        name
+        for name, of in domain.objects.items()
+        if f".{name}".endswith(f".{wanted}") and not of.aliased and (of.objtype != "method" or "." in wanted)
     ]
-    if len(found) != 1:
-        return None
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, contnode)
+    if len(found) == 1:
+        return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, contnode)
+    module, _, name = wanted.rpartition(".")
+    for beginning, address in ELSEWHERE.items():
+        if wanted.startswith(beginning) and hasattr(importlib.import_module(module), name):
+            return nodes.reference("", "", contnode, internal=False, refuri=address.format(wanted))
+    return None
+
+
+# -------------------------------------------------------------------------- mathematics without a network or a script
+
+
+_ACCENT = re.compile(r"(\\(?:hat|bar|tilde|dot) *(?:\{[^{}]*\}|\\[a-zA-Z]+|\w))(?=[_^'])")
+_FUNCTION = r"<mi[^>]*>\w\w+</mi>\s*<mo>&ApplyFunction;"
+_SPACE = '<mspace width="0.17em"/>'
+
+
+def _mathml(tex, as_block=False):
+    """Equation in MathML, mended where docutils differs from TeX."""
+    tex = re.sub(r"(frac) *(\d) *(\d)", r"\1{\2}{\3}", tex)  # it reads the 12 of \frac12 as one number,
+    tex = tex2mathml(_ACCENT.sub(r"{\1{}}", tex), as_block=as_block)  # sets the k of \hat a_k beneath the a,
+    tex = re.sub(r"(<mtd>\s*<mo)>", r'\1 form="infix">', tex)  # puts no space before an = that begins a column,
+    tex = re.sub(rf"(</m[a-z]*[^or]>\s*)(?={_FUNCTION})", rf"\1{_SPACE}", tex)  # and none around the log of 2 log x
+    return re.sub(r"(<mo>&ApplyFunction;</mo>)(?=\s*<(?!mo|/))", rf"\1{_SPACE}", tex)
+
+
+def _visit_math(self, node):
+    """Write an equation as MathML, which browsers render by themselves."""
+    if isinstance(node, nodes.math):
+        self.body.append(_mathml(node.astext()))
+    else:
+        for tex in node.astext().split("\n\n"):
+            aligned = "\\\\" in tex or "&" in tex
+            tex = rf"\begin{{aligned}}{tex}\end{{aligned}}" if aligned and r"\begin{" not in tex else tex
+            self.body.append(f'<div class="math">{_mathml(tex, as_block=True)}</div>\n')
+    raise nodes.SkipNode
 
 
 def setup(app):
     """Called by Sphinx."""
-    app.connect("missing-reference", _of_one_name)
+    app.connect("missing-reference", _find_name)
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

@@ -1,4 +1,4 @@
-"""Bayesian estimators in scikit-learn's manner, fitted by stochastic-gradient MCMC."""
+"""Scikit-learn-compatible Bayesian estimators, fitted by stochastic-gradient MCMC."""
 
 from .density import BayesianGaussian
 from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor

@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "topic": _MODEL | {"dense", "directions"},
     "inspection": {"metrics", "topic", "utils"},
     "model_selection": {"metrics", "utils"},
+    "warm_up": {"datasets", "density", "linear_model", "mixture", "targets", "topic"},
 }
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
 # take `Bunch` and checks of arrays, so only its utils.
@@ -420,6 +421,8 @@ def test_version_is_written_once_and_the_changelog_agrees():
     assert len(versions) == 1
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
     assert headings[0] == versions[0]
+    citation = (ROOT / ".github" / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {versions[0]}\n" in citation
     assert "version =" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.optional")[0]
 
 
@@ -478,10 +481,11 @@ def test_public_objects_are_documented():
     assert not faults, "\n".join(["", *faults])
 
 
-def objects_on_the_api_page():
-    """Everything that doc/api.rst lists; raises if it lists what does not exist."""
+def objects_on_the_api_pages():
+    """Everything that the pages of doc/api list; raises if they list what does not exist."""
     listed, module = [], ""
-    for line in (ROOT / "doc" / "api.rst").read_text(encoding="utf-8").splitlines():
+    pages = sorted((ROOT / "doc" / "api").glob("*.rst"))
+    for line in "\n".join(page.read_text(encoding="utf-8") for page in pages).splitlines():
         if match := re.match(r"\.\. currentmodule:: (\S+)", line):
             module = match.group(1)
         elif match := re.fullmatch(r" {3}(\w+)", line):
@@ -489,8 +493,8 @@ def objects_on_the_api_page():
     return listed
 
 
-def test_public_objects_are_on_the_api_page():
-    listed = {id(thing) for thing in objects_on_the_api_page()}
+def test_public_objects_are_on_the_api_pages():
+    listed = {id(thing) for thing in objects_on_the_api_pages()}
     missing = [
         f"{module}.{name}"
         for module, name in public_objects()
@@ -498,7 +502,28 @@ def test_public_objects_are_on_the_api_page():
         and not inspect.ismodule(thing := getattr(importlib.import_module(module), name))
         and id(thing) not in listed
     ]
-    assert not missing, f"not in doc/api.rst: {missing}"
+    assert not missing, f"not in doc/api: {missing}"
+
+
+# Pages of the documentation; those that Sphinx writes lie in folders of their own.
+DOC_PAGES = [p for p in sorted((ROOT / "doc").rglob("*.rst")) if not {"auto_examples", "generated"} & set(p.parts)]
+
+
+@over(DOC_PAGES)
+def test_names_of_classes_are_links(path):
+    """Single backticks make a link, which the build checks; double ones would set the name and leave it at that."""
+    classes = {name for module, name in public_objects() if name[0].isupper()}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for name in re.findall(r"(?<!`)``([\w.]+)``(?!`)", line):
+            if name.rpartition(".")[2] in classes:
+                yield f"line {number}: ``{name}``"
+
+
+def test_a_name_without_a_target_fails_the_build_of_the_documentation():
+    configuration = (ROOT / "doc" / "conf.py").read_text(encoding="utf-8")
+    assert re.search(r"^nitpicky = True", configuration, flags=re.M)
+    assert "nitpick_ignore" not in configuration
+    assert 'sphinx-build" -W' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 @over(sorted((ROOT / "examples").glob("*/plot_*.py")))

@@ -2,10 +2,10 @@
 Which sampler, and which step size?
 ===================================
 
-Samplers are parameters like any other: `GridSearchCV` tries them, with their step sizes, on a `Pipeline` that counts
-words and fits topics. The setting here is that of the papers: minibatches whose assignments are drawn afresh, as for a
-stream or a corpus that does not fit in memory. (With stored assignments, which `fit` uses if it can, there is nothing
-to tune.)
+Samplers are parameters like any other: `~sklearn.model_selection.GridSearchCV` tries them, with their step sizes, on a
+`~sklearn.pipeline.Pipeline` that counts words and fits topics. The setting here is that of the papers: minibatches
+whose assignments are drawn afresh, as for a stream or a corpus that does not fit in memory. (With stored assignments,
+which ``fit`` uses if it can, there is nothing to tune.)
 """
 
 # %%

@@ -226,7 +226,7 @@ def _named(name):
     Returns
     -------
     data : sklearn.utils.Bunch
-        As for `fetch_corpus("{name}")`.
+        As for ``fetch_corpus("{name}")``.
     """
     return fetch
 

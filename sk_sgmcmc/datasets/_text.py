@@ -28,7 +28,7 @@ def normalize_text(text):
 
 
 def make_count_vectorizer(*, min_df=1, max_df=0.5, vocabulary=None, stop_words="english", **params):
-    """A scikit-learn `CountVectorizer` with the recipe of this package's text corpora.
+    """A scikit-learn `~sklearn.feature_extraction.text.CountVectorizer` with the recipe of this package's text corpora.
 
     Accents are folded, letters are lower-cased, English clitics ("'s", "n't") are dropped; tokens are runs of at least
     three letters a to z that are not among scikit-learn's English stop words; columns are in alphabetical order.
@@ -69,7 +69,7 @@ def make_count_vectorizer(*, min_df=1, max_df=0.5, vocabulary=None, stop_words="
 
 
 def document_frequency_mask(counts, min_df, max_df):
-    """Which columns `CountVectorizer` would keep: ndarray of bool, shape (n_features,)."""
+    """Which columns ``CountVectorizer`` would keep: ndarray of bool, shape (n_features,)."""
     n_docs = counts.shape[0]
     frequency = np.bincount(sparse.csr_array(counts).indices, minlength=counts.shape[1])
     low = min_df if isinstance(min_df, (int, np.integer)) else min_df * n_docs

@@ -18,7 +18,7 @@ def split_tokens(X, fraction=0.5, random_state=0):
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
-        Counts, as `sk_sgmcmc.utils.check_counts` accepts them. An entry x that is not whole counts as floor(x) tokens
+        Counts, as ``sk_sgmcmc.utils.check_counts`` accepts them. An entry x that is not whole counts as floor(x) tokens
         and one of weight x - floor(x), which goes to one side as a whole.
     fraction : float, default=0.5
         Probability that a token is observed, in [0, 1].

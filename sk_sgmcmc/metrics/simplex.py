@@ -13,7 +13,7 @@ def rosenblatt_transform(draws, concentration, *, log=False):
     With :math:`\omega \sim \mathrm{Dir}(a)`, the stick-breaking ratios are independent beta variables, so
 
     .. math:: z_j = F_{\mathrm{Beta}}\Bigl(\frac{\omega_j}{\sum_{l \ge j} \omega_l};\; a_j, \sum_{l > j} a_l\Bigr),
-              \qquad j = 1, \dots, d - 1.
+              \qquad j = 1, \ldots, d - 1.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from ..metrics import coherence, exclusivity, paired_difference, topic_diversity
 from ..utils import as_table
 from ..utils._numbers import is_count
 
-_ROW_PARAMS = ("metadata",)  # parameters of `fit` with a row for each document
+_ROW_PARAMS = ("metadata",)  # parameters of ``fit`` with a row for each document
 
 
 def search_n_components(estimator, X, values, *, test_size=0.1, n_words=10, n_jobs=None, random_state=0, **fit_params):
@@ -34,7 +34,7 @@ def search_n_components(estimator, X, values, *, test_size=0.1, n_words=10, n_jo
     random_state : int, RandomState instance or None, default=0
         Chooses the held-out documents. The fits have the estimator's own.
     **fit_params
-        What `fit` takes: ``metadata``, divided as X is, and ``feature_names``.
+        What ``fit`` takes: ``metadata``, divided as X is, and ``feature_names``.
 
     Returns
     -------

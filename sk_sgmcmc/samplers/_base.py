@@ -33,7 +33,7 @@ class Sampler(BaseEstimator):
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
     ``_runner``
-        Which loop of `sk_sgmcmc.kernels.runners` runs it: "dense", "metropolis" or "particles"; or "nuts", its own.
+        Which loop of ``sk_sgmcmc.kernels.runners`` runs it: "dense", "metropolis" or "particles"; or "nuts", its own.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
     ``_reads_log_density``

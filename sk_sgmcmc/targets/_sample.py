@@ -131,7 +131,7 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of `sklearn.exceptions`, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
+        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
         ten effective draws per chain (forty in all) are left, or, on flat space, if the spread of the draws does not
         match the curvature of the log density. Of short chains, R-hat may be as large as that of independent draws,
         and effective draws as few as a twelfth of the draws; of fewer than 20 draws nothing is judged.

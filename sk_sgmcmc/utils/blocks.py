@@ -38,7 +38,7 @@ class BlockSizes(NamedTuple):
 
 
 def checked_block(X, name):
-    """A block as a `Corpus`; errors name the block."""
+    """A block as a ``Corpus``; errors name the block."""
     if not sparse.issparse(X):
         raise TypeError(
             f"{name} is of type {type(X).__name__}; a block must be a sparse matrix, for example "
@@ -53,7 +53,7 @@ def _without_rows(X):
 
 
 def sizes_of(X, name):
-    """Check a block; returns its `BlockSizes`."""
+    """Check a block; returns its ``BlockSizes``."""
     corpus = checked_block(X, name)
     keys = row_keys(corpus.to_csr())
     powers = np.full(keys.size, _BASE)
@@ -169,7 +169,7 @@ class CountBlocks:
         return f"block {i} ({os.fspath(item)!r})" if isinstance(item, (str, os.PathLike)) else f"block {i}"
 
     def corpora(self):
-        """Iterate over blocks as `Corpus`; raises if they are no longer those that were checked."""
+        """Iterate over blocks as ``Corpus``; raises if they are no longer those that were checked."""
         n_read = 0
         for i, (block, sizes) in enumerate(zip(self, self.sizes, strict=False)):
             corpus = checked_block(block, self.name_of(i))
@@ -189,7 +189,7 @@ class CountBlocks:
 
     @cached_property
     def sizes(self):
-        """The `BlockSizes` of all blocks, which are checked here."""
+        """The ``BlockSizes`` of all blocks, which are checked here."""
         return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
 
     @property
@@ -203,7 +203,7 @@ class CountBlocks:
         return "sizes" in self.__dict__
 
     def take_sizes(self, sizes):
-        """Use sizes that a check elsewhere has found, a list of `BlockSizes`."""
+        """Use sizes that a check elsewhere has found, a list of ``BlockSizes``."""
         self.__dict__["sizes"] = checked_sizes(sizes, self.name_of)
 
     @property

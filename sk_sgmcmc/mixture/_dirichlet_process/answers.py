@@ -168,7 +168,7 @@ class FittedDPMixture:
 
     @by_rows(lambda self: self.n_clusters_)
     def transform(self, X):
-        """Probability that each row belongs to each cluster, for pipelines; as `predict_proba`.
+        """Probability that each row belongs to each cluster, for pipelines; as ``predict_proba``.
 
         Parameters
         ----------

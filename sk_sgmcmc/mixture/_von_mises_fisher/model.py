@@ -30,7 +30,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     r"""Mixture of von Mises-Fisher laws: clusters of unit vectors, with their uncertainty.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
-    priors :math:`\pi \sim \mathrm{Dirichlet}(a, \dots, a)` or a stick-breaking process,
+    priors :math:`\pi \sim \mathrm{Dirichlet}(a, \ldots, a)` or a stick-breaking process,
     :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` where it is learnt.
 
     Parameters

@@ -1,0 +1,113 @@
+"""Compile ahead of time what a first fit needs.
+
+    python -m sk_sgmcmc.warm_up                # every estimator, and sample
+    python -m sk_sgmcmc.warm_up BayesianLDA    # one of them
+
+Each line names an estimator and the seconds that its first fit took, with the methods that read it. numba keeps what it
+compiled on disk, so later processes skip the wait: a second run prints what loading costs. Only a density of your own,
+as ``sample`` fits here, is compiled in every process.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+
+from .datasets import make_lda
+from .density import BayesianGaussian
+from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
+from .mixture import DPCategoricalMixture, VonMisesFisherMixture
+from .targets import Density
+from .targets._sample import sample
+from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+
+_COUNTS = make_lda(n_samples=60, n_features=30, n_components=3, document_length=30, random_state=0).counts
+_ROWS = np.random.default_rng(0).normal(size=(60, 3))
+_CLASSES = (_ROWS[:, 0] > 0).astype(int)
+
+
+def _log_density(q, data, rows, gradient):
+    gradient[:] = -q
+    return -0.5 * (q**2).sum()
+
+
+def _topics(estimator, **metadata):
+    model = estimator(3, n_iter=40, random_state=0).fit(_COUNTS, **metadata)
+    model.top_words(3)
+    model.transform(_COUNTS, **metadata)
+    model.score(_COUNTS, **metadata)
+    model.transform_draws(_COUNTS[:5], **({"metadata": metadata["metadata"][:5]} if metadata else {}))
+
+
+def _spherical():
+    model = SphericalAdmixtureModel(3, n_iter=20, random_state=0).fit(_COUNTS)
+    model.top_words(3)
+    model.transform(_COUNTS)
+
+
+def _directions():
+    VonMisesFisherMixture(2, n_iter=40, random_state=0).fit(_ROWS).predict(_ROWS)
+
+
+def _profiles():
+    DPCategoricalMixture(n_iter=40, random_state=0).fit(_COUNTS).predict(_COUNTS)
+
+
+# What is fitted, by the name that a user imports.
+FIRST_FITS = {
+    "BayesianLDA": lambda: _topics(BayesianLDA),
+    "DMRTopicModel": lambda: _topics(DMRTopicModel, metadata=_ROWS[:, :1]),
+    "GammaProcessTopicModel": lambda: _topics(GammaProcessTopicModel),
+    "SphericalAdmixtureModel": _spherical,
+    "VonMisesFisherMixture": _directions,
+    "DPCategoricalMixture": _profiles,
+    "BayesianLinearRegression": lambda: BayesianLinearRegression(n_iter=40, random_state=0).fit(_ROWS, _ROWS[:, 0]),
+    "BayesianLogisticRegression": lambda: BayesianLogisticRegression(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),
+    "BayesianPoissonRegressor": lambda: BayesianPoissonRegressor(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),
+    "BayesianGaussian": lambda: BayesianGaussian(n_iter=40, random_state=0).fit(_ROWS),
+    "sample": lambda: sample(Density(_log_density, dim=2), n_iter=40, random_state=0),
+}
+
+
+def warm_up(names=FIRST_FITS):
+    """Fit small data with each of the estimators named, which compiles their kernels.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of ``FIRST_FITS``; all by default.
+
+    Yields
+    ------
+    name : str
+    seconds : float
+        What the fit took. Estimators share kernels, so the first of several pays for the others.
+    """
+    for name in names:
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # chains of forty steps have not converged
+            FIRST_FITS[name]()
+        yield name, time.perf_counter() - began
+
+
+def main(arguments=None):
+    """Compile, and print what it took."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sk_sgmcmc.warm_up", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="estimator", help=f"one of {', '.join(FIRST_FITS)}")
+    names = parser.parse_args(arguments).names
+    if unknown := sorted(set(names) - set(FIRST_FITS)):
+        parser.error(f"{', '.join(unknown)} is not one of {', '.join(FIRST_FITS)}")
+    total = 0.0
+    print("Compiling; numba keeps the result on disk for later processes.", flush=True)
+    for name, seconds in warm_up(names or FIRST_FITS):
+        print(f"{seconds:7.1f} s  {name}", flush=True)
+        total += seconds
+    print(f"{total:7.1f} s  in all", flush=True)
+
+
+if __name__ == "__main__":
+    main()
