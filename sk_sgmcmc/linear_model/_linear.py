@@ -392,8 +392,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             coef, near, noise = self._drawn(chains)
             if not noise.max() <= LARGEST:
                 raise ChainDivergedError(
-                    f"The noise is too large to compute with after {chains[0].step} steps of {self.sampler_!r}: its step "
-                    "size is too large; try a tenth of it."
+                    f"The noise is too large to compute with after {chains[0].step} steps of {self.sampler_!r}: its "
+                    "step size is too large; try a tenth of it."
                 )
             scale = np.full(noise.shape, self.prior_scale_)
         self._set_samples(coef, near, noise_scale=noise, prior_scale=scale)

@@ -63,7 +63,8 @@ class BayesianLDA(CountTopicModel):
         posterior slightly, in proportion to the step size; (k, 1) does not.
     init : {"soft", "random"}, default="soft"
         Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
-        With "soft", chains of `partial_fit` restart while their stream is young.
+        With "soft", chains of `partial_fit` restart while their stream is young, and `Gibbs` starts at random if there
+        are more than 200 topics, since its sweeps are then faster than such passes.
     total_samples : int or None, default=None
         Number of documents behind the posterior, at most 1e15. None counts those in X in `fit`, those seen so far in
         `partial_fit`.

@@ -10,8 +10,10 @@ from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import document_completion, split_tokens
 from sk_sgmcmc.topic._counts import word_prior
+from sk_sgmcmc.topic._counts.doc_prior import first_doc_prior
 from sk_sgmcmc.topic._counts.general_sweeps import collapsed_sweeps
 from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._counts.word_prior import first_word_prior
 from sk_sgmcmc.utils import Corpus
 
 
@@ -156,3 +158,15 @@ def test_a_given_prior_stays():
     np.testing.assert_array_equal(
         BayesianLDA(5, topic_word_prior=words, n_iter=10).fit(counts).topic_word_prior_, words
     )
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n_words", "n_topics", "expected"),
+    [(1e7, 1000, 20, 0.05), (1e5, 1000, 500, 0.04), (1e5, 5000, 500, 0.01), (10.0, 5000, 500, 0.01)],
+)
+def test_the_first_prior_stands_for_a_fifth_of_a_topic_s_tokens_between_bounds(n_tokens, n_words, n_topics, expected):
+    assert first_word_prior(n_tokens, n_words, n_topics) == pytest.approx(expected)
+
+
+def test_the_first_prior_of_documents_has_a_bounded_sum():
+    assert [first_doc_prior(k) for k in (1, 150, 300)] == [0.1, 0.1, 0.05]

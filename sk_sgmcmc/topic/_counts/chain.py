@@ -15,8 +15,8 @@ from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import MovedTopics
 from .start import first_assignments, start_of
-from .tokens import total_of
 from .stream import swept
+from .tokens import total_of
 from .vocabulary import with_new_words
 from .word_prior import PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
 

@@ -8,7 +8,6 @@ from ...kernels.math import dirichlet
 from .collapsed import fitted_doc_prior, moved_prior
 from .general_sweeps import collapsed_sweeps
 
-
 _FIRST, _FIRST_SUM = 0.1, 15.0
 
 
