@@ -252,6 +252,7 @@ def test_a_drift_is_found_in_its_unit_and_noise_is_none():
     assert sum(beyond_chance) <= 2
     slow = 0.02 * waves(6, 45, seed=1)
     assert Diagnosis({"x": -7.0 + slow}).drift("x") is None
+    assert Diagnosis({"x": np.zeros((1, 90))}).drift("x", None) is None  # zero has no size to move in
 
 
 def test_limits_grow_as_draws_get_fewer_and_quantities_more():

@@ -11,6 +11,7 @@ from sklearn.datasets import load_diabetes
 
 from sk_sgmcmc import BayesianLinearRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models.logistic import KINKS
 from sk_sgmcmc.linear_model import _gibbs
 from sk_sgmcmc.linear_model._design import independent_prior
@@ -274,3 +275,13 @@ def test_a_column_of_any_size_beside_a_constant_one_has_coordinates_of_its_own()
     X[:, 0], X[:, 1] = 0.0, np.where(np.arange(20) == 7, -(2.0**63), X[:, 1])
     model = BayesianLinearRegression(sampler="sghmc", n_iter=50, fit_intercept=np.bool_(False), random_state=0)
     assert np.isfinite(model.fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("noise", [1e200, np.inf, np.nan])
+def test_noise_too_large_to_square_is_a_divergence(monkeypatch, noise):
+    X, y = rows(20)
+    model = BayesianLinearRegression(sampler="sghmc", n_iter=50, random_state=0)
+    drawn = BayesianLinearRegression._drawn
+    monkeypatch.setattr(BayesianLinearRegression, "_drawn", lambda *args: (*drawn(*args)[:2], np.full((1, 25), noise)))
+    with pytest.raises(ChainDivergedError, match="noise is too large"):
+        model.fit(X, y)
