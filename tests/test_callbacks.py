@@ -214,7 +214,7 @@ def test_resume_refuses_other_data(case):
     model = case.new(callbacks=StopAt(5)).fit(X)
     before = pickle.dumps(model)
     for other in (X[:50], X[::-1], X[np.arange(90).repeat(2)], 2 * X):
-        with pytest.raises(ValueError, match="same X"):
+        with pytest.raises(ValueError, match="pass the same again"):
             model.resume(other)
     with pytest.raises(ValueError, match="features"):
         model.resume(X[:, :-1])

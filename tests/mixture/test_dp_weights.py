@@ -261,7 +261,7 @@ def test_a_fit_with_weights_is_resumed_with_the_same_weights(kind):
     part = fitted(X, weights, weights=kind, callbacks=StopAt(20))
     saved = pickle.dumps(part)
     for other in (None, weights[::-1], np.ones(100)):
-        with pytest.raises(ValueError, match="the same sample_weight again"):
+        with pytest.raises(ValueError, match=r"X \(or sample_weight\) differs from them; pass the same again"):
             pickle.loads(saved).resume(X, sample_weight=other)
     again = pickle.loads(saved).resume(X, sample_weight=weights)
     assert again.n_iter_ == 60

@@ -73,5 +73,5 @@ def test_the_display_draws_four_panels(table):
     np.testing.assert_array_equal(display.axes_[1].lines[0].get_ydata(), table["coherence"])
     again = NumberOfTopicsDisplay(table).plot(ax=display.axes_)
     assert again.figure_ is display.figure_
-    with pytest.raises(ValueError, match="must hold 4"):
+    with pytest.raises(ValueError, match="one for each of the 4 panels"):
         NumberOfTopicsDisplay(table).plot(ax=display.axes_[:2])

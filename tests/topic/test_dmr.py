@@ -507,7 +507,7 @@ def test_resume_gives_the_draws_of_an_uninterrupted_fit(params, tmp_path):
         stopped.fit(X, metadata=TABLE)
     again = pickle.loads(pickle.dumps(stopped))
     assert_same_draws(whole, again.resume(X, metadata=TABLE))
-    with pytest.raises(ValueError, match="other counts"):
+    with pytest.raises(ValueError, match="pass the same again"):
         again.resume(X, metadata={"year": YEAR, "party": PARTY[::-1]})
 
 

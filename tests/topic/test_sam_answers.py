@@ -164,5 +164,5 @@ def test_parameters_of_the_sampler_are_set_and_found_again():
 def test_resume_refuses_other_rows():
     X, _, _ = make_rows(40)
     model = SphericalAdmixtureModel(2, n_iter=6, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="same X"):
+    with pytest.raises(ValueError, match="pass the same again"):
         model.resume(X[::-1])
