@@ -1,4 +1,4 @@
-"""Base class of all estimators: the sampler argument, chains, burn-in and thinning, resuming."""
+"""Base class of all estimators: choice of the sampler, runs of chains, diagnostics, interrupts and resuming."""
 
 from contextlib import suppress
 from copy import copy, deepcopy
@@ -32,9 +32,9 @@ _OF_A_FIT = (
 def all_or_nothing(fit):
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
-    After `FitInterrupted` or `WorkersLostError` of its own, and only then, its changes stay: the estimator is fitted so
-    far. ``fit`` begins without the attributes of an earlier one, and makes new chains; other methods change the
-    existing ones, and therefore work on copies.
+    Its changes stay only if it raises `FitInterrupted` or `WorkersLostError` for this estimator, which is then fitted
+    with the draws made so far. ``fit`` begins without the fitted attributes of an earlier fit, and makes new chains;
+    other methods change the existing chains, and therefore work on copies.
     """
     run = with_callbacks(fit) if fit.__name__ == "fit" else fit
 
@@ -62,8 +62,8 @@ def all_or_nothing(fit):
 class BaseSGMCMC(CallbackSupport, BaseEstimator):
     """Base class of estimators fitted by a sampler.
 
-    A subclass lists the signals that it can give a sampler in ``_offers``, as pairs (geometry, signal), best first;
-    names its default sampler in ``_default_sampler``; and implements
+    A subclass lists in ``_offers`` the signals that it can give a sampler, as pairs (geometry, signal), the preferred
+    first; names its default sampler in ``_default_sampler``; and implements
 
     ``fit``
         Check parameters, sampler (`_checked_sampler`) and data, in this order; make chains bound to their data, one
@@ -78,8 +78,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     _offers = ()
     _default_sampler = None
-    _unneeded_by_answers = ("_chains", "trace_")  # what methods that answer row by row do not read
-    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit for ever
+    _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
+    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -204,6 +204,13 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             self.n_iter_ = min(chain.step for chain in self._chains)
             for task in tasks:
                 task.finish(self)
+        self._raise_if_cut_short(n_iter, stop.is_set())
+        for doubt in self._doubts(self._chains):
+            warn_user(doubt, ConvergenceWarning)
+        return self
+
+    def _raise_if_cut_short(self, n_iter, is_interrupted):
+        """Raise if the run, whose draws are fitted attributes by now, lost its workers or was interrupted."""
         for failure in (chain.failure for chain in self._chains if chain.failure is not None):
             lost = WorkersLostError(
                 f"{failure} The fitted attributes hold the draws up to the last checkpoint, after {self.n_iter_} of "
@@ -211,7 +218,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             )
             lost.estimator_id = id(self)
             raise lost from failure
-        if stop.is_set():
+        if is_interrupted:
             with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
                 warn_user(
                     f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
@@ -222,9 +229,6 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             )
             interrupted.estimator_id = id(self)
             raise interrupted
-        for doubt in self._doubts(self._chains):
-            warn_user(doubt, ConvergenceWarning)
-        return self
 
     def _tasks(self, n_iter):
         """What reports a run to the callbacks of scikit-learn, if any are set."""
@@ -276,7 +280,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return rounded_up(factor * self._planned_iter)
 
     def _refuse_width(self, n_columns, **given):
-        """Raise unless rows of so many columns can be answered; ``given`` are the method's other arguments."""
+        """Raise unless X has as many columns as in `fit`; ``given`` are the other arguments of the method called."""
         if n_columns != self.n_features_in_:
             raise ValueError(
                 f"X has {n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
@@ -284,7 +288,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             )
 
     def _copied_state(self):
-        """Copies of what a run changes: the chains, bound to their data, and whatever shares objects with them."""
+        """Copies of what a run changes: the chains, bound to their data, and what shares objects with them."""
         memo, state = {}, self.__dict__
         copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
         if "_chains" in state:

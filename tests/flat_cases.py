@@ -50,7 +50,7 @@ def run_chain(sampler, h, n_steps, thin, rng, step_kernel=None):
     if fitted._uses_metric:
         signal, metric = (each.compiled for each in step_kernel or (gaussian_mean, bent_metric))
         args = np.zeros(0), False, hypers, slots, kept, signal, metric, rng
-        if fitted._runner == "metropolis":
+        if fitted._runner == "riemannian-metropolis":
             status, _ = riemannian.run_metropolis(theta, aux, scalars, *data, *args)
         else:
             starts = np.zeros(n_steps, dtype=np.int64)
@@ -127,7 +127,7 @@ class FlatCase:
     broken: dict = field(default_factory=dict)
 
     def batch_means(self, h, rng, step_kernel=None, n_chains=N_BATCHES):
-        unit = 1.0 if self.sampler._runner == "metropolis" else h
+        unit = 1.0 if self.sampler._full_batch else h
         n_steps = int(self.time / unit)
         thin = max(1, int(0.2 / unit))
         burn = n_steps // 20 // thin

@@ -439,6 +439,41 @@ def test_a_forked_worker_leaves_the_decision_to_its_parent():
         assert run_python(code).split() == ["7", "False"]
 
 
+@pytest.mark.parametrize("shielded", [False, True])
+def test_a_second_interrupt_may_come_at_any_moment_of_the_first_ones_handler(shielded):
+    code = f"""
+import faulthandler, signal, sys
+from sk_sgmcmc.chains.interrupts import deferred_interrupt
+
+faulthandler.dump_traceback_later(60, exit=True)  # which a lock that waits for itself would need
+left, ends = 0, []
+
+def trace(frame, event, arg):
+    global left
+    left -= 1
+    if left == 0:
+        signal.raise_signal(signal.SIGINT)
+    return trace
+
+for moment in range(1, 60):
+    left = moment
+    try:
+        with deferred_interrupt() as stop:
+            stop.shielded = {shielded}
+            sys.settrace(trace)
+            signal.raise_signal(signal.SIGINT)
+            sys.settrace(None)
+        ends.append((stop.is_set(), stop.pressed_again, left <= 0))
+    except KeyboardInterrupt:
+        sys.settrace(None)
+        ends.append("raised")
+nested = [end for end in ends if end == "raised" or end[2]]
+assert len(nested) > 3 and len(nested) < len(ends), ends
+assert set(nested) == {{(True, True, True) if {shielded} else "raised"}}, ends
+"""
+    run_python(code)
+
+
 @each_class
 def test_fit_outside_the_main_thread(case):
     model = case.new()

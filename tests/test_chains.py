@@ -299,7 +299,7 @@ def test_every_row_is_as_likely_to_be_in_a_minibatch_as_any_other(n_rows, n_batc
     per_epoch, n_epochs = n_rows // n_batch, 4000
     seen = np.zeros(n_rows)
     for _ in range(n_epochs):
-        starts = chain._next_starts(per_epoch)
+        starts = chain.next_starts(per_epoch)
         rows = (starts[:, None] + np.arange(n_batch)) % n_rows
         assert np.unique(rows).size == rows.size  # no row twice in an epoch
         seen += np.bincount(rows.ravel(), minlength=n_rows)

@@ -1,4 +1,4 @@
-"""Chains: state, a stream of random numbers, and the draws kept so far.
+"""Base class of Markov chains.
 
 A chain holds only numbers, so that it can be pickled, resumed and sent to another process; the data are bound to it
 from outside. How its run is divided into pieces never changes a draw.
@@ -32,8 +32,8 @@ class Chain:
 
     _unpickled = ("data",)
     data = None
-    progress = ""  # for people who watch, beside the number of steps
-    failure = None  # the error after which the chain went back to an earlier state, and should not go on
+    progress = ""  # what the progress bar shows beside the number of steps
+    failure = None  # the error that made the chain return to an earlier state; its run ends there
 
     def __init__(self, seed, plan):
         self.rng = np.random.Generator(np.random.PCG64(seed))
@@ -85,7 +85,7 @@ class Chain:
         self.n_kept += 1
 
     def restart(self, plan):
-        """Keep draws by ``plan`` from here on; those kept so far belonged to other data or to another start."""
+        """Drop the draws kept so far, which belong to other data or to another start, and keep new ones by ``plan``."""
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
 
     def doubts(self):

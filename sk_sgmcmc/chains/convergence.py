@@ -16,11 +16,13 @@ MIN_KEPT = 20  # with fewer draws of a chain, nothing is judged
 MOST_ENTRIES = 20  # of an array of parameters, those with the largest plain R-hat
 _PIECES = 10  # of a chain, whose means show drifts and slow waves alike
 _BLOCK = 4_000_000  # numbers screened at once
-# A third of the kept draws against another: a change of the mean, and how many of its standard errors.
+# What counts as a drift from one third of the kept draws to another: the change of the mean, and that change in
+# standard errors.
 MOVE, ERRORS = 0.01, 3.0
 _MIN_THIRD = 4
 _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommended
-# At least so many where the second step between thirds is so large a part of the first: 0.6 is a gain as 1 / steps.
+# At least this many times, where the change to the last third is more than this share of the change before it. The
+# share is 0.6 where what is left to gain falls as 1 / steps.
 _AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
@@ -127,7 +129,7 @@ class Diagnosis:
     def unsettled(self, moving=()):
         """An `Unsettled` if R-hat of a quantity is too large, or its effective draws too few; else None.
 
-        So it is if a quantity of ``moving`` has not moved at all, or none has.
+        A quantity named in ``moving`` that has never moved is unsettled too; so is any, if none has moved.
         """
         names, r_hat, ess = (self.columns[name] for name in ("quantity", "r_hat", "ess"))
         if not self._in_time or all(draws.shape[1] < MIN_KEPT for draws in self._draws):
@@ -145,8 +147,8 @@ class Diagnosis:
     def drift(self, name, unit=1.0):
         """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
 
-        It is measured in ``unit``, or where that is None in the size of its mean. R-hat does not suit a quantity that
-        approaches its limit for ever, by ever smaller steps.
+        The move is measured in ``unit``, or relative to the size of the mean if that is None. R-hat does not suit a
+        quantity that approaches its limit for ever, by ever smaller steps.
         """
         names = list(self.columns["quantity"])
         if not self._in_time or name not in names:
@@ -211,7 +213,7 @@ def evenly(n, most):
 
 
 def rounded_up(n):
-    """A whole number at least as large, of two digits and zeros."""
+    """``n`` rounded up to two significant digits, an int."""
     unit = 10 ** max(0, len(str(int(np.ceil(n)))) - 2)
     return int(-(-n // unit) * unit)
 

@@ -1,5 +1,6 @@
 """Ctrl-C: when it becomes a request to stop between two steps, and when it is ignored."""
 
+import itertools
 import os
 import signal
 import threading
@@ -10,8 +11,11 @@ from contextlib import contextmanager
 _IGNORE_SECONDS = 60.0
 
 
-class Stop(threading.Event):
-    """Set once Ctrl-C was pressed.
+class Stop:
+    """Whether Ctrl-C was pressed, and how often.
+
+    A handler of signals may interrupt itself, so nothing here waits for a lock: `threading.Event.set`, interrupted by
+    another `~threading.Event.set` of the same thread, waits for ever.
 
     Attributes
     ----------
@@ -24,12 +28,29 @@ class Stop(threading.Event):
         can leave a lock held for ever. A third one interrupts at once.
     """
 
-    pressed_again = False
-    shielded = False
-
     def __init__(self):
-        super().__init__()
+        self.pressed_again = self.shielded = self._is_set = False
         self.when_set = lambda: None
+        self._earlier = itertools.count()  # whose next number is one instruction, unlike an addition
+
+    def press(self):
+        """Set it; returns how often it was pressed before."""
+        earlier = next(self._earlier)
+        self._is_set = True
+        if earlier:
+            self.pressed_again = True
+        return earlier
+
+    def is_set(self):
+        """Whether Ctrl-C was pressed."""
+        return self._is_set
+
+    def wait(self, seconds):
+        """Wait until it is pressed, for so many seconds at most; returns whether it is."""
+        until = time.monotonic() + seconds
+        while not self._is_set and time.monotonic() < until:
+            time.sleep(0.01)
+        return self._is_set
 
 
 @contextmanager
@@ -56,16 +77,10 @@ def deferred_interrupt():
     def request(signum, frame):
         if os.getpid() != owner:  # a forked worker: the parent decides
             return
-        if stop.shielded and not stop.pressed_again:
-            stop.pressed_again = stop.is_set()
-            stop.set()
-            stop.when_set()
-        elif stop.is_set():
-            stop.pressed_again = True
+        if stop.press() > (1 if stop.shielded else 0):
             signal.signal(signal.SIGINT, before)
             signal.raise_signal(signal.SIGINT)
         else:
-            stop.set()
             stop.when_set()
 
     try:

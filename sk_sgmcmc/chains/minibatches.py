@@ -5,7 +5,7 @@ An *order* cuts the rows of one epoch into minibatches: a function of (n_rows, n
 
 import numpy as np
 
-_AHEAD = 1024  # minibatches whose order `blocks` draws together
+_AHEAD = 1024  # minibatches whose order one call of `blocks` draws
 
 
 class Minibatches:
@@ -29,7 +29,7 @@ class Minibatches:
         return len(self.left)
 
     def forget(self):
-        """Drop those planned for the rest of an epoch, as other rows follow."""
+        """Drop the rest of the epoch, since other rows follow."""
         self.left = []
 
     def _next_epoch(self, n_rows, n_batch, order):
@@ -77,17 +77,20 @@ def every_row(n_rows, n_batch, rng):
 
 
 def adjacent(n_rows, n_batch, rng):
-    """Every row once, in blocks of neighbours on the circle of rows, which are read faster, the blocks in any order."""
+    """Every row once, in blocks of adjacent rows, which are read faster; the blocks come in random order.
+
+    The first row follows the last, and blocks begin anywhere on this circle.
+    """
     circle = (rng.integers(n_rows) + np.arange(n_rows)) % n_rows
     rows = np.array_split(circle, -(-n_rows // n_batch))
     return [rows[b] for b in rng.permutation(len(rows))]
 
 
 def blocks(n_rows, n_batch, rng):
-    """First rows of blocks of a copy in random order, which continues with its beginning after its end.
+    """Where blocks begin in a shuffled copy of the rows; a block that passes the end goes on at the beginning.
 
-    Blocks and their offset are drawn anew for each of as many epochs as make some thousand minibatches, since a
-    generator costs as much as several small steps.
+    The order of the blocks, and their offset, are drawn anew for each epoch. One call draws those of as many epochs as
+    make about a thousand minibatches, since making a generator costs as much as several small steps.
     """
     if n_batch >= n_rows:
         return np.zeros(_AHEAD, dtype=np.int64)

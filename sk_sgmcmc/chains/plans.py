@@ -71,6 +71,7 @@ class StreamPlan:
         Over all chains.
     """
 
+    n_iter = np.inf  # nobody knows when a stream ends
     n_burn = np.inf  # on a stream, priors are fitted to its end
     streams = True
 

@@ -136,7 +136,7 @@ class _OtherProcesses:
         self.pool.timeout = -1.0 if self.stop.pressed_again else self.seconds + PATIENCE_SECONDS
 
     def _adapt(self, sending):
-        """Size the next piece; the overhead of the first one was the start of the processes."""
+        """Choose the length of the next piece; that of the first tells nothing, since processes had to start."""
         if self.sending is None:
             self.sending = np.inf
         else:

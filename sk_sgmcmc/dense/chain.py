@@ -7,9 +7,8 @@ import numpy as np
 
 from ..chains.chain import Chain
 from ..chains.minibatches import Minibatches, blocks
-from ..kernels import runners
-from ..kernels.samplers import nuts, riemannian
 from ..samplers.state import SamplerState
+from .loops import LOOPS
 
 # Steps of the first piece of a run; the time of each piece sets the size of the next.
 _FIRST_PIECE = 64
@@ -108,12 +107,11 @@ class DenseChain(Chain):
         Seed of the order of rows; one for all chains, so that they share the copy.
     """
 
-    _unpickled = ("data", "_rows", "_metric_rows")
+    _unpickled = ("data", "_rows", "metric_rows")
 
     def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
         super().__init__(seed, plan)
         self.state = SamplerState(sampler, self._begin(theta, sampler), geometry, plan.n_burn)
-        self._keeps_aux = geometry != "euclidean" and sampler._runner == "dense" and self.state.aux.shape[0] > 0
         self.shuffle_seed = shuffle_seed
         self.batches = Minibatches(seed)
         self._piece = _FIRST_PIECE
@@ -128,6 +126,11 @@ class DenseChain(Chain):
         """The state of the model."""
         return self.state.theta
 
+    @staticmethod
+    def state_shape(sampler, shape):
+        """The shape of what a chain of this sampler moves, for a state of the model of the given shape."""
+        return shape
+
     def _begin(self, theta, sampler):
         """The first state."""
         return np.array(theta, dtype=np.float64)
@@ -140,10 +143,10 @@ class DenseChain(Chain):
             rows = dense.in_reading_order(np.random.default_rng(self.shuffle_seed))
         self._rows = rows
         if self.sampler._uses_metric:
-            self._metric_rows = dense.metric_rows()
+            self.metric_rows = dense.metric_rows()
         return self
 
-    def _next_starts(self, n):
+    def next_starts(self, n):
         """The first rows of the next ``n`` minibatches; -1 for rows that are drawn one by one."""
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
@@ -165,61 +168,39 @@ class DenseChain(Chain):
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
 
+    @property
+    def _loop(self):
+        return LOOPS[self.sampler._runner]
+
+    @property
+    def read(self):
+        """What every loop reads first: the state's arrays, the rows and the model's constants."""
+        return *self.state.arrays, *self._rows, self.data[0].params
+
     def _make_steps(self, slots, hypers):
         """Make one step for each of ``slots`` and keep those with a slot; returns (status, steps made)."""
+        loop = self._loop
         if "theta" not in self.kept:
             dtype = np.float32 if self.theta.size > _WIDE else np.float64
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
-            if self._keeps_aux:
-                self.kept["aux"] = np.empty((self.plan.n_draws, *self.theta.shape))
+            for name, shape in loop.kept_beside(self.state).items():
+                self.kept[name] = np.empty((self.plan.n_draws, *shape))
         if self.theta.size > _WIDE:
-            return self._keep_rounded(slots, hypers)
-        return self._call_runner(slots, hypers, self.kept["theta"], self.kept.get("aux"))
+            return self._keep_rounded(loop, slots, hypers)
+        return loop.run(self, slots, hypers, self.kept)
 
-    def _keep_rounded(self, slots, hypers):
-        """Like `_call_runner`, with the kept draws of this piece rounded to float32."""
+    def _keep_rounded(self, loop, slots, hypers):
+        """Run the loop with the kept draws of this piece rounded to float32."""
         keeps = slots >= 0
-        shape = (int(keeps.sum()), *self.theta.shape)
-        piece = {name: np.empty(shape) for name in self.kept}
+        piece = {name: np.empty((int(keeps.sum()), *draws.shape[1:])) for name, draws in self.kept.items()}
         own = np.where(keeps, np.cumsum(keeps) - 1, -1)
-        status, made = self._call_runner(own, hypers, piece["theta"], piece.get("aux"))
+        status, made = loop.run(self, own, hypers, piece)
         whole = slots[:made][keeps[:made]]
         for name, draws in piece.items():
             self.kept[name][whole] = draws[: whole.size]
         return status, made
 
-    def _call_runner(self, slots, hypers, kept, kept_aux):
-        """Make one step for each of ``slots``, in the sampler's loop; returns (status, steps made)."""
-        dense = self.data[0]
-        kept_aux = np.empty((0, *self.theta.shape)) if kept_aux is None else kept_aux
-        state = *self.state.arrays, *self._rows, dense.params
-        if self.sampler._uses_metric:
-            return self._call_riemannian(state, slots, hypers, kept)
-        signal = dense.signal.compiled
-        if self.sampler._runner == "nuts":
-            return nuts.run_nuts(*state, hypers, slots, kept, signal, self.rng)
-        first, second = self.state.kernels()
-        if self.sampler._runner == "metropolis":
-            return runners.run_metropolis(*state, hypers, slots, kept, first, signal, second, self.rng)
-        return runners.run_dense(
-            *state, self._next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots, kept,
-            kept_aux, first, signal, second, self.rng,
-        )  # fmt: skip
-
-    def _call_riemannian(self, state, slots, hypers, kept):
-        dense = self.data[0]
-        metric, kernels = dense.metric, (dense.signal.compiled, dense.metric.kernel.compiled)
-        if self.sampler._runner == "metropolis":
-            return riemannian.run_metropolis(
-                *state, metric.params, metric.diagonal, hypers, slots, kept, *kernels, self.rng
-            )
-        scale = dense.n_rows / dense.n_batch
-        return riemannian.run_dense(
-            *state, self._next_starts(len(slots)), dense.n_batch, scale, *self._metric_rows, metric.params, scale,
-            metric.diagonal, hypers, slots, kept, *kernels, self.rng,
-        )  # fmt: skip
-
     def current(self):
         """The present state."""
         state = {"theta": self.theta.copy()}
-        return {**state, "aux": self.state.aux[0].copy()} if self._keeps_aux else state
+        return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.kept_beside(self.state) else state

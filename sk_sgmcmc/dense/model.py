@@ -20,8 +20,9 @@ _WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
-_NOISE = 0.05  # share of a variance that minibatches may add
+NOISE = 0.05  # share of a variance that minibatches may add
 _FLOW_TIME = 60.0  # time for which particles move, in units in which the posterior relaxes in 1
+STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
 _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
@@ -32,6 +33,33 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     _default_sampler = "sghmc"
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
+
+    def __init__(
+        self,
+        *,
+        sampler,
+        n_iter,
+        burn_in,
+        thin,
+        batch_size,
+        with_replacement,
+        n_chains,
+        n_jobs,
+        random_state,
+        verbose,
+        callbacks,
+    ):
+        self.sampler = sampler
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.with_replacement = with_replacement
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
         """Rows of a minibatch, regardless of the noise of gradients; ``width`` numbers are read for a row."""
@@ -56,12 +84,10 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         else:
             probe = gradient
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
-        largest = max(1.0, *(stiffness(probe, point, None, rng) for point in points))
-        if largest > 100.0:  # a probe lies far outside the posterior of a skew coordinate
-            largest = 100.0
+        curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
         while True:
             noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
-            h, full = (self._step_for(sampler, largest, variance) for variance in (noise, 0.0))
+            h, full = (self._step_for(sampler, curvatures, variance) for variance in (noise, 0.0))
             if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
                 break
             n_batch = min(n_rows, 2 * n_batch)
@@ -70,14 +96,17 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
         return dense, fitted, self._n_steps(fitted, n_entries)
 
-    @staticmethod
-    def _step_for(sampler, largest, noise):
+    def _step_for(self, sampler, curvatures, noise):
+        """The step size of "auto", from the largest curvature at each probe and the noise of minibatches."""
         try:
-            return sampler._stable_step(largest, noise, share=_NOISE)
+            return self._automatic_step(sampler, curvatures, noise)
         except ValueError:
             if sampler._picks_step:
                 raise
             return 1.0  # its step size is given; without a rule, no batch size is better than another
+
+    def _automatic_step(self, sampler, curvatures, noise):
+        return sampler._stable_step(max(curvatures), noise, share=NOISE)
 
     def _n_draws(self, n_entries):
         """Draws that ``thin="auto"`` keeps: fewer for wide models, within the memory for draws."""

@@ -90,6 +90,11 @@ class DenseRows:
         """Z^T diag(c) Z."""
         return (self.Z.T * c) @ self.Z
 
+    def gram_of_one_sign(self, c):
+        """`gram` for weights of one sign, as a product of a matrix with itself, which costs less."""
+        half = self.Z * np.sqrt(np.abs(c))[:, None]
+        return np.copysign(1.0, c.sum()) * (half.T @ half)
+
     def squares(self, C):
         """Per column of weights C: sums of squares, (n_columns of C, width)."""
         return C.T @ self.Z**2
@@ -138,6 +143,8 @@ class SparseRows:
             return G
         last = (column - total * self.shift) / self.scale
         return np.block([[G, last[:, None]], [last[None], np.array([[total]])]])
+
+    gram_of_one_sign = gram
 
     def squares(self, C):
         """Per column of weights C: sums of squares, (n_columns of C, width)."""

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..samplers.schedules import ConstantStep
 
-_STIFFNESS_STEPS = 30
-_SOME_ROWS = 20_000
+_STIFFNESS_STEPS = 30  # of the power iteration, at most
+_SOME_ROWS = 20_000  # from which a curvature is measured
 # Largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
 _REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
@@ -80,7 +80,7 @@ def stiffness(gradient, theta, inverse_mass, rng):
 
 
 def metric_at(dense, theta):
-    """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows, and whether they are finite."""
+    """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows; NaN if not written."""
     D = theta.size
     diagonal = dense.metric.diagonal
     out = np.full((1 + D, D) if diagonal else (D + D * D, D), np.nan)
@@ -92,7 +92,7 @@ def metric_at(dense, theta):
 
 
 def difference_step(theta):
-    """Step of differences of log densities or metrics."""
+    """By how much to move theta for a central difference of log densities or metrics."""
     return 1e-5 * (1.0 + np.abs(theta).max())
 
 

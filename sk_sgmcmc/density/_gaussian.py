@@ -13,7 +13,7 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
-from ..utils._dask import by_rows
+from ..utils._by_rows import by_rows
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
@@ -42,12 +42,12 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals too narrow.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start. Chains start near the mode.
     thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
-        means and scores over up to ten times as many.
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and scores over up to
+        fifteen times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -139,17 +139,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self.mean_precision_prior = mean_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
+        super().__init__(
+            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
+            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, callbacks=callbacks,
+        )  # fmt: skip
 
     @all_or_nothing
     def fit(self, X, y=None):

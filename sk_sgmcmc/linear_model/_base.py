@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from ..dense.chain import DenseData
-from ..dense.model import BaseDenseSGMCMC
+from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
+from ..dense.particles import CHAINS
 from ..dense.rows import less_offsets, packed, refuse_extremes
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions
@@ -19,14 +20,26 @@ from ._rows import log_likelihoods, row_offsets
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
-_SEVERAL_DRAWS = 500
+# Several classes: draws that are kept, and the step size of a splitting times the root of the curvature, at a usual
+# point and at the stiffest. A splitting has no error on a Gaussian, so that it only has to be stable.
+_SEVERAL_DRAWS = 300
+_USUAL_REACH, _STIFF_REACH = 1.0, 1.4
+
+
+def _is_wide(X, n_predictors):
+    """Whether there are too many coefficients to factorise their Hessian."""
+    return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
 
 class BaseLinearModel(BaseDenseSGMCMC):
     """Base class of models whose rows have one linear predictor, or one for each of several classes.
 
-    A subclass has a ``_likelihood`` of `_likelihoods`; implements ``_signal(is_sparse, n_rows)``, the kernel, and
-    ``_metric(design)``; and turns its data into (rows, responses, weights), see `_usable`, for `_start`.
+    A subclass has a ``_likelihood`` of `_likelihoods`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
+    ``_metric(design)``; and turns its data into (rows, responses, weights), by `_checked_rows` and `_weighted_rows`,
+    for `_start`.
+
+    Columns far from 0 are read less ``_offsets``. Draws of intercepts of columns so shifted, ``_near_intercepts``, have
+    all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
     """
 
     _n_predictors = 1
@@ -41,6 +54,14 @@ class BaseLinearModel(BaseDenseSGMCMC):
         "control_variates": ["boolean"],
     }
 
+    def __init__(self, *, prior_scale, prior, fit_intercept, intercept_prior_scale, control_variates, **run):
+        super().__init__(**run)
+        self.prior_scale = prior_scale
+        self.prior = prior
+        self.fit_intercept = fit_intercept
+        self.intercept_prior_scale = intercept_prior_scale
+        self.control_variates = control_variates
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -51,29 +72,37 @@ class BaseLinearModel(BaseDenseSGMCMC):
         most = super()._n_draws(n_entries)
         return most if self._n_predictors == 1 else min(most, _SEVERAL_DRAWS)
 
-    def _usable(self, X):
-        """Rows in the form in which they are read; raises for numbers that are too large."""
+    def _automatic_step(self, sampler, curvatures, noise):
+        """Larger for several classes, whose curvature is much larger at a few points than at the others."""
+        usual = float(np.median(curvatures))
+        if self._n_predictors == 1 or not sampler._is_splitting or usual >= STIFFEST:
+            return super()._automatic_step(sampler, curvatures, noise)
+        usual = sampler._stable_step(usual, noise, share=NOISE, reach=_USUAL_REACH)
+        return min(usual, sampler._stable_step(max(curvatures), 0.0, reach=_STIFF_REACH))
+
+    def _checked_rows(self, X):
+        """Rows, sparse ones in canonical form; raises for numbers that are too large."""
         if sparse.issparse(X):
             X = canonical(X)
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
         return X
 
     @staticmethod
-    def _used(X, y, weight, n_rows):
+    def _weighted_rows(X, y, weight, n_predictors):
         """Rows with a weight above 0, their responses and weights; sparse where the kernels read them so."""
         used = weight > 0
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
-        if n_rows * (X.shape[1] + 1) > MAX_ENTRIES:
+        if _is_wide(X, n_predictors):
             X = sparse.csr_matrix(X)
         elif sparse.issparse(X) and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
         return X, y, weight
 
-    def _start(self, sampler, data, n_rows, before, n_seen):
-        """Run chains on (rows, responses, weights); in a stream they go on from the chains ``before``."""
+    def _start(self, sampler, data, n_predictors, before, n_seen):
+        """Run chains on (rows, responses, weights); in a stream, after the chains ``before`` and ``n_seen`` rows."""
         X, y, weight = data
-        self._n_predictors = n_rows
+        self._n_predictors = n_predictors
         self._fingerprint = fingerprint(X, y, weight)
         if before is None:
             self._offsets = row_offsets(X, weight, self.fit_intercept)
@@ -83,37 +112,36 @@ class BaseLinearModel(BaseDenseSGMCMC):
                 "with the same coefficients. Call fit to start afresh."
             )
         X = less_offsets(X, self._offsets)
-        kind = DiagonalDesign if n_rows * (X.shape[1] + 1) > MAX_ENTRIES else Design
-        reference = None if before is None else self._design.reference
+        kind = DiagonalDesign if _is_wide(X, n_predictors) else Design
+        fixed = self.fit_intercept, self.control_variates, None if before is None else self._design.reference
 
         def make(prior):
-            return kind(
-                X, y, weight, n_rows, prior, self.fit_intercept, self.control_variates, reference, self._likelihood
-            )
+            return kind(X, y, weight, n_predictors, prior, *fixed, self._likelihood)
 
         if before is None:
-            wide = self.intercept_prior_scale if self.fit_intercept else None
-            design, self.prior_scale_ = find_design(make, X, weight, n_rows, self.prior, self.prior_scale, wide)
+            scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
+            design, self.prior_scale_ = find_design(make, X, weight, n_predictors, self.prior, *scales)
         else:
             design = make(self._design.summary)
-        make_dense, width = self._reader(design, sampler, X, y, weight)
+        self.n_samples_seen_ = n_seen + X.shape[0]
+        return self._run_in(design, design.mode.size, sampler, X, y, weight, before)
+
+    def _run_in(self, design, n_entries, sampler, X, y, weight, before):
+        """Run chains of ``n_entries`` coordinates in a design on rows less offsets."""
+        make_dense, width = self._data_maker(design, sampler, X, y, weight)
         streams = before is not None
-        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, design.mode.size, streams=streams)
-        starts = [np.zeros((design.mode.size, 1)) for _ in range(self.n_chains)]
-        goes_on = before is not None and len(before) == self.n_chains and self._is_alike(before[0], fitted)
-        if goes_on:
-            starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts, before)
-        self._design, self.sampler_ = design, fitted
-        self.batch_size_, self.n_samples_seen_ = dense.n_batch, n_seen + X.shape[0]
+        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, n_entries, streams=streams)
+        chains = self._make_chains(fitted, dense, n_iter, self._starts(before, fitted, design, n_entries), before)
+        self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
         return self._run(chains, n_iter)
 
-    @staticmethod
-    def _is_alike(chain, sampler):
-        """Whether a sampler can continue from the state of a chain: both have one particle, or equally many."""
-        if sampler._runner != "particles":
-            return chain.theta.ndim == 2
-        return chain.theta.ndim == 3 and len(chain.theta) == sampler.n_particles
+    def _starts(self, before, sampler, design, n_entries):
+        """Where each chain starts: where one of those ``before`` ended if its state fits the sampler, else the mode."""
+        mode = np.zeros((n_entries, 1))
+        shape = CHAINS[sampler._runner].state_shape(sampler, mode.shape)
+        if before is None or len(before) != self.n_chains or self._design is None or before[0].theta.shape != shape:
+            return [mode] * self.n_chains
+        return [self._carried(chain.theta, design) for chain in before]
 
     def _carried(self, theta, design):
         """A state, or that of each particle, in the coordinates of another design."""
@@ -121,56 +149,62 @@ class BaseLinearModel(BaseDenseSGMCMC):
             return np.stack([self._carried(each, design) for each in theta])
         return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
 
-    def _reader(self, design, sampler, X, y, weight):
+    def _data_maker(self, design, sampler, X, y, weight):
         """A function from the batch size to the data for the kernels, and how many numbers they read for a row."""
         if sampler._uses_metric:
-            if isinstance(design, DiagonalDesign):
-                raise ValueError(
-                    f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
-                    f"{MAX_ENTRIES} coefficients; these data have {design.mode.size}. Use another, such as 'hmc'."
-                )
+            design.refuse_metric(sampler)
             X = X.toarray() if sparse.issparse(X) else X
         rows = design.rows(X)
         outputs = self._likelihood.outputs(y, design.eta(rows))
         is_sparse = sparse.issparse(X)
         params = design.params(is_sparse, sampler._reads_log_density)
-        signal = self._signal(is_sparse, design.n_rows)
+        signal = self._signal(is_sparse, design.n_predictors)
         if not is_sparse:
             metric = self._metric(design) if sampler._uses_metric else None
 
             def dense(n_batch):
                 return DenseData(rows.Z, outputs, weight, params, signal, n_batch, self.with_replacement, metric=metric)
 
-            return dense, rows.width * design.n_rows
+            return dense, rows.width * design.n_predictors
         data = packed(X, outputs, weight, params, signal, X.shape[0], self.with_replacement)
-        return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_rows * (X.nnz / X.shape[0] + 1.0)
+        return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_predictors * (X.nnz / X.shape[0] + 1.0)
 
     def _resume_on(self, X, y, weight):
         """Go on with the chains, given the same rows, responses and weights again."""
         self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
-        X = less_offsets(X, self._offsets)
-        dense = self._reader(self._design, self.sampler_, X, y, weight)[0](self.batch_size_)
+        data = self._data_to_resume(X, y, weight)
         for chain in self._chains:
-            chain.bind((dense, None))
+            chain.bind(data)
         return self._run(self._chains, self._planned_iter)
 
+    def _data_to_resume(self, X, y, weight):
+        """The rows in the form to which the chains are bound."""
+        make_dense, _ = self._data_maker(self._design, self.sampler_, less_offsets(X, self._offsets), y, weight)
+        return make_dense(self.batch_size_), None
+
     def _drawn(self, chains):
-        """Draws of coefficients (n_chains, n_kept, n_rows, n_features), and of intercepts of columns less offsets."""
+        """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
         theta = self._kept_theta(chains)
         if self.sampler_._draws_in_time:
             self._design.warn_if_far(theta, self.sampler_.temperature)
         return self._design.coefficients(theta)
 
     def _log_likelihoods(self, chains, coef, near):
+        """Mean log likelihood of some of the rows at some of the draws, by which convergence is judged."""
         return log_likelihoods(self._design, chains[0].data[0], coef, near)
 
     def _set_fitted(self, chains):
-        coef, self._near_intercepts = self._drawn(chains)
+        self._set_draws(*self._drawn(chains))
+        self.intercept_ = self._all_samples["intercept"].mean(axis=(0, 1))
+
+    def _set_draws(self, coef, near, **more):
+        """Set draws, and the mean of the coefficients, given the intercepts of columns less offsets."""
+        self._near_intercepts = near
         far = np.flatnonzero(self._offsets)
-        intercept = self._near_intercepts - coef[..., far].astype(np.float64) @ self._offsets[far]
-        self._all_samples = {"coef": coef, "intercept": intercept}
+        intercept = near - coef[..., far].astype(np.float64) @ self._offsets[far]
+        self._all_samples = {"coef": coef, "intercept": intercept, **more}
         self.samples_ = self._shown(self._all_samples)
-        self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), intercept.mean(axis=(0, 1))
+        self.coef_ = coef.mean(axis=(0, 1))
 
     def _monitored(self, chains):
         coef, intercept = (self._all_samples[name] for name in ("coef", "intercept"))

@@ -7,17 +7,19 @@ from scipy import linalg, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
+from ..kernels.models.linear import design as layout
 from ..utils._warnings import warn_user
 from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
-_EXACT, _NEAR = 1e-14, 1e-7  # gain of the last Newton step, relative to the log posterior
-_PAIRS = 4  # of points over which curvatures are averaged
-_WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)  # of the Gaussian from which they are drawn, in units of its spread
-_REACH = 0.3  # largest move of the mean for each coefficient, in the same units
-FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
-_PIVOT = 1e-7  # of the Hessian's root, below which rounding dominates
-_ADDED = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # to a diagonal of ones; the first that suffices is taken
+_EXACT, _NEAR = 1e-14, 1e-7  # relative gain in log posterior below which Newton's method stops
+# Averaging the Hessian: the number of antithetic pairs of points; the width of the Gaussian from which each round draws
+# them, in units of its spread; and the largest move of its mean in a round, per coefficient, in the same units.
+_PAIRS = 4
+_WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)
+_REACH = 0.3
+_PIVOT = 1e-7  # smallest diagonal entry of the Hessian's root, below which rounding dominates
+_RIDGES = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # added to a diagonal of ones; the first that suffices is taken
 _FAR_FROM_MODE = 5.0  # standard deviations of the Hessian; correct draws of skew posteriors stay within 3.6
 _FEW_DRAWS = 20
 MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian's diagonal replaces its factorisation
@@ -40,14 +42,14 @@ def check_scale(name, scale):
         raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
 
 
-def independent_prior(n_rows, n_features, prior_scale, intercept_scale):
+def independent_prior(n_predictors, n_features, prior_scale, intercept_scale):
     """Independent normals; ``intercept_scale`` None for a model without intercept."""
     for name, scale in (("prior_scale", prior_scale), ("intercept_prior_scale", intercept_scale)):
         check_scale(name, scale)
     each = np.full(n_features, min(float(prior_scale), LARGEST) ** -2)
     if intercept_scale is not None:
         each = np.append(each, min(float(intercept_scale), LARGEST) ** -2)
-    return Quadratic(np.zeros(n_rows * each.size), np.tile(each, n_rows))
+    return Quadratic(np.zeros(n_predictors * each.size), np.tile(each, n_predictors))
 
 
 def reference_of(mean, reference, fit_intercept):
@@ -58,10 +60,22 @@ def reference_of(mean, reference, fit_intercept):
 
 
 def joined(head, parts, kinks, is_sparse, given=False):
-    """The numbers that kernels read: their head, the parts, and those of a prior with kinks."""
+    """``params`` as the kernels of `kernels.models.linear` read them.
+
+    Parameters
+    ----------
+    head : list of float
+        Its first five numbers.
+    parts : list of ndarray
+        What follows the head.
+    kinks : Kinks or None
+    is_sparse : bool
+    given : bool, default=False
+        Whether the quadratic matrix counts although control variates are of second order.
+    """
     parts = [np.array([*head, 0.0, given], dtype=float), *parts]
     if kinks is not None:
-        parts[0][5] = sum(part.size for part in parts)
+        parts[0][layout.KINKS] = sum(part.size for part in parts)
         parts.append(kinks.rows(is_sparse).ravel())
     return np.concatenate(parts)
 
@@ -81,6 +95,30 @@ def warn_far_from_mode(theta, temperature):
         )
 
 
+def factorised(hessian):
+    """Units d, and the lower root of d H d, whose diagonal is 1: so the factorisation does not depend on units.
+
+    Directions that only the prior determines (equal columns; what is added to all classes alike) are lost to
+    rounding where the columns' spread is a million times the prior's inverse. They are then held as tightly as
+    rounding requires, which changes no prediction.
+    """
+    d = 1.0 / np.sqrt(np.diag(hessian))
+    scaled = hessian * d[:, None] * d
+    for ridge in _RIDGES:
+        try:
+            root = linalg.cholesky(scaled + ridge * np.eye(d.size) if ridge else scaled, lower=True)
+        except linalg.LinAlgError:
+            continue
+        if root.diagonal().min() > _PIVOT:
+            return d, root
+    raise ValueError("The columns of X differ too much in spread and shift for float64; standardise them.")
+
+
+def whitener_of(d, root):
+    """The matrix T with T T^T the inverse Hessian, of its `factorised` form."""
+    return d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
+
+
 class Design:
     """Standardised columns, the mode of the posterior in them, and the coordinates whitened by its Hessian.
 
@@ -90,8 +128,8 @@ class Design:
     y : ndarray of shape (n,)
         Responses; codes of the classes of `CLASSES`.
     weight : ndarray of shape (n,)
-    n_rows : int
-        Linear predictors: 1 for two classes, else the number of classes.
+    n_predictors : int
+        Linear predictors of a row: the number of classes if there are more than two, else 1.
     prior : Quadratic
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
@@ -107,9 +145,9 @@ class Design:
     kinks = None  # of a prior with kinks, see `_prior`
 
     def __init__(
-        self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+        self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
     ):
-        self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
         self.likelihood = likelihood
         mean, spread, varies = moments(X, weight)
         self.reference = reference_of(mean, reference, fit_intercept)
@@ -122,14 +160,14 @@ class Design:
         precision = np.diag(prior.precision) if prior.precision.ndim == 1 else prior.precision
         precision = self._blocks(back.T, self._blocks(back.T, precision).T)
         mean = self._each(self.forward, prior.mean)
-        averaged = n_rows > 1
+        averaged = n_predictors > 1
         self.mode = self._newton(rows, y, weight, mean, precision, _NEAR if averaged else _EXACT)
         if averaged:
             d, root = self._average(rows, y, weight, mean, precision)
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
         if not averaged:
-            d, root = self._factor(hessian)
-        self.whitener = self._whitener(d, root)
+            d, root = factorised(hessian)
+        self.whitener = whitener_of(d, root)
         self.unwhitener = root.T / d
         self.precision = precision
         if control_variates:
@@ -149,18 +187,21 @@ class Design:
 
     def params(self, is_sparse, with_value):
         """Head, offset, quadratic matrix and whitener, as the kernels read them."""
-        T = self.whitener
+        T, form = self.whitener, layout.FULL if is_sparse or self.n_predictors == 1 else layout.UPPER
         if is_sparse:  # of the columns as given, column by column
             T = self._blocks(self._back(), T)
-            T = T.reshape(self.n_rows, -1, T.shape[1]).swapaxes(0, 1)
+            T = T.reshape(self.n_predictors, -1, T.shape[1]).swapaxes(0, 1)
         ones = is_sparse and self.fit_intercept
-        head = [self.mode.size, SECOND_ORDER * self.control, 0.0, with_value, ones]
+        head = [self.mode.size, layout.SECOND_ORDER * self.control, form, with_value, ones]
         parts = [self._linear, self._quadratic.ravel(), T.ravel()]
-        return joined(head, parts, self.kinks, is_sparse, given=self.n_rows > 1)
+        return joined(head, parts, self.kinks, is_sparse, given=self.n_predictors > 1)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
-        return rows.predict(self.mode.reshape(self.n_rows, -1))
+        return rows.predict(self.mode.reshape(self.n_predictors, -1))
+
+    def refuse_metric(self, sampler):
+        """Raise if the Fisher information cannot be computed at every step: here it can."""
 
     def metric_params(self):
         """The prior's precision in whitened coordinates and the whitener, as the metric's kernel reads them."""
@@ -182,33 +223,30 @@ class Design:
 
     def _blocks(self, a, matrix):
         """(I x a) @ matrix, for the class-by-class layout."""
-        return (a @ matrix.reshape(self.n_rows, a.shape[0], -1)).reshape(matrix.shape)
+        return (a @ matrix.reshape(self.n_predictors, a.shape[0], -1)).reshape(matrix.shape)
 
     def _each(self, a, vector):
-        return (vector.reshape(self.n_rows, -1) @ a.T).ravel()
+        """a @ vector for the coefficients of each linear predictor."""
+        return (vector.reshape(self.n_predictors, -1) @ a.T).ravel()
 
     def _derivatives(self, rows, y, weight, eta, shift, precision):
         """Gradient of the log posterior, and minus its Hessian."""
         r, p = self.likelihood.residuals(y, weight, eta)
         gradient = rows.pull(r).ravel() - precision @ shift
-        if self.n_rows == 1:
+        if self.n_predictors == 1:
             return gradient, rows.gram(self.likelihood.curvature(weight, p)[:, 0]) + precision
         return gradient, self._several(rows, lambda k, j: weight * (p[:, k] * ((k == j) - p[:, j])), precision)
 
     def _several(self, rows, curvature, precision):
         """Minus the Hessian for several classes; ``curvature(k, j)`` are weights of rows."""
         hessian, m = precision.copy(), rows.width
-        for k in range(self.n_rows):
+        for k in range(self.n_predictors):
             for j in range(k + 1):
-                part = rows.gram(curvature(k, j))
+                part = rows.gram_of_one_sign(curvature(k, j))
                 hessian[k * m : (k + 1) * m, j * m : (j + 1) * m] += part
                 if j < k:
                     hessian[j * m : (j + 1) * m, k * m : (k + 1) * m] += part.T
         return hessian
-
-    @staticmethod
-    def _whitener(d, root):
-        return d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
 
     def _average(self, rows, y, weight, mean, precision):
         """Move the mode to the mean of the best Gaussian, whose Hessian, averaged over it, is returned factorised.
@@ -217,19 +255,19 @@ class Design:
         whitened by the Hessian there it would need tiny steps.
         """
         _, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
-        d, root = self._factor(hessian)
+        d, root = factorised(hessian)
         before = self.mode, d, root
         half = np.random.default_rng(0).standard_normal((_PAIRS, mean.size))
         move = 0.0
         z = np.concatenate([half, -half])
         for width in _WIDTHS:
-            draws = self.mode + width * z @ self._whitener(d, root).T
+            draws = self.mode + width * z @ whitener_of(d, root).T
             total, sides = 0.0, []
             for draw in draws:
-                r, p = self.likelihood.residuals(y, weight, rows.predict(draw.reshape(self.n_rows, -1)))
+                r, p = self.likelihood.residuals(y, weight, rows.predict(draw.reshape(self.n_predictors, -1)))
                 total = total + r / len(z)
                 sides.append(p.T.copy())
-            sides = np.stack(sides, axis=1)  # (n_rows, n_draws, n)
+            sides = np.stack(sides, axis=1)  # (n_predictors, n_draws, n)
 
             def curvature(k, j, sides=sides):
                 product = np.einsum("sn,sn->n", sides[k], sides[j]) / len(z)
@@ -237,32 +275,13 @@ class Design:
 
             gradient = rows.pull(total).ravel() - precision @ (self.mode - mean)
             hessian = 0.5 * (hessian + self._several(rows, curvature, precision))
-            d, root = self._factor(hessian)
+            d, root = factorised(hessian)
             step = d * linalg.cho_solve((root, True), d * gradient)
             move = np.sqrt(max(gradient @ step, 1e-300) / step.size)
             self.mode = self.mode + step * min(1.0, _REACH / move)
         if not move < _REACH:  # no Gaussian is near, for example where columns separate the classes
             self.mode, d, root = before
         return d, root
-
-    @staticmethod
-    def _factor(hessian):
-        """Units d, and the lower root of d H d, whose diagonal is 1: so the factorisation does not depend on units.
-
-        Directions that only the prior determines (equal columns; what is added to all classes alike) are lost to
-        rounding where the columns' spread is a million times the prior's inverse. They are then held as tightly as
-        rounding requires, which changes no prediction.
-        """
-        d = 1.0 / np.sqrt(np.diag(hessian))
-        scaled = hessian * d[:, None] * d
-        for added in _ADDED:
-            try:
-                root = linalg.cholesky(scaled + added * np.eye(d.size) if added else scaled, lower=True)
-            except linalg.LinAlgError:
-                continue
-            if root.diagonal().min() > _PIVOT:
-                return d, root
-        raise ValueError("The columns of X differ too much in spread and shift for float64; standardise them.")
 
     def _newton(self, rows, y, weight, mean, precision, tolerance):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
@@ -272,13 +291,13 @@ class Design:
 
         def value(b):
             shift = b - mean
-            eta = rows.predict(b.reshape(self.n_rows, -1))
+            eta = rows.predict(b.reshape(self.n_predictors, -1))
             return self.likelihood.value(y, weight, eta) - 0.5 * shift @ precision @ shift, eta
 
         now, eta = value(b)
         for _ in range(_MAX_NEWTON):
             gradient, hessian = self._derivatives(rows, y, weight, eta, b - mean, precision)
-            d, root = self._factor(hessian)
+            d, root = factorised(hessian)
             step = d * linalg.cho_solve((root, True), d * gradient)
             gain = gradient @ step
             t = 1.0
@@ -294,19 +313,19 @@ class Design:
         return b
 
     def coef_moments(self):
-        """Of the coefficients (n_rows, n_features) of the columns as given: mode, and variance by the Hessian."""
-        variance = (self.whitener**2).sum(axis=1).reshape(self.n_rows, -1)
+        """Of the coefficients (n_predictors, n_features) of the columns as given: mode, and variance by the Hessian."""
+        variance = (self.whitener**2).sum(axis=1).reshape(self.n_predictors, -1)
         d = self.scale.size
-        return self.mode.reshape(self.n_rows, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
+        return self.mode.reshape(self.n_predictors, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
 
     def warn_if_far(self, theta, temperature):
         """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
         warn_far_from_mode(theta, temperature)
 
     def coefficients(self, theta):
-        """Draws (..., D) as coefficients of the columns as given (..., n_rows, n_features) and intercepts."""
+        """Draws (..., D) as coefficients of the columns as given (..., n_predictors, n_features) and intercepts."""
         b = self.mode + theta @ self.whitener.T
-        b = b.reshape(*theta.shape[:-1], self.n_rows, -1) @ self._back().T
+        b = b.reshape(*theta.shape[:-1], self.n_predictors, -1) @ self._back().T
         if not self.fit_intercept:
             return b, np.zeros(b.shape[:-1])
         return np.ascontiguousarray(b[..., :-1]), b[..., -1].copy()

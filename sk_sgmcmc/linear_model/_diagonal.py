@@ -4,7 +4,8 @@ import numpy as np
 from scipy import linalg, optimize
 
 from ..dense.rows import SparseRows
-from ._design import FIRST_ORDER, Quadratic, joined, reference_of
+from ..kernels.models.linear import design as layout
+from ._design import MAX_ENTRIES, Quadratic, joined, reference_of
 from ._likelihoods import CLASSES
 
 _MAX_LBFGS = 500
@@ -19,28 +20,32 @@ class DiagonalDesign:
 
     Attributes
     ----------
+    scale : ndarray of shape (n_features,)
+        Ones: columns are not standardised.
     mode, whitener : (D,)
         Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
         ``(centre - reference) . (whitener * theta)``.
-    centre, root : (n_features, n_rows), (n_rows, n_rows)
+    centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
     """
 
     kinks = None  # of a prior with kinks, see `_prior`
 
     def __init__(
-        self, X, y, weight, n_rows, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+        self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
     ):
-        self.n_rows, self.fit_intercept, self.control = n_rows, fit_intercept, control_variates
+        self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
         self.likelihood = likelihood
         self.reference = reference_of(X.T @ weight / weight.sum(), reference, fit_intercept)
+        self.scale = np.ones(X.shape[1])
         rows, d = self.rows(X), X.shape[1]
+        n_coef = d * n_predictors
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        square = rows.squares(likelihood.largest_curvature(y, weight, n_rows)).T.ravel()
+        square = rows.squares(likelihood.largest_curvature(y, weight, n_predictors)).T.ravel()
         unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
 
         def negative(u):
             b = mean + unit * u
-            eta = rows.predict(b.reshape(-1, n_rows).T)
+            eta = rows.predict(b.reshape(-1, n_predictors).T)
             r, _ = likelihood.residuals(y, weight, eta)
             value = 0.5 * precision @ (b - mean) ** 2 - likelihood.value(y, weight, eta)
             return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
@@ -48,37 +53,37 @@ class DiagonalDesign:
         options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
         first = np.zeros(mean.size)
         if fit_intercept and not mean.any():
-            first[d * n_rows :] = (likelihood.start(y, weight) - mean[d * n_rows :]) / unit[d * n_rows :]
+            first[n_coef:] = (likelihood.start(y, weight) - mean[n_coef:]) / unit[n_coef:]
         found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x
         r, p = likelihood.residuals(y, weight, self.eta(rows))
         hessian_weight = likelihood.curvature(weight, p)
         square, each, total = rows.second_moments(hessian_weight)
-        self.centre = each / total if fit_intercept else np.zeros((d, n_rows))
+        self.centre = each / total if fit_intercept else np.zeros((d, n_predictors))
         away = self.away
         # About the centre; rounding must not make it negative.
-        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[: d * n_rows]
+        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[:n_coef]
         if fit_intercept:
-            last = precision[d * n_rows :]
+            last = precision[n_coef:]
             hessian += (away**2 * last).ravel()
             # The intercepts' full Hessian: only the wide prior bounds what is added to all classes alike.
             block = np.diag(total + last)
-            if n_rows > 1:
+            if n_predictors > 1:
                 block = np.diag((weight @ p) + last) - (p.T * weight) @ p
-            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_rows), lower=True).T
-            hessian = np.append(hessian, np.ones(n_rows))
+            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_predictors), lower=True).T
+            hessian = np.append(hessian, np.ones(n_predictors))
         self.whitener = 1.0 / np.sqrt(hessian)
         self._precision = precision
         pull = -precision * (self.mode - mean)
         if control_variates:
             pull += rows.pull(r).T.ravel()
         if fit_intercept:
-            pull[: d * n_rows] -= (away * pull[d * n_rows :]).ravel()
+            pull[:n_coef] -= (away * pull[n_coef:]).ravel()
         self._linear = self.whitener * pull
         if fit_intercept:
-            self._linear[d * n_rows :] = self.root.T @ pull[d * n_rows :]
+            self._linear[n_coef:] = self.root.T @ pull[n_coef:]
         square = np.maximum(rows.squares(hessian_weight).T.ravel(), 0.0) + precision
-        self.summary = Quadratic(*(each.reshape(-1, n_rows).T.ravel() for each in (self.mode, square)))
+        self.summary = Quadratic(*(each.reshape(-1, n_predictors).T.ravel() for each in (self.mode, square)))
 
     @property
     def away(self):
@@ -87,11 +92,11 @@ class DiagonalDesign:
 
     def rows(self, X):
         """The rows less the reference."""
-        return SparseRows(X, self.reference, np.ones(X.shape[1]), self.fit_intercept)
+        return SparseRows(X, self.reference, self.scale, self.fit_intercept)
 
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
-        head = [self.mode.size, FIRST_ORDER * self.control, 1.0, with_value, self.fit_intercept]
+        head = [self.mode.size, layout.FIRST_ORDER * self.control, layout.DIAGONAL, with_value, self.fit_intercept]
         parts = [self._linear, self._precision, self.whitener]
         if self.fit_intercept:
             parts += [self.centre.ravel(), self.root.ravel(), self.reference]
@@ -99,29 +104,36 @@ class DiagonalDesign:
 
     def eta(self, rows):
         """Linear predictors at the mode."""
-        return rows.predict(self.mode.reshape(-1, self.n_rows).T)
+        return rows.predict(self.mode.reshape(-1, self.n_predictors).T)
 
     def _by_column(self, vector):
-        return vector.reshape(self.n_rows, -1).T.ravel()
+        return vector.reshape(self.n_predictors, -1).T.ravel()
+
+    def refuse_metric(self, sampler):
+        """Raise: the Fisher information of so many coefficients is not computed."""
+        raise ValueError(
+            f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
+            f"{MAX_ENTRIES} coefficients; these data have {self.mode.size}. Use another, such as 'hmc'."
+        )
 
     def coef_moments(self):
         """As `Design.coef_moments`."""
         d = len(self.centre)
-        return tuple(each.reshape(-1, self.n_rows)[:d].T for each in (self.mode, self.whitener**2))
+        return tuple(each.reshape(-1, self.n_predictors)[:d].T for each in (self.mode, self.whitener**2))
 
     def warn_if_far(self, theta, temperature):
         """Never warn: these units are not those of the posterior's spread."""
 
     def coefficients(self, theta):
-        """Draws (..., D) as coefficients (..., n_rows, n_features) and intercepts, float32 if the draws are."""
-        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_rows)
-        mode = self.mode.reshape(-1, self.n_rows)
+        """Draws (..., D) as coefficients (..., n_predictors, n_features) and intercepts, float32 if the draws are."""
+        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_predictors)
+        mode = self.mode.reshape(-1, self.n_predictors)
         if not self.fit_intercept:
             b += mode.astype(b.dtype)
-            return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_rows))
+            return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_predictors))
         intercept = mode[-1] - self.reference @ mode[:-1] + b[..., -1, :] @ self.root.T
         # One class at a time: otherwise numpy would copy all draws in float64.
-        for k in range(self.n_rows):
+        for k in range(self.n_predictors):
             intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
         b += mode.astype(b.dtype)
         return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
@@ -129,7 +141,7 @@ class DiagonalDesign:
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
-        delta = b.T - self.mode.reshape(-1, self.n_rows)
+        delta = b.T - self.mode.reshape(-1, self.n_predictors)
         if self.fit_intercept:
             delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
         return delta.ravel() / self.whitener

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from ..chains.chain import Chain
-from ._design import Design
+from ._design import factorised
 
 _WIDTH = 1.0  # of the slices of a log scale
 _MAX_STEPS = 20
@@ -26,7 +26,7 @@ class GibbsData:
         Of the prior of coefficients; None is learnt.
     unit : float
         Median of the half-Cauchy prior of a scale that is learnt.
-    wide : float or None
+    intercept_scale : float or None
         Standard deviation of the intercept's prior at the columns' mean; None without intercept.
     """
 
@@ -35,7 +35,7 @@ class GibbsData:
     is_laplace: bool
     scale: float
     unit: float
-    wide: float
+    intercept_scale: float
 
 
 def slice_draw(log_density, x, rng):
@@ -77,6 +77,7 @@ class GibbsChain(Chain):
         return self
 
     def _start(self):
+        """Draw the first state: variances near those of the responses, then coefficients given them."""
         data, rng = self.data, self.rng
         sums, noise = data.sums, data.noise
         self.is_started = True
@@ -91,13 +92,13 @@ class GibbsChain(Chain):
     def _draw_coefficients(self):
         sums, rng = self.data.sums, self.rng
         prior = self.scale * np.sqrt(self.local) * sums.scale
-        unit, root = Design._factor(sums.gram / self.variance + np.diag(prior**-2.0))
+        unit, root = factorised(sums.gram / self.variance + np.diag(prior**-2.0))
         z = linalg.solve_triangular(root, unit * sums.cross / self.variance, lower=True)
         z += rng.standard_normal(z.size)
         self.b = unit * linalg.solve_triangular(root, z, lower=True, trans=1)
         self.centre = 0.0
-        if self.data.wide is not None:
-            precision = sums.total / self.variance + self.data.wide**-2.0
+        if self.data.intercept_scale is not None:
+            precision = sums.total / self.variance + self.data.intercept_scale**-2.0
             mean = sums.total * sums.y_mean / self.variance / precision
             self.centre = mean + rng.standard_normal() / np.sqrt(precision)
 
@@ -116,6 +117,7 @@ class GibbsChain(Chain):
         return x - np.log1p(np.exp(2.0 * (x - np.log(self.data.unit))))
 
     def _draw_scale(self):
+        """Draw the scale given the coefficients, then both together given their ratios."""
         sums, d = self.data.sums, self.b.size
         size = np.abs(self.b / sums.scale)
         total = size.sum() if self.data.is_laplace else 0.5 * size @ size

@@ -38,10 +38,10 @@ class Classes:
         return weight[:, None] * p * (1.0 - p)
 
     @staticmethod
-    def largest_curvature(y, weight, n_rows):
+    def largest_curvature(y, weight, n_predictors):
         """A guess at `curvature` before any predictor is known."""
-        most = 0.25 if n_rows == 1 else (n_rows - 1.0) / n_rows**2
-        return np.full((weight.size, n_rows), most) * weight[:, None]
+        most = 0.25 if n_predictors == 1 else (n_predictors - 1.0) / n_predictors**2
+        return np.full((weight.size, n_predictors), most) * weight[:, None]
 
     @staticmethod
     def start(y, weight):
@@ -86,7 +86,7 @@ class Counts:
         return weight[:, None] * mean
 
     @staticmethod
-    def largest_curvature(y, weight, n_rows):
+    def largest_curvature(y, weight, n_predictors):
         """A guess at `curvature` before any predictor is known."""
         return (weight * np.maximum(y, np.average(y, weights=weight)))[:, None]
 

@@ -13,7 +13,7 @@ from ..dense.chain import DenseData
 from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
-from ..kernels.models import regression
+from ..kernels.models.linear import regression
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval
@@ -21,7 +21,7 @@ from ._base import BaseLinearModel
 from ._gibbs import GibbsChain, GibbsData
 from ._normal import NoisePrior, NormalDesign, Sums
 from ._prior import check_scale, find_design, typical_scale
-from ._regress import RegressorDrawsMixin, numeric_responses, positive_weights
+from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
 from ._rows import row_offsets
 
 _MAX_FEATURES = 5000
@@ -58,7 +58,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         None is `Gibbs`, which is exact and reads the rows once; with an explicit ``batch_size``, `SGHMC`. Any sampler
         on flat space without a metric will do.
     n_iter : int or None, default=None
-        Sweeps of `Gibbs`, else steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws
+        Sweeps of `Gibbs`, else steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws
         after burn-in.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start.
@@ -177,24 +177,15 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         verbose=0,
         callbacks=None,
     ):
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.intercept_prior_scale = intercept_prior_scale
+        super().__init__(
+            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
+            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
+            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
+            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, callbacks=callbacks,
+        )  # fmt: skip
         self.noise_scale_prior = noise_scale_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.control_variates = control_variates
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def _default_for(self, streams):
         return "gibbs" if isinstance(self.batch_size, str) else self._default_sampler
@@ -251,7 +242,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sampler, pair = self._checked_sampler(streams=True)
         earlier = getattr(self, "_sums", None)
         data = self._checked(X, y, sample_weight, reset=earlier is None)
-        if earlier is not None and self.fit_intercept != (self._wide is not None):
+        if earlier is not None and self.fit_intercept != (self._intercept_scale is not None):
             raise ValueError(
                 f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues with "
                 "the same coefficients. Call fit to start afresh."
@@ -275,20 +266,15 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Fitted.
         """
         self._check_resumable()
-        X, y, weight = self._checked(X, y, sample_weight, reset=False)
-        self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
-        if self._design is None:
-            data = self._conditionals()
-        else:
-            data = self._rows_for(self._design, self.sampler_, less_offsets(X, self._offsets), y, weight)
-            data = data(self.batch_size_), None
-        for chain in self._chains:
-            chain.bind(data)
-        return self._run(self._chains, self._planned_iter)
+        return self._resume_on(*self._checked(X, y, sample_weight, reset=False))
+
+    def _data_to_resume(self, X, y, weight):
+        return self._conditionals() if self._design is None else super()._data_to_resume(X, y, weight)
 
     def _checked(self, X, y, sample_weight, reset=True):
+        """Rows with a weight above 0, their responses and weights."""
         X, y = numeric_responses(self, X, y, reset)
-        X = self._usable(X)
+        X = self._checked_rows(X)
         if X.shape[1] > _MAX_FEATURES:
             raise ValueError(
                 f"X has {X.shape[1]} features; linear regression sums over their pairs, for at most {_MAX_FEATURES}. "
@@ -296,13 +282,14 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             )
         if np.abs(y).max() > LARGEST:
             raise ValueError(f"y holds {np.abs(y).max():.6g}, too large to compute with in float64.")
-        weight = positive_weights(X, sample_weight)
+        weight = checked_weights(X, sample_weight)
         if weight.max() > LARGEST:
             raise ValueError(f"sample_weight holds {weight.max():.6g}, too large to compute with in float64.")
         used = weight > 0
         return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
 
     def _begin(self, sampler, pair, data, earlier):
+        """Add (rows, responses, weights) to the ``earlier`` `Sums`, if any, and run chains."""
         X, y, weight = data
         self._fingerprint = fingerprint(X, y, weight)
         if earlier is None:
@@ -312,7 +299,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         new = Sums.of(X, y, weight, self.fit_intercept)
         self._sums = new if earlier is None else earlier + new
         if earlier is None:
-            self._unit = typical_scale(X, weight, self._size)
+            self._scale_unit = typical_scale(X, weight, self._response_scale)
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)
         before = None if earlier is None else self._chains
@@ -325,23 +312,31 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """Priors of the noise and the intercept, from the first rows where none are given."""
         mean, largest = np.average(y, weights=weight), float(np.sqrt(np.average(y**2, weights=weight)))
         spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
-        self._size = spread if spread > 1e-12 * largest else largest or 1.0
+        self._response_scale = spread if spread > 1e-12 * largest else largest or 1.0
         self._noise = NoisePrior(
             float(self.degrees_of_freedom_prior),
-            float(self._size if self.noise_scale_prior is None else self.noise_scale_prior),
+            float(self._response_scale if self.noise_scale_prior is None else self.noise_scale_prior),
         )
         for name in ("noise_scale_prior", "intercept_prior_scale"):
             check_scale(name, getattr(self, name))
-        wide = 100.0 * max(largest, self._size) if self.intercept_prior_scale is None else self.intercept_prior_scale
-        self._wide = min(float(wide), LARGEST) if self.fit_intercept else None
+        wide = (
+            100.0 * max(largest, self._response_scale)
+            if self.intercept_prior_scale is None
+            else self.intercept_prior_scale
+        )
+        self._intercept_scale = min(float(wide), LARGEST) if self.fit_intercept else None
 
     # -- Gibbs ---------------------------------------------------------------------------------------------------
 
     def _conditionals(self):
+        """What the chains of `Gibbs` read."""
         scale = None if self.prior_scale == "auto" else min(float(self.prior_scale), LARGEST)
-        return GibbsData(self._sums, self._noise, self.prior == "laplace", scale, self._unit, self._wide)
+        return GibbsData(
+            self._sums, self._noise, self.prior == "laplace", scale, self._scale_unit, self._intercept_scale
+        )
 
     def _sweep(self, sampler, n_rows, before):
+        """Run chains of `Gibbs`, which start afresh in a stream; ``n_rows`` are those given now."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
@@ -353,32 +348,23 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     # -- gradients -----------------------------------------------------------------------------------------------
 
     def _move(self, sampler, X, y, weight, new, before):
+        """Run chains that move by gradients of these rows; in a stream ``new`` are the `Sums` over them."""
+
         def make(prior):
             return NormalDesign(self._sums, prior, self._noise, self.fit_intercept, self.control_variates, new)
 
-        unit, wide = self._unit, self._wide
-        design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, self.prior_scale, wide, unit)
-        n_entries = len(design.whitener)
-        make_dense = self._rows_for(design, sampler, X, y, weight)
-        dense, fitted, n_iter = self._tuned(sampler, make_dense, len(y), n_entries, n_entries, streams=new is not None)
-        starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        goes_on = before is not None and len(before) == self.n_chains and self._design is not None
-        goes_on = goes_on and self._is_alike(before[0], fitted)
-        if goes_on:
-            starts = [self._carried(chain.theta, design) for chain in before]
-        chains = self._make_chains(fitted, dense, n_iter, starts, before)
-        self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
-        return self._run(chains, n_iter)
+        scales = self.prior_scale, self._intercept_scale, self._scale_unit
+        design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, *scales)
+        return self._run_in(design, len(design.whitener), sampler, X, y, weight, before)
 
-    def _rows_for(self, design, sampler, X, y, weight):
-        """A function from the batch size to the data for the kernel."""
+    def _data_maker(self, design, sampler, X, y, weight):
         Z, residuals = design.read(X.toarray() if sparse.issparse(X) else X, y)
         params = design.params(sampler._reads_log_density)
 
         def dense(n_batch):
             return DenseData(Z, residuals, weight, params, regression.normal, n_batch, self.with_replacement)
 
-        return dense
+        return dense, len(design.whitener)
 
     # -- draws ---------------------------------------------------------------------------------------------------
 
@@ -396,8 +382,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
                     "step size is too large; try a tenth of it."
                 )
             scale = np.full(noise.shape, self.prior_scale_)
-        self._set_samples(coef, near, noise_scale=noise, prior_scale=scale)
-        self.noise_scale_ = float(noise.mean())
+        self._set_draws(coef, near, noise_scale=noise, prior_scale=scale)
+        self.intercept_, self.noise_scale_ = float(self._all_samples["intercept"].mean()), float(noise.mean())
 
     def _monitored(self, chains):
         samples, sums = self._all_samples, self._sums
@@ -421,6 +407,13 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _variances(self, means):
         return self._all_samples["noise_scale"].reshape(-1) ** 2
+
+    def _log_densities(self, y, means):
+        noise = self._all_samples["noise_scale"].reshape(-1)
+        return -0.5 * ((y - means) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2.0 * np.pi)
+
+    def _observations(self, means, rng):
+        return means + self._all_samples["noise_scale"].reshape(-1) * rng.standard_normal(means.shape)
 
     def _quantile(self, means, tail):
         """Quantile of the mixture over draws of normal distributions, by bisection."""

@@ -5,7 +5,8 @@ from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing
 from ..dense.chain import Metric
-from ..kernels.models import logistic, metrics
+from ..kernels.models import metrics
+from ..kernels.models.linear import logistic, multinomial
 from ..utils._sklearn import StrOptions, validate_data
 from ._base import BaseLinearModel
 from ._labels import check_labels
@@ -52,12 +53,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals too narrow.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in, or 300
+        for several classes, whose steps are dear.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start. Chains start at the mode.
     thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes
-        means and predictions over up to ten times as many.
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
+        fifteen times as many, or three times for several classes.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -83,7 +85,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     intercept_ : ndarray of shape (1 or n_classes,)
         Posterior mean.
     samples_ : dict of ndarray
-        ``"coef"``: (n_chains, n_kept, n_rows, n_features), ``"intercept"``: (n_chains, n_kept, n_rows).
+        ``"coef"``: (n_chains, n_kept, 1 or n_classes, n_features), ``"intercept"``: (n_chains, n_kept, 1 or n_classes).
     prior_scale_ : float
         The scale in use: that given, or the one that "auto" found.
     sampler_ : sampler object
@@ -174,23 +176,14 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         verbose=0,
         callbacks=None,
     ):
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.intercept_prior_scale = intercept_prior_scale
+        super().__init__(
+            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
+            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
+            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
+            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, callbacks=callbacks,
+        )  # fmt: skip
         self.class_weight = class_weight
-        self.control_variates = control_variates
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
@@ -286,9 +279,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     def _weighted(self, X, codes, classes, y, sample_weight):
         """Rows with a weight above 0, their class codes and weights; rows are sparse where the kernels read them so."""
-        X = self._usable(X)
+        X = self._checked_rows(X)
         weight = row_weights(X, codes, classes, y, self.class_weight, sample_weight)
-        return self._used(X, codes.astype(np.int64), weight, _n_predictors(classes))
+        return self._weighted_rows(X, codes.astype(np.int64), weight, _n_predictors(classes))
 
     @all_or_nothing
     def resume(self, X, y, sample_weight=None):
@@ -311,10 +304,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
         return self._resume_on(X, codes, weight)
 
-    def _signal(self, is_sparse, n_rows):
-        if n_rows == 1:
+    def _signal(self, is_sparse, n_predictors):
+        if n_predictors == 1:
             return logistic.sparse_binary if is_sparse else logistic.binary
-        return logistic.sparse_multinomial if is_sparse else logistic.multinomial
+        return multinomial.sparse_multinomial if is_sparse else multinomial.multinomial
 
     def _metric(self, design):
         return Metric(metrics.logistic, design.metric_params())

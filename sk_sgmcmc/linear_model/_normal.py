@@ -6,7 +6,8 @@ import numpy as np
 from scipy import linalg
 
 from ..dense.rows import DenseRows, SparseRows, moments
-from ._design import FIRST_ORDER, Design, joined, warn_far_from_mode
+from ..kernels.models.linear import design as layout
+from ._design import factorised, joined, warn_far_from_mode, whitener_of
 
 _MAX_ROUNDS = 200
 _CLOSE = 1e-8
@@ -108,8 +109,8 @@ class NormalDesign:
         Of the rows that chains read, where they are not all: second order stands for the others.
     """
 
-    kinks = None
-    n_rows = 1
+    kinks = None  # of a prior with kinks, see `_prior`
+    n_predictors = 1
 
     def __init__(self, sums, prior, noise, fit_intercept, control_variates, new=None):
         self.sums, self.noise, self.fit_intercept, self.control = sums, noise, bool(fit_intercept), control_variates
@@ -133,12 +134,12 @@ class NormalDesign:
         The noise's variance is the mode with coefficients integrated out: with few rows, that of the joint density lies
         far from where the posterior is.
         """
-        sums, noise, d = self.sums, self.noise, precision.size
+        sums, noise = self.sums, self.noise
         variance = max((sums.square + noise.square) / (sums.total + noise.freedom), np.finfo(float).tiny)
         for _ in range(_MAX_ROUNDS):
-            unit, root = Design._factor(sums.gram / variance + np.diag(precision))
+            unit, root = factorised(sums.gram / variance + np.diag(precision))
             b = unit * linalg.cho_solve((root, True), unit * sums.cross / variance)
-            half = unit[:, None] * linalg.solve_triangular(root, np.eye(d), lower=True).T
+            half = whitener_of(unit, root)
             alpha, own = 0.0, 0.0
             if self.fit_intercept:
                 own = 1.0 / (sums.total / variance + wide[0])
@@ -185,7 +186,7 @@ class NormalDesign:
 
     def params(self, with_value):
         """As `Design.params`, for the kernel of linear regression."""
-        head = [self._linear.size, FIRST_ORDER * self.control, 0.0, with_value, 0.0]
+        head = [self._linear.size, layout.FIRST_ORDER * self.control, layout.FULL, with_value, 0.0]
         E = self.sigma**-2
         parts = [self._linear, self._quadratic.ravel(), self.whitener.ravel(), np.array([E, E * self.noise.square])]
         kinks = None if self.kinks is None else replace(self.kinks, n_more=self.kinks.n_more + 1)  # the noise's

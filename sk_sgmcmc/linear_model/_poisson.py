@@ -9,13 +9,16 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from ..base import all_or_nothing
 from ..dense.chain import Metric
 from ..dense.rows import LARGEST
-from ..kernels.models import metrics, regression
+from ..kernels.models import metrics
+from ..kernels.models.linear import regression
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._sklearn import check_is_fitted
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
-from ._regress import RegressorDrawsMixin, numeric_responses, positive_weights
+from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
+
+_LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 
 
 class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
@@ -41,12 +44,12 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     sampler : str, sampler object or None, default=None
         None is `SGHMC`. Any sampler on flat space will do.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1000 nearly independent draws after burn-in.
+        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start. Chains start at the mode.
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
-        ten times as many.
+        fifteen times as many.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
         posterior variance.
@@ -144,22 +147,13 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         verbose=0,
         callbacks=None,
     ):
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.intercept_prior_scale = intercept_prior_scale
-        self.control_variates = control_variates
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
+        super().__init__(
+            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
+            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
+            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
+            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
+            verbose=verbose, callbacks=callbacks,
+        )  # fmt: skip
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -242,10 +236,10 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def _checked(self, X, y, sample_weight, exposure, reset=True):
         """Rows, rates and weights: those of counts times exposures are the same."""
         X, y = numeric_responses(self, X, y, reset)
-        X = self._usable(X)
+        X = self._checked_rows(X)
         if y.min() < 0:
             raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
-        weight = positive_weights(X, sample_weight)
+        weight = checked_weights(X, sample_weight)
         if exposure is not None:
             refuse_dask(exposure, "exposure")
             exposure = real_array("exposure", exposure)
@@ -255,9 +249,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         largest = max(y.max(), weight.max(), (y * weight).max())
         if not largest <= LARGEST:
             raise ValueError(f"y and its weights hold {largest:.6g}, too large to compute with in float64.")
-        return self._used(X, y, weight, 1)
+        return self._weighted_rows(X, y, weight, 1)
 
-    def _signal(self, is_sparse, n_rows):
+    def _signal(self, is_sparse, n_predictors):
         return regression.sparse_poisson if is_sparse else regression.poisson
 
     def _metric(self, design):
@@ -265,7 +259,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _set_fitted(self, chains):
         coef, near = self._drawn(chains)
-        self._set_samples(coef[..., 0, :], near[..., 0])
+        self._set_draws(coef[..., 0, :], near[..., 0])
+        self.intercept_ = float(self._all_samples["intercept"].mean())
 
     def _monitored(self, chains):
         coef, near = self._all_samples["coef"], self._near_intercepts
@@ -279,6 +274,14 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     @staticmethod
     def _variances(means):
         return means
+
+    @staticmethod
+    def _log_densities(y, means):
+        return special.xlogy(y, means) - means - special.gammaln(y + 1.0)
+
+    @staticmethod
+    def _observations(means, rng):
+        return rng.poisson(np.minimum(means, _LARGEST_MEAN))
 
     @staticmethod
     def _quantile(means, tail):

@@ -6,7 +6,8 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
-from ..utils._dask import by_rows, refuse_dask
+from ..utils._by_rows import by_rows
+from ..utils._dask import refuse_dask
 from ..utils._numbers import interval_tails
 from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, validate_data
@@ -17,28 +18,52 @@ INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 _CELLS = 20_000_000  # numbers in a block of predictions
 
 
+def coefficient_table(columns, draws, interval):
+    """Columns that name coefficients, followed by the uncertainty in their draws (n_chains, n_kept, n_coefficients)."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    low, high = np.quantile(flat, interval_tails(interval), axis=0)
+    columns |= {
+        "mean": flat.mean(axis=0),
+        "sd": flat.std(axis=0),
+        "low": low,
+        "high": high,
+        "p_positive": (flat > 0).mean(axis=0),
+    }
+    if draws.shape[1] >= 4:
+        columns["ess"] = effective_sample_size(draws)
+    return as_table(columns)
+
+
+def predictor_blocks(estimator, X, n_cells):
+    """Linear predictors of rows in all draws, in blocks of up to ``n_cells`` numbers.
+
+    Yields the slice of the rows, and their predictors (n, n_draws), or (n, n_draws * n_classes) for several classes.
+    """
+    check_is_fitted(estimator, "samples_")
+    X = validate_data(estimator, X, reset=False, **INPUT)
+    refuse_extremes(X, getattr(estimator, "feature_names_in_", None))
+    coef = estimator._all_samples["coef"]
+    flat, intercept = coef.reshape(-1, coef.shape[-1]), estimator._near_intercepts.reshape(-1)
+    step = max(1, n_cells // max(1, flat.shape[0]))
+    for lo in range(0, X.shape[0], step):
+        rows = slice(lo, lo + step)
+        near = less_offsets(X[rows], estimator._offsets)
+        eta = near @ flat.T if sparse.issparse(near) else rowwise_product(near, flat.T)
+        yield rows, eta + intercept
+
+
 class DrawsPredictMixin:
     """Predictions from all kept draws, of which ``samples_`` may hold a part."""
 
     def _probabilities(self, X):
         """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""
-        check_is_fitted(self, "samples_")
-        X = validate_data(self, X, reset=False, **INPUT)
-        refuse_extremes(X, getattr(self, "feature_names_in_", None))
-        coef = self._all_samples["coef"]
-        n_rows, n_features = coef.shape[2:]
-        flat, intercept = coef.reshape(-1, n_features), self._near_intercepts.reshape(-1)
-        step = max(1, _CELLS // max(1, flat.shape[0]))
-        for lo in range(0, X.shape[0], step):
-            near = less_offsets(X[lo : lo + step], self._offsets)
-            eta = near @ flat.T if sparse.issparse(near) else rowwise_product(near, flat.T)
-            eta = (eta + intercept).reshape(-1, flat.shape[0] // n_rows, n_rows)
-            if n_rows == 1:
-                p = special.expit(eta[..., 0])
+        for rows, eta in predictor_blocks(self, X, _CELLS):
+            if len(self.classes_) == 2:
+                p = special.expit(eta)
                 p = np.stack([1.0 - p, p], axis=-1)
             else:
-                p = special.softmax(eta, axis=-1)
-            yield slice(lo, lo + step), p
+                p = special.softmax(eta.reshape(len(eta), -1, len(self.classes_)), axis=-1)
+            yield rows, p
 
     @by_rows(lambda self: len(self.classes_), draws=())
     def predict_proba(self, X):
@@ -218,17 +243,8 @@ class DrawsPredictMixin:
             draws = draws[..., 1:]
         else:
             names = ["intercept", *names]
-        flat = draws.reshape(-1, draws.shape[2] * draws.shape[3])
-        low, high = np.quantile(flat, interval_tails(interval), axis=0)
         columns = {
             "class": np.repeat(labels, len(names)),
             "feature": np.tile(np.asarray(names, dtype=object), len(labels)),
-            "mean": flat.mean(axis=0),
-            "sd": flat.std(axis=0),
-            "low": low,
-            "high": high,
-            "p_positive": (flat > 0).mean(axis=0),
         }
-        if draws.shape[1] >= 4:
-            columns["ess"] = effective_sample_size(draws).ravel()
-        return as_table(columns)
+        return coefficient_table(columns, draws.reshape(*draws.shape[:2], -1), interval)

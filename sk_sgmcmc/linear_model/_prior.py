@@ -16,11 +16,11 @@ _MAX_FACTORS = 20
 
 @dataclass(frozen=True)
 class Kinks:
-    """A Laplace prior on coefficients (n_rows, n_features), less the Gaussian with ``precision`` that stands for it.
+    """A Laplace prior on coefficients, less the Gaussian with ``precision`` that stands for it elsewhere.
 
     Parameters
     ----------
-    mode, inverse_scale, width, precision : ndarray of shape (n_rows, n_features)
+    mode, inverse_scale, width, precision : ndarray of shape (n_predictors, n_features)
         Of the columns as given.
     column_scale : ndarray of shape (n_features,)
         Spread by which dense rows are divided.
@@ -40,8 +40,8 @@ class Kinks:
         unit = 1.0 if is_sparse else self.column_scale
         each = [self.mode * unit, self.inverse_scale / unit, (self.width * unit) ** 2, self.precision / unit**2]
         each = np.stack(np.broadcast_arrays(*each), axis=-1)
-        n_rows, _, four = each.shape
-        more = np.zeros((n_rows, self.n_more, four))
+        n_predictors, _, four = each.shape
+        more = np.zeros((n_predictors, self.n_more, four))
         each = np.concatenate([each, more], axis=1)
         return (each.swapaxes(0, 1) if is_sparse else each).reshape(-1, four)
 
@@ -57,26 +57,27 @@ def typical_scale(X, weight, size=1.0):
     return size / np.sqrt(np.mean(spread[varies] ** 2)) if varies.any() else size
 
 
-def find_design(make, X, weight, n_rows, prior, prior_scale, intercept_scale, unit=None):
-    """The design under a prior, and the prior's scale.
+def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_scale, unit=None):
+    """The design under a prior of given or learnt scale, and that scale.
 
     Parameters
     ----------
     make : callable
         Gives the design under a `Quadratic`.
-    X, weight : rows
-    n_rows : int
+    X, weight : ndarray or csr_matrix of shape (n, n_features), ndarray of shape (n,)
+        Rows and their weights.
+    n_predictors : int
     prior : {"normal", "laplace"}
     prior_scale : float or "auto"
     intercept_scale : float or None
     unit : float, default=None
         Median of the half-Cauchy prior of a scale to be learnt; None is `typical_scale`.
     """
-    search = _Search(make, (n_rows, X.shape[1]), prior == "laplace", intercept_scale)
+    search = _Search(make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale)
     if prior_scale != "auto":
         check_scale("prior_scale", prior_scale)
         if prior == "normal":
-            return make(independent_prior(n_rows, X.shape[1], prior_scale, intercept_scale)), float(prior_scale)
+            return make(independent_prior(n_predictors, X.shape[1], prior_scale, intercept_scale)), float(prior_scale)
         scale = float(prior_scale)
     else:
         scale = search.mode(typical_scale(X, weight) if unit is None else unit)
@@ -91,7 +92,10 @@ class _Search:
         self.centre = None  # root of each coefficient's second moment, at which the Gaussian bound touches
 
     def design(self, scale):
-        """The design under the Gaussian that is, or bounds, the prior of this scale; also second moments."""
+        """The design under the Gaussian that is, or bounds, the prior of this scale.
+
+        Also the Gaussian's precision, and the posterior mean and variance, of each coefficient.
+        """
         precision = np.full(self.shape, scale**-2.0)
         if self.is_laplace:
             precision = 1.0 / (scale * (scale if self.centre is None else self.centre)) * np.ones(self.shape)
@@ -114,8 +118,7 @@ class _Search:
             if np.abs(np.log(precision / before)).max() < _CLOSE:
                 break
         width, more = _ROUNDED * np.sqrt(variance), int(self.intercept_scale is not None)
-        column_scale = getattr(found, "scale", np.ones(self.shape[1]))
-        found.kinks = Kinks(mean, np.full(self.shape, 1.0 / scale), width, precision, column_scale, more)
+        found.kinks = Kinks(mean, np.full(self.shape, 1.0 / scale), width, precision, found.scale, more)
         return found
 
     def slope(self, scale, unit):

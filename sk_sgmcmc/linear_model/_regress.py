@@ -1,16 +1,12 @@
 """Predictions of linear regressors: means, spreads and intervals over the draws of their coefficients."""
 
 import numpy as np
-from scipy import sparse
 
-from ..dense.rows import less_offsets, refuse_extremes
-from ..metrics import effective_sample_size
-from ..utils._dask import by_rows, refuse_dask
+from ..utils._by_rows import by_rows
+from ..utils._dask import refuse_dask
 from ..utils._numbers import interval_tails, real_array
-from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
-from ..utils._tables import as_table
-from ._predict import INPUT
+from ._predict import INPUT, coefficient_table, predictor_blocks
 
 _CELLS = 4_000_000  # numbers in a block of predictions
 
@@ -29,21 +25,14 @@ class RegressorDrawsMixin:
     """Predictions from all kept draws, of which ``samples_`` may hold a part.
 
     A subclass gives ``_means(eta)``, the means of new observations; ``_variances(means)``, their variances given the
-    draw; and ``_quantile(means, tail)``, that of the mixture over draws.
+    draw; ``_quantile(means, tail)``, that of the mixture over draws; ``_log_densities(y, means)`` of observations; and
+    ``_observations(means, rng)``, new ones.
     """
 
     def _blocks(self, X):
         """Blocks of means of new observations under each draw, (rows, n_draws)."""
-        check_is_fitted(self, "samples_")
-        X = validate_data(self, X, reset=False, **INPUT)
-        refuse_extremes(X, getattr(self, "feature_names_in_", None))
-        coef = self._all_samples["coef"]
-        flat, intercept = coef.reshape(-1, coef.shape[-1]), self._near_intercepts.reshape(-1)
-        step = max(1, _CELLS // max(1, flat.shape[0]))
-        for lo in range(0, X.shape[0], step):
-            near = less_offsets(X[lo : lo + step], self._offsets)
-            eta = near @ flat.T if sparse.issparse(near) else rowwise_product(near, flat.T)
-            yield self._means(eta + intercept)
+        for _, eta in predictor_blocks(self, X, _CELLS):
+            yield self._means(eta)
 
     @by_rows(draws=())
     def _predicted_means(self, X):
@@ -105,6 +94,25 @@ class RegressorDrawsMixin:
             parts.append((means.mean(axis=1), *ends))
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
+    def _log_likelihood_draws(self, X, y):
+        """Log density of each row's response in each draw, (n_chains, n_kept, n_rows)."""
+        if y is None:
+            raise ValueError("y=None; the log likelihood is that of responses, so give y beside X.")
+        X, y = numeric_responses(self, X, y, reset=False)
+        parts, lo = [], 0
+        for means in self._blocks(X):
+            parts.append(self._log_densities(y[lo : lo + len(means), None], means))
+            lo += len(means)
+        return self._by_chain(parts)
+
+    def _predictive_draws(self, X, rng):
+        """Name, and a new observation at each row in each draw, (n_chains, n_kept, n_rows)."""
+        return "y", self._by_chain([self._observations(means, rng) for means in self._blocks(X)])
+
+    def _by_chain(self, parts):
+        """Blocks (rows, n_draws) as (n_chains, n_kept, n_rows)."""
+        return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
+
     def coef_table(self, interval=0.9):
         """Coefficients with their uncertainty.
 
@@ -125,33 +133,12 @@ class RegressorDrawsMixin:
         if self.fit_intercept:
             names = ["intercept", *names]
             draws = np.concatenate([self._all_samples["intercept"][..., None], draws], axis=-1)
-        flat = draws.reshape(-1, draws.shape[-1])
-        low, high = np.quantile(flat, interval_tails(interval), axis=0)
-        columns = {
-            "feature": np.asarray(names, dtype=object),
-            "mean": flat.mean(axis=0),
-            "sd": flat.std(axis=0),
-            "low": low,
-            "high": high,
-            "p_positive": (flat > 0).mean(axis=0),
-        }
-        if draws.shape[1] >= 4:
-            columns["ess"] = effective_sample_size(draws)
-        return as_table(columns)
-
-    def _set_samples(self, coef, near, **more):
-        """Draws of coefficients (n_chains, n_kept, n_features) and of the intercepts of columns less offsets."""
-        self._near_intercepts = near
-        far = np.flatnonzero(self._offsets)
-        intercept = near - coef[..., far].astype(np.float64) @ self._offsets[far]
-        self._all_samples = {"coef": coef, "intercept": intercept, **more}
-        self.samples_ = self._shown(self._all_samples)
-        self.coef_, self.intercept_ = coef.mean(axis=(0, 1)), float(intercept.mean())
+        return coefficient_table({"feature": np.asarray(names, dtype=object)}, draws, interval)
 
 
-def positive_weights(X, sample_weight, name="sample_weight"):
-    """Weights of rows, checked; at least one is positive."""
+def checked_weights(X, sample_weight):
+    """Weights of rows; raises if one is negative."""
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
-        raise ValueError(f"{name} must not be negative; its smallest entry is {weight.min():g}.")
+        raise ValueError(f"sample_weight must not be negative; its smallest entry is {weight.min():g}.")
     return weight

@@ -74,7 +74,7 @@ def log_likelihoods(design, dense, coef, intercept):
     design : Design or DiagonalDesign
     dense : DenseData
         As chains read it.
-    coef, intercept : ndarray of shape (n_chains, n_kept, n_rows, n_features), (n_chains, n_kept, n_rows)
+    coef, intercept : ndarray of shape (n_chains, n_kept, n_predictors, n_features), (n_chains, n_kept, n_predictors)
         For the columns less their offsets.
     """
     some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)

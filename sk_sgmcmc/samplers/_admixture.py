@@ -44,8 +44,11 @@ class GMCApprMH(Sampler):
     _n_scalars = 0
     _runner = "metropolis"
     _full_batch = True
-    _n_draws = (5, 10)
+    _n_doc_draws = (5, 10)
     _n_trajectories = 1
+    # What `GMC` has as parameters.
+    jitter = 0.0
+    target_accept = 0.8
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
@@ -89,7 +92,7 @@ class GMCBGibbs(GMCApprMH):
     """
 
     _name = "gmc-b-gibbs"
-    _n_draws = (4, 1)
+    _n_doc_draws = (4, 1)
     _n_trajectories = 2
 
 
@@ -114,6 +117,7 @@ class VariationalInference(Sampler):
     """
 
     _name = "vi"
+    _runner = "variational"
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0
@@ -151,6 +155,7 @@ class StochasticVI(Sampler):
     """
 
     _name = "sto-vi"
+    _runner = "variational"
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0

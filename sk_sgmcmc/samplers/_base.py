@@ -28,20 +28,28 @@ class Sampler(BaseEstimator):
     ``_fits``
         Pairs (geometry, signal): the spaces on which it moves, and the signal that it needs there.
     ``_n_aux``, ``_n_scalars``
-        Number of further arrays of the state's shape, and of numbers, in its state.
+        How many arrays of the state's shape, and how many numbers, its state has besides theta.
     ``_is_lazy``
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
     ``_runner``
-        Which loop of ``sk_sgmcmc.kernels.runners`` runs it: "dense", "metropolis" or "particles"; or "nuts", its own.
+        What makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the data, and
+        other names for samplers that need a loop of their own. Each kind of model looks up its loop or chain by it.
+    ``_n_trajectories``, ``_n_doc_draws``
+        For models that also draw documents' proportions: trajectories at fixed draws of these, None being as many steps
+        as the model's ``n_inner``; and the model's ``n_doc_draws`` if it is None.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_tunes_step``
+        Whether it tunes its own step size in burn-in if that is "auto", so that no curvature is measured for it.
     ``_reads_log_density``
         Whether its kernels read the log density besides the gradient; otherwise a model need not compute it.
     ``_is_exact``
         Whether its transition at a constant signal is exact over any time, so that the step size may be infinite.
     ``_simplex_step``
         Step size of "auto" on simplices with few counts, if these are noisy; None if there is none.
+    ``_is_splitting``
+        Whether it is exact on a Gaussian target for any stable step size, which only stability then bounds.
     ``_keeps_velocity``
         Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
     ``_keeps_logs``
@@ -49,10 +57,10 @@ class Sampler(BaseEstimator):
     ``temperature``
         T, where it targets the density to the power 1/T; a parameter of some, and otherwise 1.
     ``_draws_in_time``, ``_particles_per_chain``
-        Whether the draws of a chain are its states at different times, rather than the particles at its end; and how
-        many states it moves together.
+        Whether the draws of a chain are its states at different times, rather than the particles at its end; and the
+        number of states that it moves together.
     ``_starts_apart``
-        Whether `sample` starts its chains at random points, from which it finds its way by adapting.
+        Whether `sample` starts its chains at random points, since it adapts well enough to leave them.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -70,10 +78,14 @@ class Sampler(BaseEstimator):
     _n_scalars = 1
     _is_lazy = False
     _runner = "dense"
+    _n_trajectories = None
+    _n_doc_draws = (4, 1)
     _full_batch = False
+    _tunes_step = False
     _reads_log_density = True
     _is_exact = False
     _simplex_step = None
+    _is_splitting = False
     _keeps_velocity = False
     _keeps_logs = False
     temperature = 1.0
@@ -100,6 +112,14 @@ class Sampler(BaseEstimator):
     def _rows_read(self, n_rows, wanted):
         """How many of the ``n_rows`` a step reads, where minibatches should have ``wanted``."""
         return n_rows if self._full_batch else min(n_rows, wanted)
+
+    def _refuse_blocks(self, instead):
+        """Raise if it reads all rows at every step, so that they cannot come in blocks; ``instead`` names others."""
+        if self._full_batch:
+            raise ValueError(
+                f"{type(self).__name__} reads all data at every step and cannot stream; use sampler={instead} for "
+                "partial_fit."
+            )
 
     def _kernels(self, geometry):
         """The transition kernels for a geometry."""

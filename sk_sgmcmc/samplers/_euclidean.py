@@ -209,6 +209,10 @@ class SGHMC(_Kinetic):
         self.mass = mass
         self.temperature = temperature
 
+    @property
+    def _is_splitting(self):
+        return self.scheme != "euler"
+
     def _numbers(self):
         return [self.temperature, self.friction, self.noise_estimate]
 
@@ -261,6 +265,7 @@ class HMC(_Kinetic):
     _name = "hmc"
     _runner = "metropolis"
     _full_batch = True
+    _tunes_step = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],

@@ -12,7 +12,9 @@ from ..utils._sklearn import Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
 IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws of windows
-_FIRST, _SHORTEST, _LAST = 75, 25, 50  # steps of burn-in before the windows, of the first window, and after the last
+# Steps of burn-in before the windows, of the first window, and at least after the last.
+_FIRST, _SHORTEST, _LAST = 75, 25, 50
+_MOST_LAST = 100  # at most, after the last window: a tenth of burn-in. A shorter stretch often ends at too small a step
 _MIN_BURN = 20  # steps of burn-in without which nothing is learnt in windows
 _MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
 
@@ -162,7 +164,7 @@ def window_ends(n_burn):
     """Steps before the windows of a burn-in, and the steps at which windows end, each twice as long as the last."""
     if not _MIN_BURN <= n_burn < np.inf:
         return 0, []
-    first, shortest, last = _FIRST, _SHORTEST, _LAST
+    first, shortest, last = _FIRST, _SHORTEST, min(_MOST_LAST, max(_LAST, n_burn // 10))
     if n_burn < first + shortest + last:
         first, last = int(0.15 * n_burn), int(0.1 * n_burn)
         shortest = n_burn - first - last

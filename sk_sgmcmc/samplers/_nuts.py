@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..kernels.samplers import windows
+from ..kernels.samplers import nuts, windows
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT
 from ._euclidean import _Kinetic
@@ -68,6 +68,7 @@ class NUTS(_Kinetic):
     _runner = "nuts"
     _full_batch = True
     _starts_apart = True
+    _tunes_step = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
@@ -101,6 +102,18 @@ class NUTS(_Kinetic):
 
     def _learning_units(self, n_entries, n_burn):
         return with_learnt_mass(self, n_entries, n_burn)
+
+    def _statistics(self, kept):
+        """What ArviZ calls sample statistics, by its names, of what the kernel kept (..., `nuts.N_STATISTICS`)."""
+        return {
+            "lp": kept[..., nuts.LOG_DENSITY],
+            "energy": kept[..., nuts.ENERGY],
+            "acceptance_rate": kept[..., nuts.RATE],
+            "tree_depth": kept[..., nuts.DEPTH].astype(int),
+            "n_steps": kept[..., nuts.STEPS].astype(int),
+            "diverging": kept[..., nuts.DIVERGED] > 0,
+            "step_size": kept[..., nuts.STEP_SIZE],
+        }
 
     def _report(self, states):
         report_mass(self, states)

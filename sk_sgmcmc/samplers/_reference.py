@@ -43,6 +43,7 @@ class Gibbs(Sampler):
     """
 
     _name = "gibbs"
+    _runner = "gibbs"
     _fits = (("any", "conditionals"),)
     _full_batch = True
 

@@ -56,6 +56,7 @@ class RHMC(HMC):
     """
 
     _name = "rhmc"
+    _runner = "riemannian-metropolis"
     _fits = (("euclidean", "gradient-metric"),)
     _n_aux = 0
     _parameter_constraints = {
@@ -122,6 +123,7 @@ class SGRNPHMC(SGNPHMC):
     """
 
     _name = "sgr-nphmc"
+    _runner = "riemannian-dense"
     _fits = (("euclidean", "gradient-metric"), ("euclidean", "block-gradient-metric"))
     _n_aux = 1
     _parameter_constraints = {

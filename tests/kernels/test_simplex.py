@@ -52,6 +52,18 @@ def test_scir_step_in_logs_equals_its_twin():
         np.testing.assert_allclose(aux[0], log_theta, rtol=1e-10)
 
 
+@pytest.mark.parametrize("n_aux", [0, 1])
+@pytest.mark.parametrize("h", [1e-300, 1e-17])
+def test_scir_steps_below_rounding_change_nothing_and_end(h, n_aux):
+    theta, a, _ = state(0)
+    before, rows, rng = theta.copy(), np.arange(N_ROWS), np.random.default_rng(1)
+    status, aux = call(simplex.scir_step, theta, a, np.zeros(WIDTH), h, rows, rng, n_aux)
+    assert status == OK
+    np.testing.assert_array_equal(theta, before)
+    np.testing.assert_allclose(aux, np.log(before)[None][:n_aux])
+    assert simplex.cox_ingersoll_ross(2.0, 0.5, np.exp(-h), rng) == 2.0
+
+
 def test_scir_advance_equals_its_twin_and_leaves_rows_alone_over_no_time():
     theta, a, elapsed = state(0)
     elapsed[3] = 0.0

@@ -12,7 +12,7 @@ from sklearn.datasets import load_diabetes
 from sk_sgmcmc import BayesianLinearRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.exceptions import ChainDivergedError
-from sk_sgmcmc.kernels.models.logistic import KINKS
+from sk_sgmcmc.kernels.models.linear.design import KINKS
 from sk_sgmcmc.linear_model import _gibbs
 from sk_sgmcmc.linear_model._design import independent_prior
 from sk_sgmcmc.linear_model._normal import NoisePrior, NormalDesign, Sums
@@ -145,7 +145,7 @@ def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(intercept, con
     sums = Sums.of(X, y, weight, intercept)
     design = NormalDesign(sums, independent_prior(1, 2, 1.3, wide), noise, intercept, control)
     D = len(design.whitener)
-    gradient = DenseGradient(model._rows_for(design, HMC(), X, y, weight)(10), (D, 1))
+    gradient = DenseGradient(model._data_maker(design, HMC(), X, y, weight)[0](10), (D, 1))
 
     def direct(theta):
         coef, level, sigma = design.coefficients(theta)

@@ -14,7 +14,7 @@ from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _base, _design
 from sk_sgmcmc.linear_model._design import Design, independent_prior
 from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
-from sk_sgmcmc.samplers import HMC
+from sk_sgmcmc.samplers import HMC, SGHMC
 from tests.common.compare import StopAt
 from tests.common.instances import classes
 from tests.conftest import importorskip
@@ -31,7 +31,7 @@ def log_posterior(X, y, weight, coef, intercept, prior_scale=1.0, wide=100.0):
 
 def signal_of(design, X, y, weight, n_batch):
     """The data as an estimator's kernels read them, with the log density."""
-    return BayesianLogisticRegression()._reader(design, HMC(), X, y, weight)[0](n_batch)
+    return BayesianLogisticRegression()._data_maker(design, HMC(), X, y, weight)[0](n_batch)
 
 
 def some_zeros(X, seed=0):
@@ -374,3 +374,15 @@ def test_defaults_on_unscaled_real_data(name):
     ours = log_loss(data.target[~train], model.predict_proba(data.data[~train]))
     theirs = log_loss(data.target[~train], other.predict_proba((data.data[~train] - mean) / sd))
     assert ours < theirs + 0.02
+
+
+@pytest.mark.parametrize(("curvatures", "reach"), [([2.0, 4.0, 5.0], 0.5), ([1.0, 1.0, 100.0], 1.4 / np.sqrt(100.0))])
+def test_one_stiff_probe_bounds_the_step_of_several_classes_by_stability_only(curvatures, reach):
+    model = BayesianLogisticRegression()
+    model._n_predictors = 3
+    assert model._automatic_step(SGHMC(), curvatures, 0.0) == pytest.approx(reach)
+    assert model._automatic_step(SGHMC(scheme="euler"), curvatures, 0.0) == pytest.approx(
+        0.4 / np.sqrt(max(curvatures))
+    )
+    # The noise of minibatches bounds it as before.
+    assert model._automatic_step(SGHMC(friction=2.0), curvatures, 10.0) == pytest.approx(0.02)

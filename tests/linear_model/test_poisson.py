@@ -105,7 +105,7 @@ def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(control, kind,
 
     design, _ = _prior.find_design(make, given, weight, 1, prior, 0.7, 100.0)
     model = BayesianPoissonRegressor()
-    gradient = DenseGradient(model._reader(design, HMC(), given, y, weight)[0](10), (4, 1))
+    gradient = DenseGradient(model._data_maker(design, HMC(), given, y, weight)[0](10), (4, 1))
 
     def direct(theta):
         coef, intercept = (each[0] for each in design.coefficients(theta))

@@ -91,12 +91,12 @@ class Transition:
         return Tree(one.first, two.last, one.total + two.total)
 
     def __call__(self, q, p):
-        """The next position; ``rate``, ``n`` and ``diverged`` of the trajectory are attributes."""
+        """The next position; ``rate``, ``n``, ``depth``, ``diverged`` and ``drawn_...`` are attributes."""
         value, slope = self.density(q)
         state = Point(q, p, value, slope)
         self.energy = 0.5 * p @ self.W @ p - value
         whole, log_weight = Tree(state, state, p), 0.0
-        self.rates, self.n, self.diverged = 0.0, 0, False
+        self.rates, self.n, self.depth, self.diverged = 0.0, 0, 0, False
         towards = 1
         for depth in range(self.max_depth):
             side = 1 if self.rng.random() < 0.5 else -1
@@ -107,6 +107,7 @@ class Transition:
                 new = self.build(whole.last, side * self.h, depth)
             except _Stop:
                 break
+            self.depth += 1
             if np.log(self.rng.random()) < (2.0 if self.broken == "square" else 1.0) * (self.weight - log_weight):
                 state = self.drawn
             log_weight = np.logaddexp(log_weight, self.weight)
@@ -115,15 +116,22 @@ class Transition:
             if turned:
                 break
         self.rate = self.rates / self.n
+        self.drawn_value, self.drawn_energy = state.value, self.energy - self.change(state)
         return state.q
 
 
-def chain(density, q, W, h, max_depth, n, rng, broken=""):
-    """Positions after each of n transitions, with momenta drawn by the root of the mass."""
+def chain(density, q, W, h, max_depth, n, rng, broken="", statistics=None):
+    """Positions after each of n transitions, with momenta drawn by the root of the mass.
+
+    A list ``statistics`` gets (log density, energy, rate, depth, leapfrog steps, diverged) of each.
+    """
     root = np.linalg.cholesky(np.linalg.inv(W))
     transition = Transition(density, W, h, max_depth, rng, broken)
     found = np.empty((n, q.size))
     for t in range(n):
         q = transition(q, root @ rng.standard_normal(q.size))
         found[t] = q
+        if statistics is not None:
+            of = transition
+            statistics.append((of.drawn_value, of.drawn_energy, of.rate, of.depth, of.n, of.diverged))
     return found

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.samplers import HMC, SGHMC, SGNHT, SGNPHMC, MonteCarloEM
+from sk_sgmcmc.samplers import HMC, NUTS, SGHMC, SGNHT, SGNPHMC, MonteCarloEM
 from sk_sgmcmc.samplers._registry import LEARNT_MASS
 from sk_sgmcmc.targets import Density, GaussianMean
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
@@ -93,6 +93,13 @@ def test_bias_of_thermostats_has_the_order_that_is_claimed(scheme, steps, order,
     print(f"{scheme}: slope {slope:.2f} +- {slack:.2f}")
     assert slack < 0.2
     assert abs(slope - order) < 0.1 + 4.0 * slack < 1.0
+
+
+@pytest.mark.parametrize("cls", [HMC, NUTS])
+def test_a_step_that_is_given_does_not_adapt(cls):
+    target, kwargs = GaussianMean(np.zeros((1, 3)), PRECISION), {"n_iter": 200, "burn_in": 100, "random_state": 0}
+    draws = [sample(target, cls(0.3, target_accept=rate), **kwargs).samples_["theta"] for rate in (0.5, 0.99)]
+    np.testing.assert_array_equal(*draws)
 
 
 @pytest.mark.parametrize("structure", ["diagonal", "full"])

@@ -27,7 +27,10 @@ def test_broken_variant_is_rejected(case, name, global_random_seed):
 
 def test_every_sampler_is_in_the_table_and_has_a_broken_variant():
     of_own = {name for name in SAMPLERS if Path(__file__).with_name(f"test_{name.replace('-', '_')}.py").exists()}
-    assert {case.sampler._name for case in CASES.values()} | set(ELSEWHERE) | of_own == set(SAMPLERS)
+    found = {case.sampler._name for case in CASES.values()} | set(ELSEWHERE) | of_own
+    missing = set(SAMPLERS) - found
+    assert not missing, f"no law test: add tests/samplers/test_<name>.py (hyphens as underscores) for {sorted(missing)}"
+    assert found == set(SAMPLERS)
     assert all(case.broken for case in CASES.values())
 
 

@@ -8,7 +8,8 @@ from scipy import stats
 from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK
 from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
-from sk_sgmcmc.kernels.samplers.nuts import run_nuts
+from sk_sgmcmc.kernels.samplers import windows
+from sk_sgmcmc.kernels.samplers.nuts import N_STATISTICS, run_nuts
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import HMC, NUTS
 from sk_sgmcmc.samplers._mass import structure_of, window_ends
@@ -29,24 +30,30 @@ def transitions(sampler, n, seed, theta=None):
     theta = np.linspace(-1.0, 1.0, D)[:, None].copy() if theta is None else theta
     aux, scalars = fitted._state(theta, "euclidean", 0)
     data = np.zeros((1, D)), np.zeros((1, 0)), np.ones(1), np.concatenate([[0.0], PRECISION.ravel()])
-    kept = np.empty((n, D, 1))
+    kept, statistics = np.empty((n, D, 1)), np.empty((n, N_STATISTICS))
     rng = np.random.default_rng(seed)
     status, made = run_nuts(
-        theta, aux, scalars, *data, fitted._hyper(0, n), np.arange(n), kept, gaussian_mean.compiled, rng
+        theta, aux, scalars, *data, fitted._hyper(0, n), np.arange(n), kept, statistics, gaussian_mean.compiled, rng
     )
     assert (status, made) == (OK, n)
-    return kept[..., 0], rng
+    return kept[..., 0], fitted._statistics(statistics), rng
 
 
 @pytest.mark.parametrize("mass", [None, [0.5, 1.0, 2.0], MASS], ids=["identity", "diagonal", "full"])
 @pytest.mark.parametrize("h, max_depth", [(0.9, 10), (0.1, 10), (0.05, 3)])
 def test_kernel_makes_the_transitions_of_the_slow_one(mass, h, max_depth):
     n = 20
-    got, rng = transitions(NUTS(step_size=h, mass=mass, max_depth=max_depth), n, 0)
+    got, seen, rng = transitions(NUTS(step_size=h, mass=mass, max_depth=max_depth), n, 0)
     M = np.eye(D) if mass is None else np.diag(mass) if np.ndim(mass) == 1 else mass
     twin = np.random.default_rng(0)
-    expected = naive.chain(gaussian, np.linspace(-1.0, 1.0, D), np.linalg.inv(M), h, max_depth, n, twin)
+    statistics = []
+    expected = naive.chain(
+        gaussian, np.linspace(-1.0, 1.0, D), np.linalg.inv(M), h, max_depth, n, twin, statistics=statistics
+    )
     np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-10)
+    names = ("lp", "energy", "acceptance_rate", "tree_depth", "n_steps", "diverging")
+    np.testing.assert_allclose(np.column_stack([seen[name] for name in names]), statistics, rtol=1e-6, atol=1e-8)
+    assert np.all(seen["step_size"] == h)
     assert rng.random() == twin.random()  # as many random numbers
 
 
@@ -54,7 +61,7 @@ def test_kernel_makes_the_transitions_of_the_slow_one(mass, h, max_depth):
 
 
 def test_nuts_leaves_a_correlated_gaussian_invariant(global_random_seed):
-    draws, _ = transitions(NUTS(step_size=0.8, mass=MASS), 40_000, global_random_seed)
+    draws, *_ = transitions(NUTS(step_size=0.8, mass=MASS), 40_000, global_random_seed)
     batches = draws[: len(draws) // N_BATCHES * N_BATCHES].reshape(N_BATCHES, -1, D)
     assert np.abs(z_scores(np.array([moments(batch) for batch in batches]), TARGET_LAW)).max() < THRESHOLD
 
@@ -119,13 +126,27 @@ def test_masses_learnt_in_windows_keep_the_target(sampler, global_random_seed):
 
 
 def test_windows_double_and_leave_room_for_the_step():
-    assert window_ends(1000) == (75, [100, 150, 250, 450, 950])
+    assert window_ends(1000) == (75, [100, 150, 250, 450, 900])
+    assert window_ends(300) == (75, [100, 150, 250])
     assert window_ends(100) == (15, [90])
     assert window_ends(10) == window_ends(np.inf) == (0, [])
     assert structure_of("auto", 10, 1000) == "full"
     assert structure_of("auto", 150, 1000) == "diagonal"
     assert structure_of("auto", 10, 5) == "auto"
     assert structure_of("full", 500, 5) == "full"
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_chance_correlations_of_a_window_are_shrunk_and_true_ones_kept(rho):
+    d, n = 20, 60
+    covariance = rho ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    draws = np.random.default_rng(0).multivariate_normal(np.zeros(d), covariance, n)
+    found = np.cov(draws.T)
+    share = windows.shrinkage_of(found, float(n))
+    assert share > 0.8 if rho == 0.0 else share < 0.1
+    shrunk = (1.0 - share) * found + share * np.diag(np.diag(found))
+    condition = [np.linalg.cond(np.linalg.solve(covariance, matrix)) for matrix in (found, shrunk)]
+    assert condition[1] < 0.6 * condition[0]
 
 
 def test_nothing_is_learnt_after_burn_in():
@@ -168,9 +189,9 @@ def funnel(theta, rows, scale, gradient):
 
 
 def test_a_mild_funnel_has_its_law(global_random_seed):
-    # v ~ N(0, 3^2) is missed in its neck; with two dimensions and short steps the neck is reached.
+    # v ~ N(0, 3^2) is missed in its neck by adapted steps; with two dimensions and short steps the neck is reached.
     result = sample(
-        Density(funnel, dim=2), NUTS(target_accept=0.97), n_iter=8000, n_chains=4, random_state=global_random_seed
+        Density(funnel, dim=2), NUTS(step_size=0.03), n_iter=8000, n_chains=4, random_state=global_random_seed
     )
     v = result.samples_["theta"][..., 0]
     pieces = v.reshape(40, -1)

@@ -51,7 +51,7 @@ def autoregressive_gamma_step(theta, aux, scalars, signal, extra, hyper, rows, r
 
 
 class PreconditionedSGLD(Sampler):
-    """A sampler on flat space, as the developer guide has one write it, without a rule for its step size."""
+    """A sampler on flat space without a rule for its step size; it adapts for ever, which a public one must not."""
 
     _name = "outside-flat"
     _fits = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"), ("euclidean", "block-gradient"))

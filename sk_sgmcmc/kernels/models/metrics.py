@@ -4,7 +4,7 @@ import numpy as np
 
 from .._jit import NOT_FINITE, OK, helper, kernel
 from ..samplers.riemannian import METRIC
-from .logistic import dot
+from .linear.rows import dot
 
 
 @helper
@@ -34,11 +34,11 @@ def _mirror(out):
 
 @kernel(METRIC)
 def logistic(theta, X, y, weight, params, scale, out, extra):
-    """Fisher information of the rows times ``scale``, plus the prior's precision, in the coordinates of `logistic`.
+    """Fisher information of the rows times ``scale``, plus the prior's precision.
 
-    ``params`` = (prior's precision A (D, D), T (D, D)), both in whitened coordinates; ``y`` as there. With b_k the
-    derivative of class k's linear predictor and p its probability, G is the second central moment of b, and its
-    derivatives are the third ones.
+    Coordinates are those of `linear.design`; ``params`` = (prior's precision A (D, D), T (D, D)), both whitened, and
+    ``y`` is that of `linear.multinomial`. With b_k the derivative of class k's linear predictor and p its probability,
+    G is the second central moment of b, and its derivatives are the third ones.
     """
     D = theta.shape[0]
     m = X.shape[1]

@@ -11,6 +11,9 @@ from .windows import N_AFTER, N_DEEPEST, N_DIVERGED, N_LEAPFROG, RATES, TAIL, ad
 MAX_ENERGY_ERROR = 1000.0  # above which a trajectory has diverged
 # Rows of a subtree's record: momentum and velocity at its first and at its last point, and the sum of its momenta.
 P_FIRST, V_FIRST, P_LAST, V_LAST, P_SUM = range(5)
+# What is kept of a transition, beside its draw.
+LOG_DENSITY, ENERGY, RATE, DEPTH, STEPS, DIVERGED, STEP_SIZE = range(7)
+N_STATISTICS = 7
 
 
 @helper
@@ -65,14 +68,14 @@ def join(one, two):
     return turned
 
 
-# (theta, aux, scalars, X, y, weight, params, hypers, slots, kept, signal_of, rng)
+# (theta, aux, scalars, X, y, weight, params, hypers, slots, kept, statistics, signal_of, rng)
 _RUN_NUTS = types.UniTuple(I8, 2)(
-    F2, F3, F1, F2_IN, F2_IN, F1_IN, F1_IN, F2_IN, I1_IN, F3, types.FunctionType(DENSE_SIGNAL), RNG,
+    F2, F3, F1, F2_IN, F2_IN, F1_IN, F1_IN, F2_IN, I1_IN, F3, F2, types.FunctionType(DENSE_SIGNAL), RNG,
 )  # fmt: skip
 
 
 @kernel(_RUN_NUTS)
-def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, signal_of, rng):
+def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, statistics, signal_of, rng):
     """Transitions of NUTS on all the data; returns (status, transitions made).
 
     A trajectory doubles, forwards or backwards at random, until it turns. Inside a doubling, the next state is a point
@@ -87,6 +90,8 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
     hypers : (n_steps, 3) step size, largest number of doublings, and the acceptance rate to which the step size adapts
         in burn-in (0: does not adapt)
     slots, kept : as in `run_dense`
+    statistics : (n_draws, N_STATISTICS), of each kept transition: log density and energy of the state that it drew, its
+        mean acceptance rate, doublings, leapfrog steps, whether it diverged, and its step size
     signal_of : the model's gradient, its log density in ``extra[0]``
     """
     kind, D, tail = kind_of(scalars), theta.size, int(scalars[TAIL])
@@ -120,6 +125,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
             p[side] = aux[0].reshape(D)
             velocity_of(kind, W, p[side], v[side])
         energy = 0.5 * np.dot(p[0], v[0]) - value
+        own_energy = energy
         whole[P_FIRST] = p[0]
         whole[P_LAST] = p[0]
         whole[P_SUM] = p[0]
@@ -141,7 +147,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
             moved = position.reshape(D)
             push = force.reshape(D)
             new_weight, turned, height = -np.inf, False, 0
-            drawn_value = 0.0
+            drawn_value = drawn_energy = 0.0
             for leaf in range(2**depth):
                 for i in range(D):
                     momentum[i] += 0.5 * step * push[i]
@@ -163,6 +169,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
                     drawn[:] = position
                     drawn_gradient[:] = force
                     drawn_value = extra[0]
+                    drawn_energy = energy - change
                 record = waiting[height]
                 record[P_FIRST] = momentum
                 record[P_LAST] = momentum
@@ -184,6 +191,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
                 theta[:] = drawn
                 gradient[:] = drawn_gradient
                 value = drawn_value
+                own_energy = drawn_energy
             log_weight = log_add(log_weight, new_weight)
             if join(whole, waiting[0]):
                 break
@@ -197,4 +205,8 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sig
         adapt(scalars, theta, rate, hypers[t, 0], hypers[t, 2])
         if slots[t] >= 0:
             kept[slots[t]] = theta
+            of_draw = statistics[slots[t]]
+            of_draw[LOG_DENSITY], of_draw[ENERGY] = value, own_energy
+            of_draw[RATE], of_draw[DEPTH] = rate, depth
+            of_draw[STEPS], of_draw[DIVERGED], of_draw[STEP_SIZE] = n_leapfrog, 1.0 if diverged else 0.0, h
     return OK, slots.shape[0]

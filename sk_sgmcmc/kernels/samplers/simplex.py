@@ -22,8 +22,11 @@ def cox_ingersoll_ross(theta, shape, decay, rng):
     """Exact draw of the CIR process after the time in which it forgets a share 1 - decay; leaves Gamma(shape, 1).
 
     A Poisson number P with mean theta decay / (1 - decay), then (1 - decay) Gamma(shape + P). The usual route by a
-    non-central chi-squared with a shifted normal needs shape >= 1/2; this one works for any shape.
+    non-central chi-squared with a shifted normal needs shape >= 1/2; this one works for any shape. A time below the
+    rounding of float64, where ``decay`` is 1, changes nothing.
     """
+    if decay >= 1.0:
+        return theta
     spread = 1.0 - decay
     if decay > 0.0:
         shape = shape + poisson_draw(theta * decay / spread, rng)
@@ -33,6 +36,8 @@ def cox_ingersoll_ross(theta, shape, decay, rng):
 @helper
 def _cir_row(cells, shape, decay, counter, draw, rng):
     """`cox_ingersoll_ross` for a row of cells; returns the counter for the next row."""
+    if decay >= 1.0:
+        return counter
     spread = 1.0 - decay
     counter = mixed_gamma_row(shape, cells, decay / spread, counter, draw, rng)
     for k in range(cells.shape[0]):
@@ -69,6 +74,9 @@ def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
             counter = _cir_row(theta[r], signal[i], decay, counter, draw, rng)
             continue
         for k in range(theta.shape[1]):
+            if decay >= 1.0:
+                aux[0, r, k] = np.log(theta[r, k])
+                continue
             shape = signal[i, k]
             if decay > 0.0:
                 shape = shape + poisson_draw(theta[r, k] * decay / spread, rng)

@@ -86,6 +86,22 @@ def cholesky(A, L):
 
 
 @helper
+def shrinkage_of(W, n):
+    """Share by which to shrink the correlations of a covariance of n draws.
+
+    With few draws for each entry, chance correlations stretch the longest trajectories: as many as are expected by
+    chance are removed, after Schäfer and Strimmer (2005), Statistical Applications in Genetics and Molecular Biology.
+    """
+    chance = squares = 0.0
+    for i in range(W.shape[0]):
+        for j in range(i):
+            square = W[i, j] * W[i, j] / (W[i, i] * W[j, j])
+            chance += (1.0 - square) ** 2 / (n - 1.0)
+            squares += square
+    return min(1.0, chance / squares) if squares > 0.0 else 1.0
+
+
+@helper
 def learn_from_window(scalars, D):
     """Make the shrunken variance of a window the inverse mass, and forget the window; returns whether it is usable."""
     kind, n = kind_of(scalars), scalars[COUNT]
@@ -108,6 +124,10 @@ def learn_from_window(scalars, D):
         for i in range(D):
             for j in range(D):
                 W[i, j] = share * 0.5 * (scalars[squares + i * D + j] + scalars[squares + j * D + i]) / (n - 1.0)
+        keep = 1.0 - shrinkage_of(W, n)
+        for i in range(D):
+            for j in range(D):
+                W[i, j] *= 1.0 if i == j else keep
             W[i, i] += (1.0 - share) * _PRIOR_VARIANCE
         usable = cholesky(W, L)
         if usable:

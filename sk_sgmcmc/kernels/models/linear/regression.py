@@ -1,6 +1,6 @@
-"""Gradients of Bayesian Poisson and linear regression, in the coordinates and with the ``params`` of `logistic`.
+"""Gradients of Bayesian Poisson and linear regression, in the coordinates and with the ``params`` of `design`.
 
-Poisson regression with its log link differs from `logistic.binary` in what a row says of its linear predictor;
+Poisson regression with its log link differs from `logistic` in the likelihood of a row given its linear predictor;
 ``y`` is (count, predictor at the mode, its exponential).
 
 Linear regression has one coordinate more, the last: the logarithm t of the noise's standard deviation over its value at
@@ -12,19 +12,10 @@ rows, those of earlier calls included.
 
 import numpy as np
 
-from .._jit import helper, kernel
-from ..runners import DENSE_SIGNAL
-from .logistic import (
-    _BLOCK,
-    CONTROL,
-    HEAD,
-    ONES,
-    SECOND_ORDER,
-    finish,
-    predict_dense,
-    pull_dense,
-    unwhiten,
-)
+from ..._jit import helper, kernel
+from ...runners import DENSE_SIGNAL
+from .design import CONTROL, HEAD, SECOND_ORDER, finish, unwhiten
+from .rows import BLOCK, add_pull, predict, predict_dense, pull_dense
 
 
 @helper
@@ -45,45 +36,31 @@ def poisson_residuals(e, y, weight, lo, m, params, r):
     return rest
 
 
+@helper
+def _poisson(is_sparse, theta, X, y, weight, params, scale, signal, extra):
+    D = theta.shape[0]
+    delta, pull = np.empty(D), np.zeros(D)
+    e, r = np.empty(BLOCK), np.empty(BLOCK)
+    unwhiten(theta, params, D, 1, delta)
+    rest = 0.0
+    for lo in range(0, X.shape[0], BLOCK):
+        m = min(BLOCK, X.shape[0] - lo)
+        predict(is_sparse, X, lo, m, params, delta, e)
+        rest += poisson_residuals(e, y, weight, lo, m, params, r)
+        add_pull(is_sparse, r, X, lo, m, params, pull)
+    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
+
+
 @kernel(DENSE_SIGNAL)
 def poisson(theta, X, y, weight, params, scale, signal, extra):
     """Counts with a log link."""
-    D = theta.shape[0]
-    delta, pull = np.empty(D), np.zeros(D)
-    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
-    unwhiten(theta, params, D, 1, delta)
-    rest = 0.0
-    for lo in range(0, X.shape[0], _BLOCK):
-        m = min(_BLOCK, X.shape[0] - lo)
-        predict_dense(X, lo, m, delta, e)
-        rest += poisson_residuals(e, y, weight, lo, m, params, r)
-        pull_dense(r, X, lo, m, pull)
-    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
+    return _poisson(False, theta, X, y, weight, params, scale, signal, extra)
 
 
 @kernel(DENSE_SIGNAL)
 def sparse_poisson(theta, X, y, weight, params, scale, signal, extra):
     """Counts with a log link, sparse rows."""
-    D = theta.shape[0]
-    delta, pull = np.empty(D), np.zeros(D)
-    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
-    unwhiten(theta, params, D, 1, delta)
-    ones = params[ONES] != 0.0
-    rest = 0.0
-    for lo in range(0, X.shape[0], _BLOCK):
-        m = min(_BLOCK, X.shape[0] - lo)
-        for i in range(m):
-            total = delta[D - 1] if ones else 0.0
-            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-                total += params[at] * delta[int(params[at + 1])]
-            e[i] = total
-        rest += poisson_residuals(e, y, weight, lo, m, params, r)
-        for i in range(m):
-            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-                pull[int(params[at + 1])] += r[i] * params[at]
-            if ones:
-                pull[D - 1] += r[i]
-    return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
+    return _poisson(True, theta, X, y, weight, params, scale, signal, extra)
 
 
 @kernel(DENSE_SIGNAL)
@@ -92,7 +69,7 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
     D = theta.shape[0]
     m = D - 1
     delta, pull, along = np.empty(D), np.zeros(D), np.zeros(m)
-    e, r = np.empty(_BLOCK), np.empty(_BLOCK)
+    e, r = np.empty(BLOCK), np.empty(BLOCK)
     unwhiten(theta, params, D, 1, delta)
     t = delta[m]
     shrink = np.exp(-2.0 * t)
@@ -100,8 +77,8 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
     E, of_prior = params[at], params[at + 1]
     control = params[CONTROL] != 0.0
     rest = 0.0
-    for lo in range(0, X.shape[0], _BLOCK):
-        n = min(_BLOCK, X.shape[0] - lo)
+    for lo in range(0, X.shape[0], BLOCK):
+        n = min(BLOCK, X.shape[0] - lo)
         predict_dense(X, lo, n, delta[:m], e)
         for i in range(n):
             w, r0 = weight[lo + i], y[lo + i, 0]

@@ -1,0 +1,155 @@
+"""Coordinates of linear models about their mode, and the gradient from the pulls of the rows of a minibatch.
+
+With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
+`HEAD` numbers (D, the order of the control variates or 0, the form of T: full, diagonal or upper triangular, whether to
+compute the log density, whether sparse rows have an intercept, the position of the kinks or 0, whether A is given
+although control variates are of second order), then
+
+* for a full or triangular T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T
+  (D, D);
+* for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
+  T (D), and if there is an intercept the point c (columns x classes) to which it refers, a whitener R (classes
+  x classes) for it, and the reference r (columns) at which it has its prior: the intercepts of the columns as
+  given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
+
+then, if the prior has kinks, four numbers for each entry of delta (the mode b, the inverse scale of its Laplace
+distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
+stands for that prior everywhere else), and then the entries of sparse rows.
+
+With control variates of second order the log posterior is offset . theta - |theta|^2 / 2, or with A if that is given,
+plus the part of the likelihood beyond its second order at the mode, and only that part is estimated from the minibatch.
+Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood beyond its first order is
+estimated, or all of it.
+
+Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in
+``params``, which bound its (value, column) pairs; it has one more column, of ones, if ``params[4]`` is not 0, and T
+theta is stored column by column, so that the classes of a column are neighbours.
+"""
+
+import numpy as np
+
+from ..._jit import NOT_FINITE, OK, helper
+
+HEAD = 7
+CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN = 1, 2, 3, 4, 5, 6
+FULL, DIAGONAL, UPPER = 0.0, 1.0, 2.0  # forms of T
+FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
+
+
+@helper(fast_sums=True)
+def unwhiten(theta, params, D, K, delta):
+    """delta = T theta; K predictors, which matters for a diagonal."""
+    if params[FORM] == DIAGONAL:
+        lo, point = HEAD + 2 * D, HEAD + 3 * D
+        for i in range(D):
+            delta[i] = params[lo + i] * theta[i, 0]
+        if params[ONES] != 0.0:
+            root = point + D - K
+            for k in range(K):
+                delta[D - K + k] = 0.0
+                for i in range(K):
+                    delta[D - K + k] += params[root + k * K + i] * theta[D - K + i, 0]
+            for j in range(0, D - K, K):
+                for k in range(K):
+                    delta[D - K + k] -= params[point + j + k] * delta[j + k]
+        return
+    lo = HEAD + D + D * D
+    for i in range(D):
+        first = i if params[FORM] == UPPER else 0
+        row, own = params[lo + i * D + first : lo + (i + 1) * D], theta[first:, 0]
+        total = 0.0
+        for j in range(D - first):
+            total += row[j] * own[j]
+        delta[i] = total
+
+
+@helper(fast_sums=True)
+def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
+    """signal = offset + T^T (scale pull - P delta), P the prior's precision; overwrites ``pull``.
+
+    Returns offset . theta - delta P delta / 2, with the prior's intercept at its reference.
+    """
+    value = 0.0
+    prior, lo, point = HEAD + D, HEAD + 2 * D, HEAD + 3 * D
+    n_coef = D - K if params[ONES] != 0.0 else D
+    for i in range(n_coef):
+        a = params[prior + i] * delta[i]
+        value += params[HEAD + i] * theta[i, 0] - 0.5 * a * delta[i]
+        pull[i] = scale * pull[i] - a
+    if params[ONES] != 0.0:
+        reference = point + n_coef + K * K
+        for k in range(K):
+            last = n_coef + k
+            there = delta[last]
+            for j in range(n_coef // K):
+                there += params[reference + j] * delta[j * K + k]
+            a = params[prior + last] * there
+            value += params[HEAD + last] * theta[last, 0] - 0.5 * a * there
+            pull[last] = scale * pull[last] - a
+            for j in range(n_coef // K):
+                pull[j * K + k] -= params[reference + j] * a + params[point + j * K + k] * pull[last]
+    for i in range(D):
+        signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
+    if params[ONES] != 0.0:
+        root = point + D - K
+        for k in range(K):
+            signal[D - K + k, 0] = params[HEAD + D - K + k]
+            for i in range(K):
+                signal[D - K + k, 0] += params[root + i * K + k] * pull[D - K + i]
+    return value
+
+
+@helper(fast_sums=True)
+def assemble(theta, params, D, scale, pull, signal):
+    """signal = offset - A theta + scale T^T pull; returns offset . theta - theta . A theta / 2."""
+    value = 0.0
+    whole = params[CONTROL] == SECOND_ORDER and params[GIVEN] == 0.0
+    for i in range(D):
+        if whole:
+            a = theta[i, 0]
+        else:
+            a = 0.0
+            for j in range(D):
+                a += params[HEAD + D + i * D + j] * theta[j, 0]
+        signal[i, 0] = params[HEAD + i] - a
+        value += (params[HEAD + i] - 0.5 * a) * theta[i, 0]
+    lo = HEAD + D + D * D
+    for j in range(D):
+        c, first = scale * pull[j], j if params[FORM] == UPPER else 0
+        row, own = params[lo + j * D + first : lo + (j + 1) * D], signal[first:, 0]
+        for i in range(D - first):
+            own[i] += c * row[i]
+    return value
+
+
+@helper
+def add_kinks(params, D, scale, delta, pull):
+    """Replace the Gaussian that stands for a Laplace prior by that prior, in ``pull``; returns the change in value."""
+    lo, value = int(params[KINKS]), 0.0
+    if lo == 0:
+        return value
+    for j in range(D):
+        at = lo + 4 * j
+        inverse, precision = params[at + 1], params[at + 3]
+        u = params[at] + delta[j]
+        root = np.sqrt(u * u + params[at + 2])
+        value += 0.5 * precision * u * u - inverse * root
+        if inverse > 0.0:
+            pull[j] += (precision * u - inverse * u / root) / scale
+    return value
+
+
+@helper
+def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
+    """Gradient and log density from the sums over the minibatch; the status."""
+    rounded = add_kinks(params, D, scale, delta, pull)
+    if params[FORM] == DIAGONAL:
+        value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
+    else:
+        value = assemble(theta, params, D, scale, pull, signal)
+    # Without the log density this still shows whether everything is finite.
+    extra[0] = value + scale * rest + rounded
+    check = extra[0]
+    for i in range(D):
+        check += signal[i, 0]
+    return OK if np.isfinite(check) else NOT_FINITE
