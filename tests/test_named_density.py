@@ -124,7 +124,7 @@ def test_gradients_agree_whatever_their_source():
         (plain, "differences, 4 evaluations each"),
     ):
         target = NamedDensity(function, TWO)
-        assert target.described == described
+        assert target.free.described == described
         gradient = np.empty(2)
         value = target.log_density_and_gradient(theta, rows, 1.0, gradient)
         found.append([value, *gradient])
@@ -305,14 +305,28 @@ def funnel(v, x, gradient):
 def test_divergences_of_a_funnel_are_counted_and_warned_of():
     with pytest.warns(ConvergenceWarning, match=r"trajectories after burn-in diverged.*NUTS\(target_accept=0.9\)"):
         result = sample(funnel, parameters={"v": (), "x": (9,)}, n_iter=1500, n_chains=4, random_state=0)
-    assert result.sampler_.n_divergences_.shape == (4,) and result.sampler_.n_divergences_.sum() > 0
+    n = result.sampler_.n_divergences_
+    assert n.shape == (4,) and n.sum() > 0
+    stats = result.sample_stats_
+    np.testing.assert_array_equal(stats["diverging"].sum(axis=1), n)
+    assert f"by NUTS; {n.sum()} divergences; gradient" in repr(result)
+    np.testing.assert_array_equal(stats["n_steps"].sum(axis=1), result.sampler_.n_leapfrog_)
+    np.testing.assert_allclose(stats["acceptance_rate"].mean(axis=1), result.sampler_.acceptance_rate_)
+    # Half a chi-squared number of 10 degrees of freedom, the kinetic energy, lies above the potential.
+    kinetic = stats["energy"] + result.log_density_
+    assert kinetic.min() > 0 and abs(kinetic.mean() - 5.0) < 0.5
 
 
 def test_arviz_reads_the_result():
     importorskip("arviz")
     result = sample(gamma_and_dirichlet, parameters=PARAMETERS, n_iter=20, n_chains=2, random_state=0)
-    posterior = to_arviz(result).posterior
-    assert posterior["m"].shape == (2, 10) and posterior["p"].shape == (2, 10, 3)
+    data = to_arviz(result)
+    assert data.posterior["m"].shape == (2, 10) and data.posterior["p"].shape == (2, 10, 3)
+    assert set(data.sample_stats.data_vars) == {
+        "lp", "energy", "acceptance_rate", "tree_depth", "n_steps", "diverging", "step_size",
+    }  # fmt: skip
+    for name, values in result.sample_stats_.items():
+        np.testing.assert_array_equal(data.sample_stats[name].values, values)
 
 
 def test_quantiles_of_eight_schools_are_those_of_quadrature():

@@ -5,8 +5,8 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from ._panels import Panels, check_interval, indices, whiskers
-from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER, _pyplot, _shortened
+from ._panels import Panels, check_interval, indices, style_panel, whiskers
+from ._style import BAR, FAINT, GREY, INK, WHISKER, pyplot, shortened
 
 _LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
 _LINE = 0.19  # inches for a line of the small type
@@ -152,38 +152,35 @@ class ProfileDisplay(Panels):
         if ax is None:
             self.figure_.supxlabel(
                 f"probability: mean and {self.interval:.0%} credible interval; grey: in all rows",
-                fontsize=9, color=_GREY,
+                fontsize=9, color=GREY,
             )  # fmt: skip
         return self
 
     def _rows(self):
         """Label and place of each entry; features with levels stand apart."""
         if not self.levels.any():
-            return [_shortened(name) for name in self.features], np.arange(self.features.size, dtype=float)
+            return [shortened(name) for name in self.features], np.arange(self.features.size, dtype=float)
         starts = np.concatenate([[True], self.features[1:] != self.features[:-1]])
-        labels = [f"{_shortened(name)}: {_shortened(level)}" if start else _shortened(level)
+        labels = [f"{shortened(name)}: {shortened(level)}" if start else shortened(level)
                   for name, level, start in zip(self.features, self.levels, starts, strict=True)]  # fmt: skip
         return labels, np.arange(self.features.size) + 0.5 * (np.cumsum(starts) - 1)
 
     def _draw(self, panel, i, places, largest):
         mean = self.probability[i]
         sides = whiskers(mean, self.low[i], self.high[i])
-        panel.scatter(self.overall, places, marker="|", s=45, color=_FAINT, linewidth=2.0, zorder=2)
+        panel.scatter(self.overall, places, marker="|", s=45, color=FAINT, linewidth=2.0, zorder=2)
         panel.errorbar(
-            mean, places, xerr=sides, fmt="o", color=_WHISKER, ecolor=_BAR, markersize=3.5, elinewidth=2.2, zorder=3
+            mean, places, xerr=sides, fmt="o", color=WHISKER, ecolor=BAR, markersize=3.5, elinewidth=2.2, zorder=3
         )
         panel.set_ylim(places[-1] + 0.6, -0.6)
         panel.set_xlim(-0.03 * largest, 1.03 * largest)
         panel.set_title(
-            f"cluster {self.clusters[i]} ({self.weights[i]:.0%})", loc="left", fontsize=9, fontweight="bold", color=_INK
+            f"cluster {self.clusters[i]} ({self.weights[i]:.0%})", loc="left", fontsize=9, fontweight="bold", color=INK
         )
-        panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=_INK)
-        panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+        panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
+        panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
         panel.locator_params(axis="x", nbins=3)
-        panel.grid(color=_GRID, linewidth=0.8, zorder=0)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right", "left"]].set_visible(False)
-        panel.spines["bottom"].set_color(_FAINT)
+        style_panel(panel, spines=("bottom",))
 
 
 def _entries(feature, chosen, apart):
@@ -291,7 +288,7 @@ class CoClusteringDisplay:
         display : CoClusteringDisplay
         """
         if ax is None:
-            _, ax = _pyplot("CoClusteringDisplay").subplots(figsize=(5.4, 4.4), layout="constrained")
+            _, ax = pyplot("CoClusteringDisplay").subplots(figsize=(5.4, 4.4), layout="constrained")
         self.image_ = ax.imshow(self.together, vmin=0, vmax=1, cmap="Blues", interpolation="nearest")
         n = self.labels.size
         ends = np.flatnonzero(np.diff(self.labels)) + 1
@@ -300,20 +297,20 @@ class CoClusteringDisplay:
         size = np.diff(edges)
         for i, end in enumerate(ends):
             if min(size[i], size[i + 1]) >= 0.01 * n:
-                ax.axhline(end - 0.5, color=_FAINT, linewidth=0.6)
-                ax.axvline(end - 0.5, color=_FAINT, linewidth=0.6)
+                ax.axhline(end - 0.5, color=FAINT, linewidth=0.6)
+                ax.axvline(end - 0.5, color=FAINT, linewidth=0.6)
         shown = np.flatnonzero(size >= 0.035 * n)
         middles = (edges[shown] + edges[shown + 1] - 1) / 2
         names = [str(self.labels[edges[i]]) for i in shown]
         ax.set_xticks(middles, names)
         ax.set_yticks(middles, names)
-        ax.tick_params(length=0, labelsize=9, labelcolor=_INK)
-        ax.spines[:].set_color(_FAINT)
-        ax.set_xlabel("cluster of a row", fontsize=9, color=_GREY)
-        ax.set_ylabel("cluster of another row", fontsize=9, color=_GREY)
+        ax.tick_params(length=0, labelsize=9, labelcolor=INK)
+        ax.spines[:].set_color(FAINT)
+        ax.set_xlabel("cluster of a row", fontsize=9, color=GREY)
+        ax.set_ylabel("cluster of another row", fontsize=9, color=GREY)
         bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.8)
-        bar.set_label("probability of being together", fontsize=9, color=_GREY)
-        bar.ax.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
+        bar.set_label("probability of being together", fontsize=9, color=GREY)
+        bar.ax.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
         bar.outline.set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

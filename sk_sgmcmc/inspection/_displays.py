@@ -4,8 +4,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._export import check_count_model
-from ._panels import Panels, check_interval, indices, whiskers
-from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _LONGEST, _WHISKER, _pyplot, _shortened
+from ._panels import Panels, check_interval, indices, style_panel, whiskers
+from ._similarity import given_names
+from ._style import BAR, FAINT, GREY, INK, LONGEST, WHISKER, pyplot, shortened
 
 
 class TopicWordsDisplay(Panels):
@@ -25,6 +26,8 @@ class TopicWordsDisplay(Panels):
         Ends of the credible intervals.
     interval : float
         Their mass.
+    labels : list of str or None, default=None
+        Names of the topics, beside their indices in the titles.
 
     Attributes
     ----------
@@ -43,13 +46,14 @@ class TopicWordsDisplay(Panels):
     (3, 5)
     """
 
-    def __init__(self, *, topics, words, probability, low, high, interval):
+    def __init__(self, *, topics, words, probability, low, high, interval, labels=None):
         self.topics = topics
         self.words = words
         self.probability = probability
         self.low = low
         self.high = high
         self.interval = interval
+        self.labels = labels
 
     @classmethod
     def from_estimator(
@@ -64,7 +68,7 @@ class TopicWordsDisplay(Panels):
         figure=None,
         n_columns=None,
     ):
-        """Plot the topics of a fitted topic model.
+        """Plot the topics of a fitted topic model; titles hold names that were given by ``topic_names_``.
 
         Parameters
         ----------
@@ -104,6 +108,7 @@ class TopicWordsDisplay(Panels):
             low=columns["low"],
             high=columns["high"],
             interval=interval,
+            labels=given_names(estimator, topics),
         )
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
@@ -129,28 +134,29 @@ class TopicWordsDisplay(Panels):
         widest = self.high.max()
         for i, panel in enumerate(self.axes_):
             mean, sides = self.probability[i], whiskers(self.probability[i], self.low[i], self.high[i])
-            panel.barh(places, mean, height=0.72, color=_BAR, zorder=2)
-            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
-            panel.set_yticks(places, [_shortened(word) for word in self.words[i]])
+            panel.barh(places, mean, height=0.72, color=BAR, zorder=2)
+            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
+            panel.set_yticks(places, [shortened(word) for word in self.words[i]])
             panel.set_ylim(n_words - 0.4, -0.6)
             panel.set_xlim(0, 1.04 * widest)
-            panel.set_title(f"topic {self.topics[i]}", loc="left", fontsize=10, fontweight="bold", color=_INK)
-            panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=_INK)
-            panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.set_title(self._title(i), loc="left", fontsize=10, fontweight="bold", color=INK)
+            panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
+            panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="x", nbins=3)
-            panel.grid(axis="x", color=_GRID, linewidth=0.8, zorder=0)
-            panel.set_axisbelow(True)
-            for side in ("top", "right", "left"):
-                panel.spines[side].set_visible(False)
-            panel.spines["bottom"].set_color(_FAINT)
+            style_panel(panel, spines=("bottom",), grid="x")
         if ax is None:
             label = f"probability in the topic: mean and {self.interval:.0%} credible interval"
-            self.figure_.supxlabel(label, fontsize=9, color=_GREY)
+            self.figure_.supxlabel(label, fontsize=9, color=GREY)
         return self
 
+    def _title(self, i):
+        return f"topic {self.topics[i]}" + (f": {self.labels[i]}" if self.labels is not None else "")
+
     def _size(self, n_rows, n_columns):
-        # Words take the width that they need, the bars the rest.
-        width = 1.5 + 0.075 * min(_LONGEST, max(len(word) for word in self.words.ravel()))
+        # Words and titles take the width that they need, the bars the rest.
+        of_words = 0.075 * min(LONGEST, max(len(word) for word in self.words.ravel()))
+        of_title = 0.1 * max(len(self._title(i)) for i in range(len(self.topics)))
+        width = of_words + max(1.5, of_title)
         return max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * self.words.shape[1])
 
 
@@ -236,7 +242,7 @@ class TraceDisplay:
         if x not in ("seconds", "step"):
             raise ValueError(f'x={x!r} must be "seconds" or "step".')
         if ax is None:
-            _, ax = _pyplot("TraceDisplay").subplots(figsize=(5.6, 3.2), layout="constrained")
+            _, ax = pyplot("TraceDisplay").subplots(figsize=(5.6, 3.2), layout="constrained")
             if self.n_burn:
                 end = np.interp(self.n_burn, [0, *self.trace["step"]], [0, *self.trace[x]])
                 ax.axvspan(0, end, color="#f2f2f2", zorder=0)

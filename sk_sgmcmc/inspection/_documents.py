@@ -4,26 +4,28 @@ import textwrap
 
 import numpy as np
 
-from ._panels import Panels, check_interval, whiskers
-from ._similarity import _labels, check_topics
-from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER
+from ._panels import Panels, check_interval, style_panel, whiskers
+from ._similarity import check_topics, topic_labels
+from ._style import BAR, FAINT, GREY, INK, WHISKER
 
-_MOST_TOPICS = 12
+_MOST_TOPICS, _FEW_TOPICS = 12, 3  # shown unless others are asked for: over time, and with their documents
 _WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown
 
 
-def _largest(shares, topics, given, n):
-    """The given topics, or the n most prevalent."""
-    return topics if given is not None else topics[np.argsort(-shares[topics], kind="stable")[:n]]
+def _largest(shares, topics, n):
+    """The n most prevalent of some topics."""
+    return topics[np.argsort(-shares[topics], kind="stable")[:n]]
 
 
-def _titled(panel, topic, label):
+def _set_title(panel, topic, label):
     text = f"topic {topic}" + (f": {label}" if label else "")
-    panel.set_title(text, loc="left", fontsize=9, fontweight="bold", color=_INK)
+    panel.set_title(text, loc="left", fontsize=9, fontweight="bold", color=INK)
 
 
 class TopicsOverTimeDisplay(Panels):
     """How prevalent topics are at different times, with credible intervals; one small panel per topic.
+
+    Times that are names, such as classes of documents, are drawn as points without a line.
 
     Usually created by `from_estimator`.
 
@@ -101,17 +103,18 @@ class TopicsOverTimeDisplay(Panels):
         -------
         display : TopicsOverTimeDisplay
         """
-        every = check_topics(estimator, topics, "TopicsOverTimeDisplay")
+        chosen = check_topics(estimator, topics, "TopicsOverTimeDisplay")
         check_interval(interval)
         table = estimator.topics_over_time(X, times, interval, n_bins=n_bins, **params)
         n_topics = len(estimator.components_)
         columns = {name: np.asarray(table[name]).reshape(-1, n_topics) for name in ("share", "low", "high")}
         documents = np.asarray(table["n_documents"]).reshape(-1, n_topics)[:, 0]
-        chosen = _largest(documents @ columns["share"], every, topics, _MOST_TOPICS)
+        if topics is None:
+            chosen = _largest(documents @ columns["share"], chosen, _MOST_TOPICS)
         return cls(
             times=np.asarray(table["time"]).reshape(-1, n_topics)[:, 0],
             topics=chosen,
-            labels=_labels(estimator, chosen, n_words),
+            labels=topic_labels(estimator, chosen, n_words),
             interval=interval,
             **{name: value[:, chosen].T for name, value in columns.items()},
         ).plot(ax=ax, figure=figure, n_columns=n_columns)
@@ -136,14 +139,19 @@ class TopicsOverTimeDisplay(Panels):
         named = self.times.dtype.kind not in "iufM"
         x = np.arange(self.times.size) if named else self.times
         for i, panel in enumerate(self.axes_):
-            panel.fill_between(x, self.low[i], self.high[i], color=_BAR, alpha=0.5, linewidth=0)
-            alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
-            panel.plot(x, self.share[i], color=_WHISKER, linewidth=1.3, **alone)
+            if named:  # classes, between which there is nothing
+                sides = whiskers(self.share[i], self.low[i], self.high[i])
+                panel.errorbar(x, self.share[i], yerr=sides, fmt="o", color=WHISKER, ecolor=BAR, markersize=4,
+                               elinewidth=2.2)  # fmt: skip
+                panel.set_xlim(-0.5, x.size - 0.5)
+            else:
+                panel.fill_between(x, self.low[i], self.high[i], color=BAR, alpha=0.5, linewidth=0)
+                alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
+                panel.plot(x, self.share[i], color=WHISKER, linewidth=1.3, **alone)
             if named:
                 panel.set_xticks(x, [str(time) for time in self.times])
             elif self.times.dtype.kind == "M":
                 locator = panel.xaxis.get_major_locator()
-                locator.intervald.update()
                 panel.xaxis.set_major_locator(type(locator)(maxticks=4))
             elif self.times.dtype.kind in "iu":
                 panel.locator_params(axis="x", nbins=4, integer=True)
@@ -151,15 +159,12 @@ class TopicsOverTimeDisplay(Panels):
                 panel.locator_params(axis="x", nbins=4)
             panel.locator_params(axis="y", nbins=4)
             panel.set_ylim(0, 1.08 * self.high[i].max())
-            _titled(panel, self.topics[i], self.labels[i])
-            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
-            panel.grid(color=_GRID, linewidth=0.8, zorder=0)
-            panel.set_axisbelow(True)
-            panel.spines[["top", "right"]].set_visible(False)
-            panel.spines[["left", "bottom"]].set_color(_FAINT)
+            _set_title(panel, self.topics[i], self.labels[i])
+            panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
+            style_panel(panel, spines=("left", "bottom"))
         if ax is None:
             self.figure_.supxlabel(
-                f"share of the documents: mean and {self.interval:.0%} credible interval", fontsize=9, color=_GREY
+                f"share of the documents: mean and {self.interval:.0%} credible interval", fontsize=9, color=GREY
             )
         return self
 
@@ -246,7 +251,7 @@ class TopicDocumentsDisplay(Panels):
         -------
         display : TopicDocumentsDisplay
         """
-        every = check_topics(estimator, topics, "TopicDocumentsDisplay")
+        chosen = check_topics(estimator, topics, "TopicDocumentsDisplay")
         check_interval(interval)
         table = estimator.representative_docs(X, texts, n, interval, **params)
         n_topics = len(estimator.components_)
@@ -255,10 +260,10 @@ class TopicDocumentsDisplay(Panels):
         if topics is None:
             draw_params = {name: value for name, value in params.items() if name != "random_state"}
             shares = np.asarray(estimator.transform(X, **draw_params)).mean(axis=0)
-        chosen = every if topics is not None else _largest(shares, every, None, 3)
+            chosen = _largest(shares, chosen, _FEW_TOPICS)
         return cls(
             topics=chosen,
-            labels=_labels(estimator, chosen, n_words),
+            labels=topic_labels(estimator, chosen, n_words),
             documents=given["document"][chosen],
             texts=given["text"][chosen].astype(str),
             proportion=given["proportion"][chosen],
@@ -289,21 +294,21 @@ class TopicDocumentsDisplay(Panels):
         places = np.arange(n)
         for i, panel in enumerate(self.axes_):
             mean, sides = self.proportion[i], whiskers(self.proportion[i], self.low[i], self.high[i])
-            panel.barh(places, mean, height=0.5, color=_BAR, zorder=2)
-            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=_WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
+            panel.barh(places, mean, height=0.5, color=BAR, zorder=2)
+            panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
             for place, text in enumerate(self.texts[i]):
-                panel.text(1.08, place, _quoted(text), fontsize=7.5, color=_INK, va="center", linespacing=1.05)
+                panel.text(1.08, place, _quoted(text), fontsize=7.5, color=INK, va="center", linespacing=1.05)
             panel.set_xlim(0, 3.9)
             panel.set_ylim(n - 0.5, -0.5)
             panel.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             panel.set_yticks(places, [str(document) for document in self.documents[i]])
-            panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=_GREY)
-            panel.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=GREY)
+            panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             panel.spines[:].set_visible(False)
-            _titled(panel, self.topics[i], self.labels[i])
+            _set_title(panel, self.topics[i], self.labels[i])
         if ax is None:
             self.axes_[-1].set_xlabel(
-                f"proportion of the topic: mean and {self.interval:.0%} credible interval", fontsize=8, color=_GREY,
+                f"proportion of the topic: mean and {self.interval:.0%} credible interval", fontsize=8, color=GREY,
                 loc="left",
             )  # fmt: skip
         return self

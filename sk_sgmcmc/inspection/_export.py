@@ -86,7 +86,7 @@ def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, rando
         topic models: the probability of a document integrates over its proportions and is known only approximately;
         compare them by ``score``.
     y : array-like of shape (n_samples,), default=None
-        Labels, where the estimator has them.
+        Labels or responses, where the estimator has them.
     words : int, array-like of str or array-like of int, default=None
         Which words of topics: the given number of top words of each topic, or names, or indices of columns. None
         takes all, without copying the draws; most of ArviZ's functions copy them to float64, so choose some where
@@ -99,11 +99,13 @@ def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, rando
     Returns
     -------
     data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
-        ``posterior``: ``samples_``, as kept; topics have the dimensions chain, draw, topic, word, with names as
+        ``posterior``: all kept draws; topics have the dimensions chain, draw, topic, word, with names as
         coordinates where words have names. ``sample_stats``: what convergence is judged by and the posterior does not
-        hold, such as the log likelihood, unless the estimator was loaded from a file. Given X, and for other than topic
-        models, ``log_likelihood`` of each row; of `BayesianLogisticRegression` and `BayesianGaussian` also
-        ``posterior_predictive`` and ``observed_data``.
+        hold, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
+        posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
+        `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
+        X, and for other than topic models, ``log_likelihood`` of each row; of linear models and `BayesianGaussian` also
+        ``posterior_predictive`` and ``observed_data``. Responses of `BayesianPoissonRegressor` are those of exposure 1.
 
     Examples
     --------
@@ -123,7 +125,8 @@ def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, rando
         import arviz
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ, which is not installed; pip install arviz.") from error
-    posterior = dict(estimator.samples_)
+    # All kept draws, of which samples_ may show a part: the log likelihood of rows has as many.
+    posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
     of_topics = isinstance(estimator, BaseTopicModel)
     dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
     coords = {}
@@ -191,18 +194,24 @@ def _other_coords(estimator, posterior, feature_names):
 def _sample_stats(estimator, posterior):
     """One number for each draw, of what `diagnostics_` judges."""
     if isinstance(estimator, Bunch):
-        return {"lp": estimator.log_density_} if "log_density_" in estimator else {}
+        found = {"lp": estimator.get("log_density_"), **estimator.get("sample_stats_", {})}
+        shape = next(iter(posterior.values())).shape[:2]  # other samplers have log densities at some draws only
+        return {name: value for name, value in found.items() if np.shape(value) == shape}
     chains = getattr(estimator, "_chains", None)
     if not chains or getattr(chains[0], "data", None) is None or chains[0].plan.streams:
         return {}
     found = {name: np.asarray(value) for name, value in estimator._monitored(chains).items()}
-    shape = next(iter(posterior.values())).shape[:2]
-    return {
-        # ArviZ keeps the name log_likelihood for that of each row.
+    # ArviZ keeps the name log_likelihood for that of each row.
+    found = {
         "mean_log_likelihood" if name == "log_likelihood" else name: value
         for name, value in found.items()
-        if value.shape == shape and name not in posterior
+        if value.ndim == 2 and name not in posterior
     }
+    # A group has one number of draws: that of the posterior if anything was recorded at its draws.
+    lengths = [value.shape[1] for value in found.values()]
+    n_kept = next(iter(posterior.values())).shape[1]
+    n_kept = n_kept if n_kept in lengths or not lengths else lengths[0]
+    return {name: value for name, value in found.items() if value.shape[1] == n_kept}
 
 
 def _groups_of_rows(estimator, X, y, random_state):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._panels import Panels
-from ._style import _BAR, _FAINT, _GREY, _GRID, _INK, _WHISKER
+from ._style import BAR, FAINT, GREY, GRID, INK, WHISKER
 
 _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
            ("stability", "stability"))  # fmt: skip
@@ -73,18 +73,18 @@ class NumberOfTopicsDisplay(Panels):
         order = np.argsort(numbers)
         for panel, (name, title) in zip(self.axes_, _PANELS, strict=True):
             value = np.asarray(self.table[name], dtype=float)
-            panel.plot(numbers[order], value[order], "o-", color=_WHISKER, markersize=4, linewidth=1.4)
+            panel.plot(numbers[order], value[order], "o-", color=WHISKER, markersize=4, linewidth=1.4)
             if name == "score":
                 # Of the difference from the best: documents differ from each other more than models do.
                 error = 2.0 * np.asarray(self.table["difference_error"], dtype=float)
                 panel.fill_between(
-                    numbers[order], (value - error)[order], (value + error)[order], color=_BAR, alpha=0.5, linewidth=0
+                    numbers[order], (value - error)[order], (value + error)[order], color=BAR, alpha=0.5, linewidth=0
                 )
             panel.set_xticks(numbers[order], [f"{number:g}" for number in numbers[order]])
-            panel.set_title(title, loc="left", fontsize=10, fontweight="bold", color=_INK)
-            panel.set_xlabel("topics", fontsize=9, color=_GREY)
-            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
-            panel.grid(color=_GRID, linewidth=0.8, zorder=0)
+            panel.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+            panel.set_xlabel("topics", fontsize=9, color=GREY)
+            panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
+            panel.grid(color=GRID, linewidth=0.8, zorder=0)
             panel.set_axisbelow(True)
             for side in ("top", "right"):
                 panel.spines[side].set_visible(False)

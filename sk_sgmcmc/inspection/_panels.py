@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._style import _pyplot
+from ._style import FAINT, GRID, pyplot
 
 
 def check_interval(interval):
@@ -22,6 +22,15 @@ def indices(name, given, n):
 def whiskers(mean, low, high):
     """Lengths of an interval to both sides of the mean, (2, n), which may lie outside if the draws have two modes."""
     return np.maximum([mean - low, high - mean], 0.0)
+
+
+def style_panel(panel, *, spines, grid="both"):
+    """Put a light grid behind what a panel shows, and leave it only these spines."""
+    panel.grid(axis=grid, color=GRID, linewidth=0.8, zorder=0)
+    panel.set_axisbelow(True)
+    for side, spine in panel.spines.items():
+        spine.set_visible(side in spines)
+        spine.set_color(FAINT)
 
 
 class Panels:
@@ -54,7 +63,7 @@ class Panels:
             n_columns = min(n, n_columns)
             n_rows = -(-n // n_columns)
             if figure is None:
-                plt = _pyplot(type(self).__name__)
+                plt = pyplot(type(self).__name__)
                 figure = plt.figure(figsize=size(n_rows, n_columns), layout="constrained")
             axes = figure.subplots(n_rows, n_columns, squeeze=False, **shared).ravel()
             for panel in axes[n:]:

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic._dmr.effects import prevalence_at
-from ._panels import Panels, check_interval, indices, whiskers
-from ._style import _FAINT, _GREY, _GRID, _INK, _shortened
+from ._panels import Panels, check_interval, indices, style_panel, whiskers
+from ._style import FAINT, GREY, INK, shortened
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _MOST_TOPICS = 6  # shown unless others are asked for
@@ -178,28 +178,25 @@ class PrevalenceDisplay(Panels):
                 ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
                 (_line if is_line else _points)(panel, self.values, ends, colour, group, g, len(self.groups))
             if not is_line:
-                panel.set_xticks(np.arange(self.values.size), [_shortened(str(value)) for value in self.values])
+                panel.set_xticks(np.arange(self.values.size), [shortened(str(value)) for value in self.values])
                 panel.set_xlim(-0.5, self.values.size - 0.5)
                 crowded = sum(len(str(value)) for value in self.values) > 24
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
             panel.set_ylim(0, 1.06 * max(np.nanmax(self.high[i]), 1e-12))
-            panel.set_title(str(self.names[i]), loc="left", fontsize=10, fontweight="bold", color=_INK)
-            panel.tick_params(labelsize=8, labelcolor=_GREY, color=_FAINT)
+            panel.set_title(shortened(str(self.names[i]), 40), loc="left", fontsize=10, fontweight="bold", color=INK)
+            panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="y", nbins=4)
-            panel.grid(axis="y", color=_GRID, linewidth=0.8, zorder=0)
-            panel.set_axisbelow(True)
-            panel.spines[["top", "right"]].set_visible(False)
-            panel.spines[["left", "bottom"]].set_color(_FAINT)
+            style_panel(panel, spines=("left", "bottom"), grid="y")
         if self.groups != [None]:
             axes[0].legend(title=self.by, frameon=False, fontsize=8, title_fontsize=8)
         if ax is None:
             label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
-            self.figure_.supxlabel(label, fontsize=9, color=_GREY)
-            self.figure_.supylabel("expected share", fontsize=9, color=_GREY)
+            self.figure_.supxlabel(label, fontsize=9, color=GREY)
+            self.figure_.supylabel("expected share", fontsize=9, color=GREY)
         else:
             for panel in axes:
-                panel.set_xlabel(self.covariate, fontsize=9, color=_GREY)
-                panel.set_ylabel("expected share", fontsize=9, color=_GREY)
+                panel.set_xlabel(self.covariate, fontsize=9, color=GREY)
+                panel.set_ylabel("expected share", fontsize=9, color=GREY)
         return self
 
 

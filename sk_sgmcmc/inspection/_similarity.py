@@ -12,7 +12,7 @@ from ..metrics import hellinger_distances
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
 from ._panels import check_interval, indices
-from ._style import _BAR, _FAINT, _GREY, _INK, _WHISKER, _pyplot, _shortened
+from ._style import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, pyplot, shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
 _FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover, all together and on average
@@ -56,10 +56,17 @@ def _distances(topics, kind):
     return (apart + apart.T) / 2
 
 
-def _labels(estimator, topics, n_words):
-    """Numbers of topics with their top words, or the names that were given to them."""
-    if getattr(estimator, "_topic_names", None) is not None:
-        return [_shortened(name) for name in estimator.topic_names_[topics]]
+def given_names(estimator, topics):
+    """Names that were given to topics, shortened; None if none were."""
+    if getattr(estimator, "_topic_names", None) is None:
+        return None
+    return [shortened(name, LONGEST_NAME) for name in estimator.topic_names_[topics]]
+
+
+def topic_labels(estimator, topics, n_words):
+    """Top words of topics, or the names that were given to them."""
+    if names := given_names(estimator, topics):
+        return names
     words = estimator._word_names(estimator.components_.shape[1])
     if np.asarray(words).dtype.kind not in "OU":
         return ["" for _ in topics]
@@ -166,7 +173,7 @@ class TopicMapDisplay:
         share, low, high = _shares(estimator, X, topics, interval, params)
         return cls(
             topics=topics,
-            labels=_labels(estimator, topics, n_words),
+            labels=topic_labels(estimator, topics, n_words),
             positions=_scaled(apart),
             share=share,
             low=low,
@@ -186,7 +193,7 @@ class TopicMapDisplay:
         -------
         display : TopicMapDisplay
         """
-        plt = _pyplot("TopicMapDisplay")
+        plt = pyplot("TopicMapDisplay")
         from matplotlib.patches import Circle
 
         if ax is None:
@@ -197,9 +204,9 @@ class TopicMapDisplay:
         unit = np.sqrt(filled * span**2 / (np.pi * self.share.sum()))
         radius = {name: unit * np.sqrt(getattr(self, name)) for name in ("share", "low", "high")}
         for k in np.argsort(-self.share):
-            ax.add_patch(Circle(self.positions[k], radius["share"][k], facecolor=_BAR, alpha=0.6, linewidth=0))
+            ax.add_patch(Circle(self.positions[k], radius["share"][k], facecolor=BAR, alpha=0.6, linewidth=0))
             for name in ("low", "high"):
-                ax.add_patch(Circle(self.positions[k], radius[name][k], fill=False, edgecolor=_WHISKER, linewidth=0.6))
+                ax.add_patch(Circle(self.positions[k], radius[name][k], fill=False, edgecolor=WHISKER, linewidth=0.6))
         margin = 0.04 * span + radius["high"].max()
         low, high = self.positions.min(axis=0) - margin, self.positions.max(axis=0) + margin
         ax.set_aspect("equal", adjustable="datalim")
@@ -208,9 +215,9 @@ class TopicMapDisplay:
         ax.autoscale_view()
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.spines[:].set_color(_FAINT)
+        ax.spines[:].set_color(FAINT)
         for k, centre in enumerate(self.positions):
-            ax.text(*centre, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=_INK)
+            ax.text(*centre, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=INK)
         ax.figure.canvas.draw()  # sets the axes' size, which the labels need
         self._write_labels(ax, radius["high"])
         self.ax_, self.figure_ = ax, ax.figure
@@ -235,7 +242,7 @@ class TopicMapDisplay:
                 if text and inside and not any(_overlap(box, other) for i, other in enumerate(taken) if i != k):
                     place = ax.transData.inverted().transform((x, (box[1] + box[3]) / 2))
                     side = "left" if dx > 0 else "right" if dx < 0 else "center"
-                    ax.text(*place, text, ha=side, va="center", fontsize=7.5, color=_GREY)
+                    ax.text(*place, text, ha=side, va="center", fontsize=7.5, color=GREY)
                     taken.append(box)
                     break
 
@@ -353,7 +360,7 @@ class TopicHierarchyDisplay:
             found += [branch in of_draw for branch in branches]
         return cls(
             topics=topics,
-            labels=_labels(estimator, topics, n_words),
+            labels=topic_labels(estimator, topics, n_words),
             linkage=tree,
             support=found / some.size,
             distance=distance,
@@ -376,28 +383,28 @@ class TopicHierarchyDisplay:
                  for topic, label in zip(self.topics, self.labels, strict=True)]  # fmt: skip
         if ax is None:
             size = (4.2 + 0.065 * max(map(len, texts)), 0.7 + 0.2 * n)
-            _, ax = _pyplot("TopicHierarchyDisplay").subplots(figsize=size, layout="constrained")
+            _, ax = pyplot("TopicHierarchyDisplay").subplots(figsize=size, layout="constrained")
         order = _leaves(self.linkage)
         x, y = np.zeros(2 * n - 1), np.zeros(2 * n - 1)
         y[order] = np.arange(n)
         for i, (a, b, height) in enumerate(self.linkage[:, :3]):
             a, b, node = int(a), int(b), n + i
             x[node], y[node] = height, (y[a] + y[b]) / 2
-            ax.plot([x[a], height, height, x[b]], [y[a], y[a], y[b], y[b]], color=_WHISKER, linewidth=1.2)
+            ax.plot([x[a], height, height, x[b]], [y[a], y[a], y[b], y[b]], color=WHISKER, linewidth=1.2)
             if i < n - 2 and self.support[i] >= 0.5:
                 ax.annotate(f"{100 * self.support[i]:.0f}", (height, y[node]), (2, 0), textcoords="offset points",
-                            fontsize=6.5, color=_GREY, ha="left", va="bottom")  # fmt: skip
+                            fontsize=6.5, color=GREY, ha="left", va="bottom")  # fmt: skip
         ax.set_yticks(np.arange(n), [texts[k] for k in order])
         ax.set_ylim(n - 0.4, -0.6)
         # All topics are far from each other: a tree drawn from 0 would be mostly stems.
         heights = self.linkage[:, 2]
         spread = np.ptp(heights) or heights.max() or 1.0
         ax.set_xlim(max(0.0, heights.min() - 0.2 * spread), heights.max() + 0.06 * spread)
-        ax.tick_params(axis="y", length=0, labelsize=8, labelcolor=_INK)
-        ax.tick_params(axis="x", labelsize=8, labelcolor=_GREY, color=_FAINT)
-        ax.set_xlabel(f"distance ({self.distance}); percentage of draws with the branch", fontsize=9, color=_GREY)
+        ax.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
+        ax.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
+        ax.set_xlabel(f"distance ({self.distance}); percentage of draws with the branch", fontsize=9, color=GREY)
         ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.spines["bottom"].set_color(_FAINT)
+        ax.spines["bottom"].set_color(FAINT)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -1,11 +1,12 @@
 """What displays share: colours, the length of names, and matplotlib, imported on use."""
 
-_INK, _BAR, _WHISKER = "#333333", "#8fb8d8", "#1f4e79"
-_GREY, _FAINT, _GRID = "#666666", "#bbbbbb", "#e6e6e6"
-_LONGEST = 18
+INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
+GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
+LONGEST, LONGEST_NAME = 18, 28  # letters of a word, and of a topic's name
 
 
-def _pyplot(whom):
+def pyplot(whom):
+    """matplotlib's pyplot; raises an error that names the display that needs it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -15,5 +16,6 @@ def _pyplot(whom):
     return plt
 
 
-def _shortened(word):
-    return word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
+def shortened(word, longest=LONGEST):
+    """A word of at most ``longest`` letters, an ellipsis among them."""
+    return word if len(word) <= longest else word[: longest - 1] + "…"

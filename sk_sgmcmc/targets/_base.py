@@ -2,13 +2,25 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..dense.tuning import auto_step_size
 
 
 class Target(BaseEstimator):
-    """Base class of targets: data and prior, the signals they can give, and how a raw state becomes a draw."""
+    """Base class of targets: data and prior, the signals they can give, and how a raw state becomes a draw.
+
+    A subclass lists the signals that it can give a sampler in ``_offers``, as pairs (geometry, signal), best first; and
+    implements ``_signal`` and
+
+    ``_rows()``
+        The rows, the constants that the kernel reads, and the shape of a state; raises if parameters are invalid.
+    ``_start(sampler)``
+        The state at which chains start.
+    ``_public(theta, aux, sampler)``
+        Draws by name, given those of the state and of what the sampler keeps beside it.
+    """
 
     _offers = ()
     # Whether the signal includes an estimate of the variance of the gradient's noise.
@@ -22,7 +34,7 @@ class Target(BaseEstimator):
         """Raise if data or starts are invalid for the target."""
 
     def _prepared(self, dense, start, sampler):
-        """The data in the form that chains read, and a `Laplace` approximation for steps and starts, or None."""
+        """The data as chains read them, and a `Laplace` approximation by which to choose steps and starts, or None."""
         return dense, None
 
     def _less_noise(self, dense):
@@ -51,16 +63,23 @@ class Target(BaseEstimator):
     def _check_batches(self, n_batch, n_rows):
         """Raise if the target cannot read minibatches."""
 
-    def _starts(self, sampler, init, n_chains, dense, rng):
-        """Starts of all chains, or one for all."""
-        return [self._start(sampler, None)]
+    def _starts(self, sampler, n_chains, dense, rng):
+        """Starts of all chains, or one for all, where the user gives none."""
+        return [self._start(sampler)]
+
+    def _given_starts(self, init, sampler, n_chains, dense, rng):
+        """Starts of all chains, or one for all, that the user gives; raises if they do not fit."""
+        starts = starts_of_array(init, self._rows()[2], sampler, n_chains)
+        for start in starts:
+            self._check_init(start)
+        return starts
 
     def _about(self, approximation, n_chains, rng):
         """Starts of all chains, or one for all, given a `Laplace` approximation."""
         return [approximation.mode.reshape(self._rows()[2])]
 
     def _hidden(self, name):
-        """Whether draws of a name are beside the point for diagnostics."""
+        """Whether diagnostics leave out the draws of this name, which others determine."""
         return name == "velocity" or name.startswith("log_")
 
     def _labels(self):
@@ -68,14 +87,45 @@ class Target(BaseEstimator):
         return None
 
     def _raise_lost_error(self):
-        """Raise an error of a user's function that compiled code called."""
+        """Raise the error, if any, of a user's function that compiled code called, where it was lost."""
+
+    def _more_results(self):
+        """Attributes that only the results of this target have."""
+        return {}
 
     def _metric(self):
         """The `Metric` of targets that offer one."""
         return None
 
 
-def _check_positive(**parameters):
+def check_positive(**parameters):
+    """Raise if a parameter is not a positive number whose powers float64 can hold."""
     for name, value in parameters.items():
         if not (isinstance(value, Real) and 1e-100 < float(value) < 1e100):
             raise ValueError(f"{name}={value!r} must be a positive number, between 1e-100 and 1e100.")
+
+
+def starts_of_array(init, shape, sampler, n_chains):
+    """A user's starts, of a state or of all particles; one for all chains, or one for each."""
+    try:
+        init = np.asarray(init, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"init={init!r} must be an array of shape {shape}; a ManifoldDensity takes parts by name as its start."
+        ) from None
+    size = int(np.prod(shape))
+    if not np.all(np.isfinite(init)):
+        raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
+    if init.size == size:
+        return [init.reshape(shape)]
+    init = np.atleast_1d(init)
+    n_particles = sampler._particles_per_chain
+    if init.shape[0] == n_particles and init.size == n_particles * size:
+        return [init.reshape(-1, *shape)]
+    if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
+        return [each.reshape(shape) if each.size == size else each.reshape(-1, *shape) for each in init]
+    particles = f", {(n_particles, *shape)}, the particles of {sampler!r}," if n_particles > 1 else ""
+    raise ValueError(
+        f"init has shape {init.shape}; this target needs {shape}{particles} or, with n_chains={n_chains}, one of these "
+        f"for each chain, {(n_chains, *shape)}."
+    )

@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from ..kernels.models import conjugate, gaussian
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count, real_array
-from ._base import Target, _check_positive
+from ._base import Target, check_positive
 
 
 class _CellTarget(Target):
@@ -35,13 +35,13 @@ class DirichletCategorical(_CellTarget):
 
     _offers = (("simplex", "counts"),)
 
-    def _signal(self):
-        return conjugate.dirichlet_categorical
-
     def __init__(self, categories, concentration=0.1, n_categories=None):
         self.categories = categories
         self.concentration = concentration
         self.n_categories = n_categories
+
+    def _signal(self):
+        return conjugate.dirichlet_categorical
 
     def _checked(self):
         codes = np.asarray(self.categories)
@@ -73,7 +73,7 @@ class DirichletCategorical(_CellTarget):
         codes, alpha = self._checked()
         return codes.astype(float)[:, None], alpha, (alpha.size, 1)
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         _, alpha, shape = self._rows()
         return sampler._simplex_start(np.full(shape, 1.0 / alpha.size), None)
 
@@ -98,22 +98,22 @@ class GammaPoisson(_CellTarget):
 
     _offers = (("positive", "counts"),)
 
-    def _signal(self):
-        return conjugate.gamma_poisson
-
     def __init__(self, counts, shape=1.0, rate=1.0):
         self.counts = counts
         self.shape = shape
         self.rate = rate
 
+    def _signal(self):
+        return conjugate.gamma_poisson
+
     def _rows(self):
         X = check_array(self.counts, dtype=np.float64, input_name="counts")
         if X.min() < 0:
             raise ValueError(f"counts must not be negative; the smallest is {X.min():g}.")
-        _check_positive(shape=self.shape, rate=self.rate)
+        check_positive(shape=self.shape, rate=self.rate)
         return X, np.array([float(self.shape)]), (X.shape[1], 1)
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         X, params, shape = self._rows()
         return np.full(shape, params[0] + X.sum() / X.shape[1])
 
@@ -139,20 +139,20 @@ class LogNormalMedian(_CellTarget):
 
     _offers = (("positive", "log-location"),)
 
-    def _signal(self):
-        return conjugate.log_normal_median
-
     def __init__(self, values, log_scale=1.0, prior_location=0.0, prior_scale=10.0):
         self.values = values
         self.log_scale = log_scale
         self.prior_location = prior_location
         self.prior_scale = prior_scale
 
+    def _signal(self):
+        return conjugate.log_normal_median
+
     def _rows(self):
         X = check_array(self.values, dtype=np.float64, input_name="values")
         if X.min() <= 0:
             raise ValueError(f"values must be positive; the smallest is {X.min():g}.")
-        _check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
+        check_positive(log_scale=self.log_scale, prior_scale=self.prior_scale)
         if not (isinstance(self.prior_location, Real) and np.isfinite(self.prior_location)):
             raise ValueError(f"prior_location={self.prior_location!r} must be a finite number.")
         prior, each = float(self.prior_scale) ** -2, float(self.log_scale) ** -2
@@ -160,7 +160,7 @@ class LogNormalMedian(_CellTarget):
         params = np.array([self.prior_location, prior, each, posterior, posterior**-0.5], dtype=np.float64)
         return np.log(X), params, (X.shape[1], 1)
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         X, _, shape = self._rows()
         return np.exp(X.mean(axis=0)).reshape(shape)
 
@@ -183,13 +183,13 @@ class GaussianMean(Target):
 
     _offers = (("euclidean", "gradient"),)
 
-    def _signal(self):
-        return gaussian.gaussian_mean
-
     def __init__(self, rows, precision=None, prior_precision=0.0):
         self.rows = rows
         self.precision = precision
         self.prior_precision = prior_precision
+
+    def _signal(self):
+        return gaussian.gaussian_mean
 
     def posterior(self):
         """Mean (dim,) and covariance (dim, dim) of the exact posterior."""
@@ -208,7 +208,7 @@ class GaussianMean(Target):
             raise ValueError(f"prior_precision={self.prior_precision!r} must be a number of at least 0.")
         return X, np.concatenate([[float(self.prior_precision)], each.ravel()]), (d, 1)
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         X, _, shape = self._rows()
         return X.mean(axis=0).reshape(shape)
 

@@ -6,7 +6,7 @@ from sklearn.utils import check_array
 from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
 from ..utils._numbers import is_count, real_array
-from ._base import _check_positive
+from ._base import check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
 
 __all__ = ["ChainedVonMisesFisher", "ExponentialMixture", "ManifoldDensity", "MatrixCompletion", "RestrictedGaussian"]
@@ -42,13 +42,13 @@ class RestrictedGaussian(ManifoldTarget):
 
     _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
 
-    def _signal(self):
-        return manifold.restricted_gaussian
-
     def __init__(self, linear, quadratic=None, linear_terms=None):
         self.linear = linear
         self.quadratic = quadratic
         self.linear_terms = linear_terms
+
+    def _signal(self):
+        return manifold.restricted_gaussian
 
     def _rows(self):
         b = check_array(self.linear, dtype=np.float64, ensure_min_features=2, input_name="linear")
@@ -91,14 +91,14 @@ class ExponentialMixture(ManifoldTarget):
 
     _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
 
-    def _signal(self):
-        return manifold.exponential_mixture
-
     def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
         self.directions = directions
         self.weights = weights
         self.n_rows = n_rows
         self.linear_terms = linear_terms
+
+    def _signal(self):
+        return manifold.exponential_mixture
 
     def _rows(self):
         c = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
@@ -138,19 +138,19 @@ class ChainedVonMisesFisher(ManifoldTarget):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
     """
 
-    def _signal(self):
-        return manifold.chained_vmf_mixture
-
     def __init__(self, directions, kappa=20.0, prior_kappa=20.0):
         self.directions = directions
         self.kappa = kappa
         self.prior_kappa = prior_kappa
 
+    def _signal(self):
+        return manifold.chained_vmf_mixture
+
     def _rows(self):
         X = check_array(self.directions, dtype=np.float64, ensure_min_features=2, input_name="directions")
         if not np.allclose(np.linalg.norm(X, axis=1), 1.0, atol=1e-6):
             raise ValueError("directions must be unit rows; sklearn.preprocessing.normalize makes them.")
-        _check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
+        check_positive(kappa=self.kappa, prior_kappa=self.prior_kappa)
         return (
             X,
             np.array([self.kappa, self.prior_kappa, 1.0, *np.zeros(X.shape[1] - 1)], dtype=np.float64),
@@ -161,7 +161,7 @@ class ChainedVonMisesFisher(ManifoldTarget):
         n = len(np.asarray(self.directions))
         return n * self.kappa + self.prior_kappa
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         X, _, (_, width) = self._rows()
         mean = X.mean(axis=0)
         if np.linalg.norm(mean) < 1e-6:  # no direction at all: use that of the prior
@@ -190,15 +190,15 @@ class MatrixCompletion(ManifoldTarget):
 
     _offers = (("stiefel", "gradient"),)
 
-    def _signal(self):
-        return frames_kernels.factor_completion
-
     _geometry = "stiefel"
 
     def __init__(self, matrix, factor_scales, noise_scale):
         self.matrix = matrix
         self.factor_scales = factor_scales
         self.noise_scale = noise_scale
+
+    def _signal(self):
+        return frames_kernels.factor_completion
 
     def _rows(self):
         X = check_array(self.matrix, dtype=np.float64, ensure_all_finite="allow-nan", input_name="matrix")
@@ -208,7 +208,7 @@ class MatrixCompletion(ManifoldTarget):
                 f"factor_scales={self.factor_scales!r} must be positive numbers, one for each of at most "
                 f"{X.shape[1]} factors."
             )
-        _check_positive(noise_scale=self.noise_scale)
+        check_positive(noise_scale=self.noise_scale)
         return X, np.array([self.noise_scale, *scales], dtype=np.float64), (scales.size, X.shape[1])
 
     def _curvature(self, gradient, theta):
@@ -217,7 +217,7 @@ class MatrixCompletion(ManifoldTarget):
         filled = np.nan_to_num(X)
         return 2.0 * np.linalg.norm(filled, 2) ** 2 / params[0] ** 2
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         X, _, shape = self._rows()
         right = np.linalg.svd(np.nan_to_num(X), full_matrices=False)[2]
         frame = np.zeros(shape)

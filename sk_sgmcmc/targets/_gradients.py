@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -157,8 +158,29 @@ def _by_autograd(call, function):
     return evaluate
 
 
+@dataclass(frozen=True)
+class FreeDensity:
+    """A log density and its gradient in free coordinates.
+
+    Parameters
+    ----------
+    jitted : jitted function of (theta, rows, scale, gradient)
+    described : str
+        Where the gradient comes from, for the user.
+    by_differences : bool
+        Whether it consists of differences of the log density.
+    python : PythonCall or None
+        What is called from compiled code, if anything is.
+    """
+
+    jitted: object
+    described: str
+    by_differences: bool
+    python: object
+
+
 def free_density(function, call, layout, source, rows):
-    """The log density and gradient in free coordinates.
+    """The `FreeDensity` of a user's function.
 
     Parameters
     ----------
@@ -172,11 +194,7 @@ def free_density(function, call, layout, source, rows):
 
     Returns
     -------
-    jitted : jitted function of (theta, rows, scale, gradient)
-    described : str
-        Where the gradient comes from.
-    python : PythonCall or None
-        What is called from compiled code, if anything is.
+    FreeDensity
     """
     if call.writes_gradient and source is not None:
         raise ValueError(
@@ -197,7 +215,7 @@ def free_density(function, call, layout, source, rows):
             raise ValueError(
                 f"{source} cannot differentiate log_density={name_of(function)}: {python.error}"
             ) from python.error
-        return named.with_gradient(named.python_call(python), layout.parts), source, python
+        return FreeDensity(named.with_gradient(named.python_call(python), layout.parts), source, False, python)
     by_differences = not call.writes_gradient
     if by_differences and layout.n_free > MOST_DIFFERENCES:
         raise ValueError(
@@ -209,9 +227,10 @@ def free_density(function, call, layout, source, rows):
     wrap = named.by_differences if by_differences else named.with_gradient
     described = f"differences, {2 * layout.n_free} evaluations each" if by_differences else "its own"
     try:
-        return named.compiled_density(function, call, wrap), described, None
+        return FreeDensity(named.compiled_density(function, call, wrap), described, by_differences, None)
     except Exception as error:
         if named.is_compiled(function):
             raise ValueError(f"numba cannot compile log_density={name_of(function)}: {error}. {HOW}") from error
     python = PythonCall(call.of(function))
-    return wrap(named.python_call(python), layout.parts), f"{described}, in Python", python
+    jitted = wrap(named.python_call(python), layout.parts)
+    return FreeDensity(jitted, f"{described}, in Python", by_differences, python)

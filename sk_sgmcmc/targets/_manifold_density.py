@@ -63,7 +63,10 @@ def _blocks_of_space(name, space):
 
 
 class ManifoldTarget(Target):
-    """Targets with the gradient of a log density with respect to a manifold's surface measure."""
+    """Targets with the gradient of a log density with respect to a manifold's surface measure.
+
+    A subclass implements ``_curvature(gradient, theta)`` besides: about the largest, by which a step size is chosen.
+    """
 
     _offers = (("sphere", "gradient"),)
     _estimates_noise = True
@@ -107,7 +110,7 @@ class ManifoldTarget(Target):
         curvature = self._curvature(gradient, theta) + extent
         return ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)))
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         return np.concatenate([each.ravel() for each in self._product().start()]).reshape(self._rows()[2])
 
     def _check_init(self, init):
@@ -235,7 +238,7 @@ class ManifoldDensity(ManifoldTarget):
         ]
         return stiffness(gradient, theta, None, np.random.default_rng(0)) + max(pull, default=0.0)
 
-    def _start(self, sampler, rng):
+    def _start(self, sampler):
         given = {} if self.start is None else self.start
         parts = self._parts()
         if not isinstance(given, dict) or not set(given) <= set(parts):

@@ -10,8 +10,7 @@ from ._density import Density
 from ._gradients import SOURCES, call_of, free_density, name_of, try_once
 from ._parameters import Layout
 
-_TRIES = 100
-_TIMED = 3
+_TIMED = 3  # calls, of which the fastest tells what a call costs
 
 
 class NamedDensity(Density):
@@ -30,8 +29,11 @@ class NamedDensity(Density):
     Attributes
     ----------
     layout : Layout
-    described : str
-        Where the gradient comes from.
+    free : FreeDensity
+    scales : bool
+        Whether the function takes a scale, so that minibatches can stand for all rows.
+    seconds : float
+        What a call on all rows costs; after the checks.
     """
 
     def __init__(self, log_density, parameters, data=None, gradient=None):
@@ -42,9 +44,9 @@ class NamedDensity(Density):
         call = call_of(log_density, self.layout, data is not None)
         rows = np.zeros((1, 1)) if data is None else check_array(data, dtype=np.float64, input_name="data", order="C")
         try_once(log_density, call, self.layout, rows)
-        function, self.described, self.python = free_density(log_density, call, self.layout, gradient, rows)
+        self.free = free_density(log_density, call, self.layout, gradient, rows)
         self.scales = "scale" in call.order
-        super().__init__(function, self.layout.n_free, data=None if data is None else rows)
+        super().__init__(self.free.jitted, self.layout.n_free, data=None if data is None else rows)
 
     def _public(self, theta, aux, sampler):
         return self.layout.constrained(theta[..., 0])
@@ -62,20 +64,22 @@ class NamedDensity(Density):
                 "sums over rows, and nothing else, by it."
             )
 
-    def _starts(self, sampler, init, n_chains, dense, rng):
-        given = {} if init is None else init
-        if not isinstance(given, dict) or not set(given) <= set(self.layout.names):
+    def _starts(self, sampler, n_chains, dense, rng):
+        return self._given_starts({}, sampler, n_chains, dense, rng)
+
+    def _given_starts(self, init, sampler, n_chains, dense, rng):
+        if not isinstance(init, dict) or not set(init) <= set(self.layout.names):
             raise ValueError(
                 f"init={init!r} must be a dict of arrays by the names of parameters: {', '.join(self.layout.names)}."
             )
         by_chain = [{} for _ in range(n_chains)]
         for name, shape, *_ in self.layout.parts:
-            if name not in given:
+            if name not in init:
                 continue
             try:
-                value = np.asarray(given[name], dtype=float)
+                value = np.asarray(init[name], dtype=float)
             except (TypeError, ValueError):
-                raise ValueError(f"init[{name!r}]={given[name]!r} must be numbers of shape {shape}.") from None
+                raise ValueError(f"init[{name!r}]={init[name]!r} must be numbers of shape {shape}.") from None
             if value.shape not in (shape, (n_chains, *shape)):
                 raise ValueError(
                     f"init[{name!r}] has shape {value.shape}; give {shape}, or {(n_chains, *shape)} for each chain."
@@ -91,6 +95,7 @@ class NamedDensity(Density):
             self._raise_lost_error()
 
     def _check_all(self, dense, starts):
+        """Check density and gradient, parameter by parameter, and time a call."""
         gradient = DenseGradient(dense, starts[0].shape)
         for start in starts:
             check_finite(gradient, start)
@@ -103,7 +108,7 @@ class NamedDensity(Density):
                 try:
                     check_gradient(gradient, point, own, f" of {name}", where)
                 except ValueError as error:
-                    if "differences" not in self.described:
+                    if not self.free.by_differences:
                         raise
                     raise ValueError(
                         f"Differences of log_density={name_of(self.log_density)} along {name}, {where}, depend on "
@@ -118,9 +123,13 @@ class NamedDensity(Density):
             took.append(time.perf_counter() - began)
         self.seconds = min(took)
 
+    def _more_results(self):
+        return {"gradient_": f"{self.free.described}, {1e6 * self.seconds:.2g} microseconds a call"}
+
     def _raise_lost_error(self):
-        if self.python is not None and self.python.error is not None:
-            error = self.python.error
+        python = self.free.python
+        if python is not None and python.error is not None:
+            error = python.error
             raise ValueError(
                 f"log_density={name_of(self.log_density)} raised {type(error).__name__} while chains ran: {error}"
             ) from error

@@ -188,10 +188,12 @@ def _basis(width):
 
 
 def _simplex_of(z):
+    """Probabilities of isometric log-ratios, along the last axis."""
     y = z @ _basis(z.shape[-1] + 1).T
     cells = np.exp(y - y.max(axis=-1, keepdims=True))
     return cells / cells.sum(axis=-1, keepdims=True)
 
 
 def _free_of(cells):
+    """Isometric log-ratios of probabilities, along the last axis."""
     return np.log(cells) @ _basis(cells.shape[-1])

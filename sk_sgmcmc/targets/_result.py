@@ -51,5 +51,7 @@ class SampleResult(Bunch):
         shapes = ", ".join(f"{name} {value.shape[2:]}" for name, value in self.samples_.items())
         n_chains, n_kept = next(iter(self.samples_.values())).shape[:2]
         chains = f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_kept} draws"
+        n = int(np.sum(getattr(self.sampler_, "n_divergences_", 0)))
+        diverged = f"; {n} divergence{'s' if n > 1 else ''}" if n else ""
         gradient = f"; gradient: {self.gradient_}" if "gradient_" in self else ""
-        return f"<{type(self).__name__}: {chains} of {shapes}, by {type(self.sampler_).__name__}{gradient}>"
+        return f"<{type(self).__name__}: {chains} of {shapes}, by {type(self.sampler_).__name__}{diverged}{gradient}>"

@@ -65,7 +65,7 @@ def sample(
         nothing else) and ``gradient`` (see there). Or a target, for example `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str, sampler object or None, default=None
         Must fit the target's geometry and signal. None is `NUTS` for one's own density of up to 10,000 rows and
-        `SGHMC` on minibatches of 1000 for more, `SCIR` for counts, `ExponentialOU` for locations of logarithms,
+        `SGHMC` on minibatches of 500 for more, `SCIR` for counts, `ExponentialOU` for locations of logarithms,
         `SGHMC` on other flat space and `SGGMC` on other manifolds.
     parameters : dict of str to shape, Positive or Simplex, default=None
         Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4)}``, see
@@ -119,7 +119,10 @@ def sample(
         and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``; ``diagnostics_``: a table
         (DataFrame, or Bunch of columns if pandas is not installed) of ``quantity``, ``mean``, split ``r_hat``, ``ess``
         and ``mcse``, of up to 20 entries of each array, those of the least convincing chains, and on flat space of the
-        log density, whose draws are in ``log_density_``, (n_chains, n_kept); ``gradient_``, of a function.
+        log density; ``log_density_``, with the volume element of free coordinates, at each draw, (n_chains, n_kept), of
+        `NUTS`, and at up to 100 evenly spaced ones of other samplers; ``sample_stats_``, of `NUTS`: a dict of
+        ``energy``, ``acceptance_rate``, ``tree_depth``, ``n_steps``, ``diverging`` and ``step_size`` of the trajectory
+        of each draw, (n_chains, n_kept); ``gradient_``, of a function.
 
     Raises
     ------
@@ -161,12 +164,7 @@ def sample(
         plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
     )
     target = _as_target(target, parameters, data, gradient)
-    name = geometry if geometry is None or isinstance(geometry, str) else "product"
-    offers = [pair for pair in target._offers if name in (None, pair[0])]
-    if not offers:
-        known = [pair[0] for pair in target._offers]
-        known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
-        raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
+    offers = _offers_on(target, geometry)
     if sampler is None:
         sampler, batch_size = target._choice(batch_size)
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler, offers, type(target).__name__)
@@ -198,12 +196,10 @@ def sample(
     )
     shuffle_seed, *chain_seeds, start_seed = seed_sequence(random_state).spawn(n_chains + 2)
     start_rng = np.random.default_rng(start_seed)
-    if init is None or isinstance(target, NamedDensity):
-        starts = target._starts(sampler, init, n_chains, dense, start_rng)
+    if init is None:
+        starts = target._starts(sampler, n_chains, dense, start_rng)
     else:
-        starts = _given_starts(init, shape, sampler, n_chains)
-        for start in starts:
-            target._check_init(start)
+        starts = target._given_starts(init, sampler, n_chains, dense, start_rng)
     states = [start[0] if start.ndim == 3 else start for start in starts]
     target._check(dense, states)
     dense, approximation = target._prepared(dense, states[0], sampler)
@@ -240,16 +236,18 @@ def sample(
     if flat and in_time:
         gradient = DenseGradient(dense, shape)
         ratios, log_density = spread_ratios(gradient, draws["theta"][..., 0], fitted.temperature)
+    stats = fitted._statistics(draws["statistics"]) if "statistics" in draws else {}
+    log_density = stats.pop("lp", log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
         _warn(
             diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
         )
-    found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step}
+    found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
     if log_density is not None:
         found["log_density_"] = log_density
-    if isinstance(target, NamedDensity):
-        found["gradient_"] = f"{target.described}, {1e6 * target.seconds:.2g} microseconds a call"
+    if stats:
+        found["sample_stats_"] = stats
     return SampleResult(**found, diagnostics_=as_table(diagnosis.columns))
 
 
@@ -274,6 +272,17 @@ def _as_target(target, parameters, data, gradient):
             'parameters={"mu": (), "tau": Positive(), "eta": (8,)}; or pass a Density.'
         )
     return NamedDensity(target, parameters, data, gradient)
+
+
+def _offers_on(target, geometry):
+    """The pairs (geometry, signal) that a target offers on the geometry that a user asked for; raises if none."""
+    name = geometry if geometry is None or isinstance(geometry, str) else "product"
+    offers = [pair for pair in target._offers if name in (None, pair[0])]
+    if not offers:
+        known = [pair[0] for pair in target._offers]
+        known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
+        raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
+    return offers
 
 
 def _diagnosis(samples, log_density, in_time):
@@ -317,38 +326,12 @@ def _default_sampler(offers):
     return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
 
 
-def _given_starts(init, shape, sampler, n_chains):
-    """A user's starts, of a state or of all particles; one for all chains, or one for each."""
-    try:
-        init = np.asarray(init, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"init={init!r} must be an array of shape {shape}; a ManifoldDensity takes parts by name as its start."
-        ) from None
-    size = int(np.prod(shape))
-    if not np.all(np.isfinite(init)):
-        raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
-    if init.size == size:
-        return [init.reshape(shape)]
-    init = np.atleast_1d(init)
-    n_particles = sampler._particles_per_chain
-    if init.shape[0] == n_particles and init.size == n_particles * size:
-        return [init.reshape(-1, *shape)]
-    if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
-        return [each.reshape(shape) if each.size == size else each.reshape(-1, *shape) for each in init]
-    particles = f", {(n_particles, *shape)}, the particles of {sampler!r}," if n_particles > 1 else ""
-    raise ValueError(
-        f"init has shape {init.shape}; this target needs {shape}{particles} or, with n_chains={n_chains}, one of these "
-        f"for each chain, {(n_chains, *shape)}."
-    )
-
-
 def _check_batch_size(batch_size, n_rows, sampler):
-    if sampler._full_batch or batch_size == "auto":
+    if batch_size == "auto":
         return n_rows
     if not 1 <= batch_size <= n_rows:
         raise ValueError(
             f"batch_size={batch_size} must lie between 1 and the {n_rows} rows of the data; "
             'use batch_size="auto" for all of them.'
         )
-    return int(batch_size)
+    return sampler._rows_read(n_rows, int(batch_size))

@@ -5,16 +5,18 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import logsumexp
+from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 
-from sk_sgmcmc import BayesianLDA, sample
+from sk_sgmcmc import BayesianLDA, BayesianLinearRegression, BayesianPoissonRegressor, sample
 from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
 from tests.common.instances import DEFAULTS
 from tests.conftest import importorskip
 
-WITH_ROWS = {"vmf", "logistic", "gaussian", "dp"}
+WITH_ROWS = {"vmf", "logistic", "linear", "poisson", "gaussian", "dp"}
 
 
 @pytest.fixture
@@ -51,11 +53,20 @@ def test_draws_are_the_samples_with_names(case, model, arviz):
 
 
 def test_statistics_of_draws_are_those_that_are_judged(case, model, arviz):
-    stats = to_arviz(model).sample_stats
+    found = to_arviz(model).sample_stats
     judged = set(model.diagnostics_["quantity"])
-    assert {name.removeprefix("mean_") for name in stats.data_vars} <= {name.removeprefix("mean_") for name in judged}
-    assert len(stats.data_vars)
-    assert all(stats[name].shape == case.draws(model).shape[:2] for name in stats.data_vars)
+    assert {name.removeprefix("mean_") for name in found.data_vars} <= {name.removeprefix("mean_") for name in judged}
+    assert len(found.data_vars)
+    assert all(found[name].shape == case.draws(model).shape[:2] for name in found.data_vars)
+
+
+def test_statistics_have_draws_of_their_own(arviz):
+    X = np.random.default_rng(0).poisson(1.0, (30, 4))
+    lda = BayesianLDA(2, n_iter=100, n_chains=2, random_state=0).fit(X)
+    data = to_arviz(lda)
+    assert {"log_predictive", "topic_entropy"} <= set(data.sample_stats.data_vars)
+    assert data.posterior.sizes["draw"] == 50 and data.sample_stats.sizes["draw"] < 50
+    assert data.sample_stats.sizes["chain"] == 2
 
 
 @pytest.mark.filterwarnings("ignore")  # of Pareto k, in 16 draws
@@ -74,6 +85,12 @@ def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
         np.testing.assert_allclose(
             logsumexp(flat, axis=0) - np.log(len(flat)), model.score_samples(given[0]), atol=1e-8
         )
+    elif is_regressor(model):
+        mean = given[0] @ model.samples_["coef"][1, -1] + model.samples_["intercept"][1, -1]
+        law = stats.poisson(np.exp(mean)).logpmf
+        if case.id == "linear":
+            law = stats.norm(mean, model.samples_["noise_scale"][1, -1]).logpdf
+        np.testing.assert_allclose(log_likelihood.values[1, -1], law(given[1]), rtol=1e-6)
     else:
         proba = model.predict_proba(given[0])[np.arange(n_rows), np.searchsorted(model.classes_, given[1])]
         np.testing.assert_allclose(np.exp(log_likelihood.values).mean(axis=(0, 1)), proba, rtol=1e-8)
@@ -82,13 +99,18 @@ def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
 
 @pytest.mark.filterwarnings("ignore")
 def test_predictive_draws_are_those_of_the_model(case, model, arviz):
-    if case.id not in {"logistic", "gaussian"}:
+    if case.id not in {"logistic", "linear", "poisson", "gaussian"}:
         return
     given = case.data_of()
     data = to_arviz(model, *given, random_state=1)
     (name, drawn), *_ = data.posterior_predictive.data_vars.items()
     np.testing.assert_array_equal(data.observed_data[name].values, given[-1])
-    if name == "y":
+    if is_regressor(model):
+        mean, std = model.predict(given[0], return_std=True)
+        np.testing.assert_allclose(
+            drawn.values.mean(axis=(0, 1)), mean, atol=5 * std.max() / np.sqrt(drawn[..., 0].size)
+        )
+    elif name == "y":
         share = (drawn.values == model.classes_[1]).mean(axis=(0, 1))
         p = model.predict_proba(given[0])[:, 1]
         assert np.abs(share - p).mean() < 0.2 and set(np.unique(drawn.values)) <= set(model.classes_)
@@ -116,6 +138,8 @@ def test_what_sample_returns_is_taken(target, arviz):
     assert ("sample_stats" in data) == (target == "flat")
     if target == "flat":
         np.testing.assert_array_equal(data.sample_stats["lp"].values, result.log_density_)
+        longer = sample(bare, n_iter=600, n_chains=2, random_state=0)  # whose log density is known at some draws only
+        assert longer.log_density_.size < 600 and "sample_stats" not in to_arviz(longer)
     with pytest.raises(ValueError, match="score"):
         to_arviz(result, np.eye(2))
     with pytest.raises(TypeError, match="no samples_"):
@@ -132,6 +156,33 @@ def test_topics_and_words_are_named(arviz):
     lda.topic_names_ = ["sweet", "sour"]
     one = to_arviz(lda).posterior["components"].sel(topic="sour", word="pear").values
     np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 1])
+
+
+@pytest.mark.parametrize("id", ["linear", "poisson"])
+def test_rows_need_responses(id):
+    case = next(case for case in DEFAULTS if case.id == id)
+    X, y = case.data_of()
+    model = case.fitted()
+    with pytest.raises(ValueError, match="give y"):
+        to_arviz(model, X)
+    with pytest.raises(ValueError, match="inconsistent"):
+        to_arviz(model, X, y[1:])
+
+
+@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+def test_rows_have_a_likelihood_in_each_draw_of_the_posterior(cls, arviz):
+    X, y = np.arange(40.0)[:, None] / 40, np.arange(40.0) % 3
+    model = cls(n_chains=2, random_state=0).fit(X, y)
+    data = to_arviz(model, X, y)
+    assert data.posterior.sizes["draw"] == data.log_likelihood.sizes["draw"] > model.samples_["coef"].shape[1]
+
+
+@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+def test_a_response_that_is_no_number_is_refused(cls):
+    X, y = np.arange(8.0)[:, None], np.arange(8.0)
+    model = cls(n_iter=40, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        to_arviz(model, X, np.where(y == 3, np.nan, y))
 
 
 def test_rows_need_labels_where_the_model_has_them():

@@ -1,5 +1,6 @@
 """Displays show what the estimator holds; exports are what the other packages take."""
 
+import copy
 import json
 import types
 import warnings
@@ -46,6 +47,14 @@ def test_topic_words_are_those_of_top_words(lda, data, plt):
         assert panel.get_ylim()[0] > panel.get_ylim()[1]  # the most probable on top
     assert "90%" in display.figure_._supxlabel.get_text()
     display.figure_.canvas.draw()
+
+
+def test_topic_words_are_titled_by_given_names(lda, plt):
+    model = copy.copy(lda)
+    model.topic_names_ = ["economy", "war", "a name that is far too long for a title", "sport"]
+    display = TopicWordsDisplay.from_estimator(model, topics=[3, 2])
+    titles = [panel.get_title(loc="left") for panel in display.axes_]
+    assert titles == ["topic 3: sport", "topic 2: a name that is far too long…"]
 
 
 def test_topic_words_go_where_they_are_put(lda, plt):

@@ -140,9 +140,16 @@ def test_the_course_over_time_is_that_of_the_table(lda, data, plt):
 )
 def test_times_of_every_kind_are_drawn(lda, data, times, plt):
     display = TopicsOverTimeDisplay.from_estimator(lda, data.counts, times)
-    share = lda.transform(data.counts).mean(axis=0)
-    assert display.topics[0] == share.argmax() and display.topics.size == 6
+    share = lda.transform_draws(data.counts).mean(axis=(0, 1))
+    np.testing.assert_array_equal(display.topics, np.argsort(-share))
     display.figure_.canvas.draw()
+
+
+def test_classes_are_points_without_a_line(lda, data, plt):
+    display = TopicsOverTimeDisplay.from_estimator(lda, data.counts, np.array(["a", "b"])[np.arange(160) // 80])
+    line = display.axes_[0].lines[0]
+    assert line.get_linestyle() == "None"
+    np.testing.assert_array_equal(line.get_ydata(), display.share[0])
 
 
 def test_documents_are_those_of_the_table(lda, data, plt):
