@@ -14,9 +14,8 @@ from ._answers import documents
 from ._answers import words as tables
 from ._draws import TopicDraws
 
-_draws_proportions = available_if(lambda model: hasattr(model, "_proportion_draws"))
-# Draws of proportions that tables of documents average over.
-_N_DRAWS = 20
+_for_models_of_counts = available_if(lambda model: hasattr(model, "_proportion_draws"))
+_N_DRAWS = 20  # of proportions, over which tables of documents average
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
@@ -30,6 +29,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     _metric = "hellinger"
     _seeds_hint = ""  # a remedy for chains that do not agree
+    _feature_names = _topic_names = None  # those that the user gave
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -72,19 +72,32 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     # -- names -----------------------------------------------------------------------------------------------------
 
     def _word_names(self, n_features, given=None):
-        """Names of the words: those given now, those given to `fit`, those of its columns, or their indices."""
-        for names in (given, getattr(self, "_feature_names", None)):
+        """Names of the words: those ``given``, those given to `fit`, those of the columns of its X, or indices."""
+        for names in (given, self._feature_names):
             if names is not None and (given is not None or len(names) == n_features):
                 return tables.checked_names(names, n_features)
         return getattr(self, "feature_names_in_", np.arange(n_features))
 
     @property
     def topic_names_(self):
-        """Names of the topics, an array of str that may be set: at first, their numbers and top words."""
+        """Names of the topics, an array of str that may be set: at first, their numbers and top words.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> lda.topic_names_
+        array(['0_moon_star_fish', '1_sea_fish_moon'], dtype=object)
+        >>> lda.topic_names_ = ["sky", "water"]
+        >>> lda.get_feature_names_out()
+        array(['sky', 'water'], dtype=object)
+        """
         check_is_fitted(self)
-        given = getattr(self, "_topic_names", None)
-        if given is not None:
-            return given.copy()
+        if self._topic_names is not None:
+            return self._topic_names.copy()
         names = self._word_names(self.components_.shape[1])
         if names.dtype.kind not in "OU":
             return super().get_feature_names_out()
@@ -118,7 +131,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def _draws_of_topic(self, k):
         return self._agreement.draws_of_topic(self.samples_["components"], k)
 
-    @_draws_proportions
+    @_for_models_of_counts
     def top_words(self, n=10, interval=None, *, by="probability", format="long", feature_names=None):
         """The words of each topic, with their uncertainty.
 
@@ -151,6 +164,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Bischof and Airoldi (2012), Summarizing topical content with word frequency and exclusivity, ICML, equation 1
         (FREX with weight 1/2). Taddy (2012), On estimation and selection for topic models, AISTATS (lift). Blei and
         Lafferty (2009), Topic models, equation 3 (score).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> np.asarray(lda.top_words(2, by="frex")["word"]).tolist()
+        ['moon', 'star', 'sea', 'fish']
         """
         check_is_fitted(self)
         tables.check_choice("by", by, tables.SCORES)
@@ -164,7 +187,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         )
         return tables.wide(table, self.topic_names_) if format == "wide" else table
 
-    @_draws_proportions
+    @_for_models_of_counts
     def find_topics(self, words, interval=0.9):
         """Topics in which some words are probable.
 
@@ -185,6 +208,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ------
         ValueError
             For words that the vocabulary lacks; the message names similar ones.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> lda.find_topics("moon")["name"][0]
+        '0_moon_star_fish'
         """
         check_is_fitted(self)
         columns = tables.places_of(words, self._word_names(self.components_.shape[1]))
@@ -197,7 +230,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     # -- documents -------------------------------------------------------------------------------------------------
 
-    @_draws_proportions
+    @_for_models_of_counts
     def transform_draws(self, X, n_draws=None, random_state=0, **params):
         """Draws of the topic proportions of documents: their uncertainty, and that of the topics.
 
@@ -218,16 +251,28 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         proportions : ndarray of shape (n_draws, n_samples, n_components)
             The last axis sums to 1. Each draw is made by Gibbs sweeps over the document's tokens given a draw of the
             topics; an empty document gets draws from the prior.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> draws = lda.transform_draws(X[:3])
+        >>> draws.shape
+        (30, 3, 2)
+        >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0)
         """
         draws = self._proportion_draws(X, n_draws, random_state, **params)
         return as_precise_as(X, np.stack(list(draws)))
 
     def _table_draws(self, X, random_state, params):
-        """Some draws of proportions, and which documents have words."""
+        """The counts, which documents have words, and some draws of their proportions."""
         counts, filled = self._filled(X, **params)
         return counts, filled, list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
 
-    @_draws_proportions
+    @_for_models_of_counts
     def topic_info(self, X, interval=0.9, *, n_words=5, random_state=0, **params):
         """What characterises each topic, and how prevalent it is in documents.
 
@@ -248,6 +293,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             One row per topic: ``topic``, ``name``, ``share`` (its mean proportion in the documents of X that have
             words), ``low``, ``high``, ``coherence`` (NPMI in X) and ``exclusivity`` of its ten most probable words,
             ``stability`` (as in ``topic_stability_``), with several chains ``chains_agree``, and ``top_words``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> np.asarray(lda.topic_info(X)["share"]).round(1).tolist()
+        [0.5, 0.5]
         """
         counts, filled, draws = self._table_draws(X, random_state, params)
         return documents.info_table(
@@ -255,7 +310,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             self.chains_agree_, n_words, interval, self._word_names(self.components_.shape[1]), self.topic_names_,
         )  # fmt: skip
 
-    @_draws_proportions
+    @_for_models_of_counts
     def representative_docs(self, X, texts=None, n=5, interval=0.9, *, random_state=0, **params):
         """The documents with the largest proportion of each topic.
 
@@ -277,6 +332,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per document, ranked by `transform`: ``topic``, ``name``, ``rank``, ``document`` (its row in X),
             ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> texts = ["a day at sea", "fishing", "the moon", "stars"] * 10
+        >>> np.asarray(lda.representative_docs(X, texts, n=1)["text"]).tolist()
+        ['the moon', 'fishing']
         """
         if not n >= 1:
             raise ValueError(f"n={n} must be at least 1.")
@@ -288,7 +354,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
         return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
 
-    @_draws_proportions
+    @_for_models_of_counts
     def topic_correlation(self, X, interval=0.9, *, random_state=0, **params):
         """Which topics occur together in documents.
 
@@ -306,11 +372,21 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per pair of topics: ``topic_a``, ``topic_b``, ``name_a``, ``name_b``, ``correlation`` of their
             proportions over documents (mean over draws), ``low``, ``high``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> np.asarray(lda.topic_correlation(X)["correlation"]).round(1).tolist()
+        [-1.0]
         """
         _, filled, draws = self._table_draws(X, random_state, params)
         return documents.correlation_table([each[filled] for each in draws], interval, self.topic_names_)
 
-    @_draws_proportions
+    @_for_models_of_counts
     def topics_over_time(self, X, times, interval=0.9, *, n_bins=None, random_state=0, **params):
         """How prevalent topics are at different times.
 
@@ -332,6 +408,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per time and topic: ``time``, ``topic``, ``name``, ``share`` (mean proportion in the time's
             documents that have words), ``low``, ``high``, ``n_documents``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> table = lda.topics_over_time(X, [2000, 2000, 2001, 2001] * 10)
+        >>> np.asarray(table["time"]).tolist(), np.asarray(table["share"]).round(0).tolist()
+        ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
         interval_tails(interval)
         filled = self._filled(X, **params)[1]

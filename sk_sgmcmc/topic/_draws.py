@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..chains.convergence import evenly
 from ..metrics import align_draws
 from ..metrics.completion import words_of
 
@@ -125,7 +126,7 @@ class TopicDraws:
     def spread(self, c, mean, metric):
         """Typical distance of a draw from the mean of chain ``c``, (n_topics,)."""
         n = self.shape[1]
-        some = np.unique(np.linspace(0, n - 1, _SPREAD_DRAWS).round().astype(int))
+        some = evenly(n, _SPREAD_DRAWS)
         center, total = unit_rows(mean, metric), 0.0
         for s in some:
             cosine = (unit_rows(self.draw(c, s).astype(np.float64), metric) * center).sum(axis=-1)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
-from ._answers.merging import mixed, new_topics, summed
+from ._answers.merging import merged_names, mixed, new_topics, summed
 from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
 from ._counts.word_prior import DEFAULT, with_seeds
@@ -33,7 +33,8 @@ class BayesianLDA(CountTopicModel):
         `SCIR`; with a normal ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set
         ``sampler__step_size``, which turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
-        :math:`\alpha`. "auto" fits one value for each topic during burn-in.
+        :math:`\alpha`. "auto" fits one value for each topic, to stored assignments in the second half of the sweeps of
+        burn-in.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in; with a sampler on flat
         space, with fresh assignments, or with fewer than ten sweeps in burn-in, it is 0.01. A matrix distinguishes
@@ -138,7 +139,7 @@ class BayesianLDA(CountTopicModel):
     A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
     others, and topics are drawn from their Dirichlet law given the assignments of a kept draw. In burn-in, shards of a
     large corpus are swept side by side, each with the other shards' counts of before the sweep. With whole counts and
-    one number as the topics' prior, sweeps begin at a temperature of 1.2, which falls to 1 over 60 % of burn-in.
+    one number as the topics' prior, sweeps begin at a temperature of 1.1, which falls to 1 over 60 % of burn-in.
 
     `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
     words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,
@@ -272,9 +273,20 @@ class BayesianLDA(CountTopicModel):
         -------
         merged : BayesianLDA
             A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
-            the place of the first of its group, the others keep their order. Topics are mixed by their shares of the
-            fitted tokens, and their ``doc_topic_prior_`` is the sum, which is the exact law of a sum of proportions.
-            Chains cannot go on from merged topics: `partial_fit` and `resume` are refused.
+            the place of the first of its group, the others keep their order; names given by ``topic_names_`` are joined
+            by " + ". Topics are mixed by their shares of the fitted tokens, and their ``doc_topic_prior_`` is the sum,
+            which is exact: proportions that are added up have that Dirichlet law. Chains cannot go on from merged
+            topics: `partial_fit` and `resume` are refused.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(3, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> lda.merge_topics([0, 1]).components_.shape
+        (2, 4)
         """
         check_is_fitted(self)
         new, masses = new_topics(groups, self._n_features_out), self._masses()
@@ -288,7 +300,7 @@ class BayesianLDA(CountTopicModel):
         merged.doc_topic_prior_ = summed(self.doc_topic_prior_, new, -1)
         merged._doc_priors = summed(self._doc_priors, new, -1)
         merged._agreement = self._agreement.merged(new)
-        merged._topic_names, merged._is_merged = None, True
+        merged._topic_names, merged._is_merged = merged_names(self._topic_names, new), True
         return merged
 
     # -- fitted --------------------------------------------------------------------------------------------------
@@ -296,7 +308,7 @@ class BayesianLDA(CountTopicModel):
     def _set_fitted(self, chains):
         self._collect(chains, chains[0].topic_groups)
         if "doc_topic_prior" in self.samples_:
-            self._doc_priors = np.stack([each[None].mean(axis=(0, 1)) for each in self.samples_["doc_topic_prior"]])
+            self._doc_priors = np.stack([each.mean(axis=0) for each in self.samples_["doc_topic_prior"]])
         else:
             self._doc_priors = np.stack([chain.doc_topic_prior for chain in chains])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()

@@ -286,6 +286,13 @@ def test_proportions(halves, draws):
     np.testing.assert_allclose(doc_topic_proportions(X, draws), mean, rtol=1e-12)
 
 
+@pytest.mark.parametrize("rare", [0.1, 1e-8, 1e-200, 1e-305])
+def test_a_rare_word_tells_as_much_as_its_odds(rare):
+    topics = np.array([[4 * rare, 1 - 4 * rare], [rare, 1 - rare]])
+    expected = doc_topic_proportions([[3.0, 0.0]], np.array([[0.8, 0.2], [0.2, 0.8]]))
+    np.testing.assert_allclose(doc_topic_proportions([[3.0, 0.0]], topics), expected, rtol=1e-12)
+
+
 def test_read_only_input(halves, draws):
     observed, hidden = halves
     frozen = draws.copy()

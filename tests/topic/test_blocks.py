@@ -61,6 +61,13 @@ def z_of(seed, counts=COUNTS, **kwargs):
     return np.abs(z_scores(batch_means(values), exact_law(counts))).max()
 
 
+def test_a_sample_of_the_documents_does_not_depend_on_the_shards():
+    counts = sparse.csr_array(np.diag(np.arange(1, 24)))  # document d has d + 1 times word d
+    for shard_tokens in (5, 40, 1000):
+        data = bound_blocks(BlockCorpus(CountBlocks([counts], shard_tokens=shard_tokens)), ALPHA.size, 1)
+        np.testing.assert_array_equal(np.unique(data.shards.sample(5).words), np.arange(0, 23, 5))
+
+
 @pytest.mark.parametrize("shard_tokens", [3, 100])
 @pytest.mark.parametrize("counts", [COUNTS, SHORT])
 def test_chain_over_shards_has_the_exact_posterior(counts, shard_tokens, global_random_seed):

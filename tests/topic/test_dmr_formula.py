@@ -434,3 +434,8 @@ def test_lazy_documents_of_merged_topics():
 def test_topics_without_metadata_are_merged_as_before():
     lda = BayesianLDA(3, n_iter=16, random_state=0).fit(X)
     assert lda.merge_topics([0, 1]).doc_topic_prior_.sum() == pytest.approx(lda.doc_topic_prior_.sum())
+
+
+def test_a_formula_given_as_metadata_is_sent_to_its_place():
+    with pytest.raises(ValueError, match="formula= when you make the model"):
+        DMRTopicModel(2).fit(np.eye(4), metadata="~ party")

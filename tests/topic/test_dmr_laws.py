@@ -109,7 +109,7 @@ def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", se
     coefficients = Coefficients(sampler, True, np.full(2, CENTRE), 1, SCALES)
     known, prior = counts_of_rows(TOPIC_COUNTS, OF_GROUP), coefficients.doc_priors(rows)
     parts = information(known, prior)
-    coefficients.precondition(rows, prior, parts, jointly=coordinates == "joint")
+    coefficients.choose_coordinates(coefficients.curvature(rows, prior, parts, jointly=coordinates == "joint"))
     if coordinates == "diagonal":
         sums = parts[0].sum(axis=0), rows.pull(parts[0]), rows.squares(parts[0])
         coefficients.whitener = DiagonalWhitener(*sums, coefficients.precision)

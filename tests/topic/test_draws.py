@@ -9,6 +9,7 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.metrics import mcse
 from sk_sgmcmc.topic._answers.words import largest
 from sk_sgmcmc.topic._counts import record as kept_record
 from sk_sgmcmc.topic._counts.record import Counts, TopicRecord
@@ -112,8 +113,7 @@ def test_components_are_the_mean_of_conditional_means(X, sampler):
     np.testing.assert_allclose(model.components_, np.mean(means, axis=0), rtol=1e-6)
     # Draws scatter about them.
     values = model.samples_["components"][c].astype(float)
-    error = values.std(axis=0) / np.sqrt(n_kept)
-    assert np.all(np.abs(values.mean(axis=0) - model.components_) < 6 * error + 0.005)
+    assert np.all(np.abs(values.mean(axis=0) - model.components_) < 6 * mcse(values[None]) + 0.005)
 
 
 @pytest.mark.parametrize("model", [BayesianLDA(K), DMRTopicModel(K), GammaProcessTopicModel(6)])

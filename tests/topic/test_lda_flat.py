@@ -67,7 +67,7 @@ CORPUS = make_lda(n_samples=120, n_features=60, n_components=3, document_length=
 def particles_at(cells_of, rng, n_particles=400):
     """A chain of particles whose assignments differ, and whose topics are made from their Dirichlet parameters."""
     chain = object.__new__(ParticleTopicChain)
-    chain.plan, chain.particles = SimpleNamespace(n_burn=10.0), []
+    chain.plan, chain.particles = SimpleNamespace(streams=False), []
     for _ in range(n_particles):
         counts = rng.poisson([[30.0, 1.0], [2.0, 50.0], [9.0, 4.0]])
         cells = cells_of(counts + 0.5)

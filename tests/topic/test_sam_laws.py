@@ -88,7 +88,7 @@ def test_stored_proportions_of_minibatches_have_it_too(global_random_seed):
 
 def test_terms_of_documents_that_stay_as_they_were_are_rejected(global_random_seed):
     means, _, center = exact()
-    with mock.patch("sk_sgmcmc.topic._spherical.model.AdmixtureChain", Stale):
+    with mock.patch.dict("sk_sgmcmc.topic._spherical.model.CHAINS", dense=Stale):
         drawn = chain_means("sggmc", global_random_seed, center, **STORED)
     assert np.abs(z_scores(drawn, means)).max() > 1.3 * THRESHOLD
 
@@ -142,6 +142,6 @@ class WithoutTheLength(AdmixtureChain):
 
 def test_a_gradient_without_the_length_is_rejected(global_random_seed):
     means, _, center = exact()
-    with mock.patch("sk_sgmcmc.topic._spherical.model.AdmixtureChain", WithoutTheLength):
+    with mock.patch.dict("sk_sgmcmc.topic._spherical.model.CHAINS", dense=WithoutTheLength):
         drawn = chain_means("sggmc", global_random_seed, center, batch_size="auto", n_inner=1)
     assert np.abs(z_scores(drawn, means)).max() > 1.3 * THRESHOLD

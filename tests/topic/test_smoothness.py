@@ -154,7 +154,7 @@ def test_gradient_and_mode_are_those_of_the_coupled_prior():
             slope = (log_posterior(value + step) - log_posterior(value - step)) / 2e-5
             assert found[k, t] == pytest.approx(slope, rel=1e-5, abs=1e-6)
     prior = made.doc_priors(rows)
-    made.precondition(rows, prior, information(known, prior))
+    made.choose_coordinates(made.curvature(rows, prior, information(known, prior)))
 
     def likelihood_of(value):
         density, residual = likelihood(known, made.doc_priors(rows, value), with_value=True)
@@ -172,7 +172,7 @@ def moments_under_the_prior(seed, break_it=False, coordinates="joint", n_steps=1
         monkeypatch.setattr(_coefficients, "_MAX_CELLS", 1)
     rows = DenseRows(np.zeros((1, 3)), np.zeros(3), np.ones(3), True)
     nothing = tuple(np.zeros(shape) for shape in ((1, 2), 1, (1, 2), (1, 2)))
-    made.precondition(rows, made.doc_priors(rows), nothing, jointly=coordinates == "joint")
+    made.choose_coordinates(made.curvature(rows, made.doc_priors(rows), nothing, jointly=coordinates == "joint"))
     if break_it:
         made._coupled = []  # mistake: only the diagonal of the precision
     rng, values = np.random.default_rng(seed), np.empty((n_steps, 4))

@@ -1,5 +1,8 @@
 """Tables that answer questions about topics: their words, documents, times and correlations, with intervals."""
 
+import copy
+import datetime
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,6 +15,7 @@ from sk_sgmcmc.metrics import coherence, exclusivity
 from sk_sgmcmc.topic._answers import words as tables
 from sk_sgmcmc.topic._answers.proportions import proportion_draws
 from sk_sgmcmc.utils import Corpus
+from tests.conftest import importorskip
 
 DATA = make_lda(n_samples=120, n_features=40, n_components=3, document_length=30, random_state=0)
 NAMES = DATA.feature_names
@@ -242,6 +246,21 @@ def test_intervals_of_proportions_cover_the_planted_ones(doc_length):
 # ------------------------------------------------------------------------------------------------------- documents
 
 
+def test_dates_may_be_objects_with_a_time_zone(model):
+    moment = datetime.datetime(2008, 11, 4, 23, tzinfo=datetime.timezone(datetime.timedelta(hours=-5)))
+    times = np.array([moment + datetime.timedelta(days=i // 60) for i in range(120)], dtype=object)
+    table = model.topics_over_time(DATA.counts, times)
+    assert table["time"][0] == np.datetime64("2008-11-05T04:00")
+    assert len(model.topics_over_time(DATA.counts, times, n_bins=2)) == 6
+    days = np.array([datetime.date(2008, 1, 1 + i // 60) for i in range(120)], dtype=object)
+    assert table.shape == model.topics_over_time(DATA.counts, days, n_bins=2).shape
+    times[3] = importorskip("pandas").NaT
+    with pytest.raises(ValueError, match="times holds 1 missing values"):
+        model.topics_over_time(DATA.counts, times)
+    with pytest.raises(ValueError, match="to_datetime makes dates of text"):
+        model.topics_over_time(DATA.counts, days.astype(str), n_bins=2)
+
+
 def test_topic_info_gathers_what_describes_topics(model):
     table = model.topic_info(DATA.counts, n_words=2)
     draws = model.transform_draws(DATA.counts, n_draws=20)
@@ -358,6 +377,13 @@ def test_the_gamma_process_answers_and_spheres_do_not():
 
 
 # --------------------------------------------------------------------------------------------------------- merging
+
+
+def test_merged_topics_keep_the_names_that_were_given(model):
+    named = copy.copy(model)
+    assert named.merge_topics([0, 2]).topic_names_[0].startswith("0_")
+    named.topic_names_ = ["sea", "sky", "coast"]
+    assert named.merge_topics([0, 2]).topic_names_.tolist() == ["sea + coast", "sky"]
 
 
 def test_merged_topics_are_mixtures_in_every_draw(model):

@@ -1,5 +1,7 @@
 """Tables of documents' topics, from draws of their proportions."""
 
+from datetime import UTC, date
+
 import numpy as np
 
 from ...metrics import coherence, exclusivity
@@ -93,9 +95,21 @@ def correlation_table(draws, interval, topic_names):
     )
 
 
+def _in_utc(time):
+    return time if getattr(time, "tzinfo", None) is None else time.astimezone(UTC).replace(tzinfo=None)
+
+
+def as_dates(times):
+    """Objects that are all dates as datetime64, those with a time zone in UTC; anything else as it is."""
+    if times.dtype.kind != "O" or not times.size or not all(isinstance(time, date) for time in times.ravel()):
+        return times
+    zoneless = [np.datetime64("NaT") if time != time else _in_utc(time) for time in times.ravel()]
+    return np.array(zoneless, dtype="datetime64[us]").reshape(times.shape)
+
+
 def checked_times(times, n_docs, n_bins):
     """Different times in order, and the index of each document's."""
-    times = np.asarray(times)
+    times = as_dates(np.asarray(times))
     if times.shape != (n_docs,):
         raise ValueError(f"times has shape {times.shape}; give one time for each of the {n_docs} documents of X.")
     is_number = times.dtype.kind in "iufM"
@@ -107,7 +121,10 @@ def checked_times(times, n_docs, n_bins):
         raise ValueError(f"times holds {missing.sum()} missing values; leave these documents out of X and times.")
     if n_bins is not None:
         if not is_number:
-            raise ValueError(f"n_bins={n_bins} needs times that are numbers or dates, not {times.dtype}.")
+            raise ValueError(
+                f"n_bins={n_bins} needs times that are numbers or dates, not {times.dtype} such as {times[0]!r}; "
+                "pandas.to_datetime makes dates of text."
+            )
         as_float = times.astype("datetime64[us]").astype(np.int64) if times.dtype.kind == "M" else times
         as_float = as_float.astype(np.float64)
         edges = np.linspace(as_float.min(), as_float.max(), int(n_bins) + 1)

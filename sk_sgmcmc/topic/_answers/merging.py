@@ -42,9 +42,17 @@ def mixed(topics, new, masses):
     return summed(topics * weights[:, None].astype(topics.dtype), new, -2)
 
 
+def merged_names(names, new):
+    """Names of topics that become one, those of a group joined; None if they were given none."""
+    if names is None:
+        return None
+    joined = [" + ".join(names[new == k]) for k in range(new.max() + 1)]
+    return np.array(joined, dtype=object)
+
+
 def refuse_merged(model):
     """Raise if a model's topics were merged, so that no chain draws them."""
-    if getattr(model, "_is_merged", False) and not hasattr(model, "_chains"):
+    if model._is_merged and not hasattr(model, "_chains"):
         raise ValueError(
             "These topics were merged after they were drawn, so no chain can go on from them; call partial_fit on the "
             "estimator that was merged, and merge its topics again."

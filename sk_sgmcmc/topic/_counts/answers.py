@@ -33,7 +33,7 @@ def best_chain(means, data, doc_prior_of):
     doc_prior_of : callable
         Function from the index of a chain and those of documents to the documents' Dirichlet prior.
     """
-    some = np.unique(np.linspace(0, data.n_docs - 1, _REFERENCE_DOCS).round().astype(int))
+    some = evenly(data.n_docs, _REFERENCE_DOCS)
     weights = data.weights if data.weights.size else np.ones(data.words.size)
     counts = sparse.csr_array((weights, data.words, data.token_ptr), shape=(data.n_docs, data.n_words))[some]
     counts.sum_duplicates()

@@ -108,6 +108,20 @@ class BlockData:
         return self.corpus.fingerprint(), self.n_shards
 
     @property
+    def n_tokens(self):
+        """Number of tokens, whatever they weigh."""
+        return self.corpus.n_tokens
+
+    @property
+    def n_groups(self):
+        """Groups of documents with the same metadata, each of one shard."""
+        return self.shards.n_groups
+
+    def mean_of(self, priors_of):
+        """Mean over documents of ``priors_of(encoded)``, (n_topics,), where documents have metadata."""
+        return self.corpus.mean_of(priors_of)
+
+    @property
     def shards(self):
         """The shards, where they are processed; made at first use."""
         with _lock:

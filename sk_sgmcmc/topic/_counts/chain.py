@@ -20,7 +20,7 @@ from .tokens import total_of
 from .vocabulary import with_new_words
 from .word_prior import PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
 
-_GROWN = 1.5
+_GROWN = 1.5  # how many times as many documents a stream must have for topics on flat space to take new units
 
 
 class TopicChain(Chain):
@@ -59,21 +59,9 @@ class TopicChain(Chain):
     begins_anew = False  # whether the chain restarts before its next step
 
     def __init__(
-        self,
-        seed,
-        plan,
-        sampler,
-        word_prior,
-        n_words,
-        doc_prior,
-        *,
-        stored=True,
-        n_sweeps=(0, 1),
-        n_warm=0,
-        init="soft",
-        flat=None,
-        fits_word_prior=False,
-    ):
+        self, seed, plan, sampler, word_prior, n_words, doc_prior, *, stored=True, n_sweeps=(0, 1), n_warm=0,
+        init="soft", flat=None, fits_word_prior=False,
+    ):  # fmt: skip
         super().__init__(seed, plan)
         self.first_sampler = sampler
         self.word_prior = word_prior
@@ -110,12 +98,17 @@ class TopicChain(Chain):
         return np.broadcast_to(self.word_prior, (self.n_words, self.n_topics))
 
     @property
+    def document_priors(self):
+        """The documents' priors that are part of the state: a list of one, or of one for each particle."""
+        return [self.doc_prior]
+
+    @property
     def is_started(self):
         """Whether the chain has a state yet."""
         return self.topics is not None or self.collapsed is not None
 
     def __getstate__(self):
-        finished = self.step >= getattr(self.plan, "n_iter", np.inf)
+        finished = self.step >= self.plan.n_iter
         return {**super().__getstate__(), "doc_prior": self.doc_prior.saved(self.assignments.z if finished else None)}
 
     def __setstate__(self, state):
@@ -169,10 +162,10 @@ class TopicChain(Chain):
             self.doc_prior.renumber(order)
         self.topics = self._topics_at(np.ascontiguousarray(counts))
         self.scaled_for = self.data.total_samples
-        self._begin_mean(mean, worth=0.0 if np.isfinite(self.plan.n_burn) else data.n_docs / self.data.n_batch)
+        self._begin_mean(mean, worth=data.n_docs / self.data.n_batch if self.plan.streams else 0.0)
 
     def _begin_mean(self, beyond, worth=0.0):
-        """Follow the conditional mean of the topics, where it is known, from what shapes have beyond `_shape_of`."""
+        """Begin to average the conditional mean of the topics, where it is known; arguments as for `MeanTopics`."""
         self.mean = MeanTopics(beyond, worth, self.step) if self.flat is None and self.sampler._is_lazy else None
 
     def order_like(self, before, after):
@@ -215,8 +208,8 @@ class TopicChain(Chain):
 
     def next_batch(self):
         """Documents of the next minibatch."""
-        data, streams = self.data, not np.isfinite(self.plan.n_burn)
-        return self.batches.next(data.n_docs, data.n_batch, every_row if streams else whole)
+        data = self.data
+        return self.batches.next(data.n_docs, data.n_batch, every_row if self.plan.streams else whole)
 
     def _advance(self, until):
         if self.begins_anew:
@@ -261,7 +254,8 @@ class TopicChain(Chain):
     def _now(self):
         """The `Moment` of the chain, for its document prior."""
         forgotten = -np.expm1(-float(self._hyper()[0]))
-        return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignments.seed, forgotten)
+        n_warm = self.n_warm or np.inf
+        return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignments.seed, forgotten, n_warm)
 
     def one_step(self, docs):
         """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics."""
@@ -315,7 +309,7 @@ class TopicChain(Chain):
         In a fit, once: a quarter through the part of burn-in that follows the collapsed sweeps. In a stream, each time
         that it has grown by half.
         """
-        if np.isfinite(self.plan.n_burn):
+        if not self.plan.streams:
             return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4
         grown = self.data.total_samples > _GROWN * self.scaled_for
         if grown:
@@ -343,14 +337,14 @@ class TopicChain(Chain):
             self.record.add(self.step, counts, self.assignments.z, lambda: self.topic_groups)
         if self.mean is not None:
             self.mean.look(self.step)
-        return self._public(self.topics)
+        return self._as_draw(self.topics)
 
     def restart(self, plan):
         super().restart(plan)
         self.record = TopicRecord(self.assignments.seed) if self.assignments.stored and self.flat is None else None
 
-    def _public(self, topics):
-        """Return the state as a draw; brings all words of ``topics`` up to date."""
+    def _as_draw(self, topics):
+        """The state as a draw; brings all words of ``topics`` up to date."""
         if topics is None:
             cells = np.maximum(self.rng.standard_gamma(self.topic_word_prior + self.collapsed.counts), TINY)
             components = cells / cells.sum(axis=0)
@@ -360,7 +354,7 @@ class TopicChain(Chain):
 
     def current(self):
         self._ensure_started()
-        return self.snapshot()._public(None if self.topics is None else self.topics.copy())
+        return self.snapshot()._as_draw(None if self.topics is None else self.topics.copy())
 
     def mean_topics(self):
         """The conditional mean of the topics, averaged over time, (n_words, n_topics)."""
@@ -376,7 +370,15 @@ class TopicChain(Chain):
         shape = self.topic_word_prior + (self.counts if self.collapsed is None else self.collapsed.counts)
         return shape / shape.sum(axis=0)
 
+    def spread(self):
+        """The spread of particles, see `ParticleTopicChain.spread`; None: there are none."""
+        return None
+
     # -- changes of a running chain ------------------------------------------------------------------------------
+
+    def with_topics(self, sampler):
+        """The chain with which to continue if topics, moved by a resolved ``sampler``, are part of the state: this."""
+        return self
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
         """Switch from stored to fresh assignments; the stored ones stay in the shapes, as counts."""
@@ -397,7 +399,10 @@ class TopicChain(Chain):
         return self.bind(data)
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):
-        """Continue with another step size of the same sampler, other sweeps over a minibatch, and for the prior."""
+        """Continue with another step size of the same sampler, and other sweeps over a minibatch.
+
+        ``of_prior`` are the arguments of `DocumentPrior.use`.
+        """
         self.topics.sampler = sampler
         self.assignments.n_sweeps = n_sweeps
         self.doc_prior.use(**of_prior)

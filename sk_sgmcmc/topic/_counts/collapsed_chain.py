@@ -6,8 +6,9 @@ from .chain import TopicChain
 from .start import pieces
 
 # The temperature of the first sweep, which falls to 1 evenly over this share of burn-in. What the start leads to is a
-# mode that hundreds of sweeps do not leave; warm ones do, and the topics stay.
-_HOTTEST, _COOLING = 1.2, 0.6
+# mode that hundreds of sweeps do not leave; warm ones do, and the topics stay. Hotter ones (1.2) first undo what the
+# start has learnt, and end no lower.
+_HOTTEST, _COOLING = 1.1, 0.6
 
 
 class CollapsedTopicChain(TopicChain):
@@ -20,7 +21,7 @@ class CollapsedTopicChain(TopicChain):
         """Do nothing: topics stay integrated out."""
 
     def with_topics(self, sampler):
-        """A chain that continues from this one with topics in its state, moved by a resolved ``sampler``."""
+        """A chain that continues from this one, with topics in its state."""
         self._ensure_started()
         chain = self.shallow_copy(TopicChain)
         chain.first_sampler = sampler

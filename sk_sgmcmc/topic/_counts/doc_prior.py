@@ -33,6 +33,8 @@ class Moment(NamedTuple):
         Seed from which the chain's parts may derive random streams of their own.
     forgotten : float
         Share of their state that the topics forget in this step; 0 if the sampler has no step size.
+    n_warm : float, default=inf
+        Steps of burn-in that are collapsed sweeps; all of them if it is larger than ``n_burn``.
     """
 
     step: int
@@ -41,11 +43,17 @@ class Moment(NamedTuple):
     rng: np.random.Generator
     seed: int
     forgotten: float
+    n_warm: float = np.inf
 
     @property
     def burns_in(self):
         """Whether adaptation is allowed."""
         return self.step < self.n_burn
+
+    @property
+    def is_late(self):
+        """Whether adaptation is allowed and topics have formed: half of the sweeps are over, or burn-in has no end."""
+        return self.burns_in and (2 * self.step >= min(self.n_burn, self.n_warm) or np.isinf(self.n_burn))
 
 
 class DocumentPrior:
@@ -177,7 +185,12 @@ class DocumentPrior:
 
 
 class FittedPrior(DocumentPrior):
-    """One prior for all documents, fitted during burn-in by Minka's fixed point."""
+    """One prior for all documents, fitted by Minka's fixed point.
+
+    Fresh assignments and streams fit it throughout, stored ones in the second half of the sweeps of burn-in. An earlier
+    fit would follow the topics of the start: the prior of some of them becomes small, tokens do not come back to these,
+    and the chain stays in its mode.
+    """
 
     def start(self):
         # What was learnt belongs to the topics of an earlier start.
@@ -188,13 +201,13 @@ class FittedPrior(DocumentPrior):
             self.alpha = fitted_doc_prior(data, z, alpha)
 
     def after_pass(self, z, now, collapsed):
-        """Fit, after the fifth pass of burn-in and every tenth."""
-        if now.burns_in and now.n_passes % 10 == 5:
-            self.alpha = fitted_doc_prior(self.data, z, self.alpha)
+        """Make one update after every late pass."""
+        if now.is_late:
+            self.alpha = fitted_doc_prior(self.data, z, self.alpha, n_updates=1)
 
     def learns_from_round(self, now):
-        """Half of the rounds of burn-in: each makes one update, where `after_pass` makes five at a time."""
-        return now.burns_in and now.n_passes % 10 >= 5
+        """Every late round."""
+        return now.is_late
 
     def statistics(self, shard, z, rng):
         """Sums of the fixed point, (n_topics + 1,)."""

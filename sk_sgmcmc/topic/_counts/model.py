@@ -12,7 +12,7 @@ from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
-from ...utils._dask import by_rows
+from ...utils._by_rows import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
@@ -29,7 +29,7 @@ from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
-from .stream import grown, refuse_other_way, refuse_whole_passes
+from .stream import grown, refuse_whole_passes
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -71,9 +71,10 @@ class CountTopicModel(BaseTopicModel):
     }
 
     _takes_blocks = False  # whether X may be `CountBlocks`
+    _is_merged = False  # whether topics were merged after they were drawn
     _drifts = "log_predictive", 1.0
 
-    # For models without these parameters.
+    # What models without these parameters use.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
 
     # With routing on, scikit-learn's Pipeline passes sample_weight=None to score, and fails if no request names it.
@@ -146,14 +147,14 @@ class CountTopicModel(BaseTopicModel):
         return self._run([chain.bind(setting.data) for chain in chains], n_iter)
 
     def _begin(self, feature_names=None):
-        """Forget the documents seen."""
+        """Forget the documents seen and the names given, and take new names of the words."""
         self._feature_names, self._topic_names = feature_names, None
         self._young, self._warned_total = None, False
         self.n_samples_seen_ = self._n_stored = 0
         self.word_counts_ = np.zeros(0)
 
     def _setting(self, sampler, pair, corpus, n_batch, stored, plan):
-        """The `Setting` of a run over a corpus, which is added to the documents seen; and the documents' prior."""
+        """Count a corpus as seen; returns the `Setting` of a run over it, and the prior of documents at the start."""
         self.n_samples_seen_ += corpus.n_docs
         total = self._checked_total(self.n_samples_seen_ - self._n_stored)
         # At each call of a stream, since the user may have set another step size, and N/n limits it on flat space.
@@ -178,7 +179,7 @@ class CountTopicModel(BaseTopicModel):
         return 4 * self.n_chains * corpus.n_words * self.n_components
 
     def _token_data(self, corpus):
-        """The documents, and those from which chains start, in the form to which chains are bound."""
+        """Documents in the form to which chains are bound, with those from which chains start if these differ."""
         n_batch, total = self._token_args
         if isinstance(corpus, BlockCorpus):
             return bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
@@ -186,7 +187,9 @@ class CountTopicModel(BaseTopicModel):
         start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
         return self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
 
-    _tokens = TokenData
+    def _tokens(self, corpus, *args):
+        """Documents in memory as tokens; arguments as for `TokenData`."""
+        return TokenData(corpus, *args)
 
     def _bound_data(self, X, y=None, **given):
         data = self._token_data(self._check_X(X, reset=False, **given))
@@ -225,7 +228,7 @@ class CountTopicModel(BaseTopicModel):
         return isinstance(self.topic_word_prior, str) and n_passes >= LEAST_PASSES
 
     def _name_samplers(self, resolved, streams):
-        """Set the fitted attributes that hold samplers, given the sampler of the topics."""
+        """Set the fitted attributes that hold samplers; ``resolved`` is that of the topics."""
         self.sampler_ = resolved
 
     def _stores(self, sampler, corpus):
@@ -299,10 +302,10 @@ class CountTopicModel(BaseTopicModel):
             if self.new_features == "extend":
                 extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
-        turns = first or not self._chains[0].plan.streams
+        begins_stream = not first and not self._chains[0].plan.streams
         if first:
             self._begin()
-        elif turns:
+        elif begins_stream:
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
         self._young, begins_anew = grown(self._young, corpus, first) if self.init == "soft" else (None, False)
         # The last block of a stream may be shorter than a minibatch.
@@ -313,7 +316,7 @@ class CountTopicModel(BaseTopicModel):
         if first:
             chains = self._new_chains(chain_class(sampler, pair), setting, alpha)
         else:
-            chains = [setting.continued(chain, turns, **self._streaming_params()) for chain in self._chains]
+            chains = [setting.continued(chain, begins_stream, **self._streaming_params()) for chain in self._chains]
         chains = [chain.begin_block(setting.data, begins_anew) for chain in chains]
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
@@ -326,7 +329,17 @@ class CountTopicModel(BaseTopicModel):
         return {}
 
     def _refuse_other_way(self, sampler, pair):
-        refuse_other_way(self, sampler, pair)
+        """Raise if the chains cannot continue as a stream under this sampler of the topics."""
+        present = self._chains[0].sampler
+        if self._collapses(present):  # any sampler on the simplex can start from their assignments
+            present = sampler if pair[0] == "simplex" else present
+        if fitting_pair(present, self._offers) != pair:
+            raise ValueError(
+                f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
+                f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
+                "back."
+            )
+        self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
@@ -354,13 +367,16 @@ class CountTopicModel(BaseTopicModel):
         return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
     def _doc_prior(self, corpus, draws=None):
-        """The documents' Dirichlet prior in the form of `document_completion`; ``draws`` holds indices of draws."""
+        """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.
+
+        ``draws`` are indices into the draws of all chains, one chain after the other.
+        """
         if draws is None or len(self._doc_priors) == 1:
             return self.doc_topic_prior_
         return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # of each draw's chain
 
     def _present_doc_prior(self, chain, corpus):
-        """The same, at a chain's present state."""
+        """The documents' Dirichlet prior at a chain's present state."""
         return chain.doc_topic_prior
 
     # -- documents -------------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ class ParticleTopicChain(Chain):
         ("sampler", "n_topics", "n_words", "assignments", "n_warm", "is_started", "topic_groups", "word_prior"),
     )
     begins_anew = False
+    record = mean = None  # draws are the particles, whose topics are neither recorded nor averaged over time
 
     def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs):
         super().__init__(seed, plan)
@@ -76,6 +77,11 @@ class ParticleTopicChain(Chain):
     def doc_topic_prior(self):
         """The documents' prior, averaged over particles."""
         return np.mean([particle.doc_topic_prior for particle in self.particles], axis=0)
+
+    @property
+    def document_priors(self):
+        """As for `TopicChain`: one for each particle."""
+        return [particle.doc_prior for particle in self.particles]
 
     def bind(self, data):
         self.data = data
@@ -155,7 +161,7 @@ class ParticleTopicChain(Chain):
         particles = self.particles
         first = particles[0]
         known = first.assignments is not None and first.assignments.stored and first.flat["prior_scale"] == 0
-        if len(particles) < 2 or first.topics is None or not known or not np.isfinite(self.plan.n_burn):
+        if len(particles) < 2 or first.topics is None or not known or self.plan.streams:
             return None
         topics = np.stack([each.topics.cells / each.topics.total for each in particles])
         shapes = np.stack([each.topic_word_prior + each.counts for each in particles])
@@ -191,6 +197,10 @@ class ParticleTopicChain(Chain):
         """The present topics, averaged over particles, (n_words, n_topics)."""
         return np.mean([particle.present_topics() for particle in self.particles], axis=0)
 
+    def with_topics(self, sampler):
+        """As `TopicChain.with_topics`."""
+        return self
+
     def begin_block(self, data, begins_anew):
         """As `TopicChain.begin_block`."""
         self.begins_anew = begins_anew
@@ -218,9 +228,3 @@ class ParticleTopicChain(Chain):
         for particle in self.particles:
             particle.extend_vocabulary(word_prior, n_words)
         self.state = None
-
-
-def particle_spreads(chains):
-    """`ParticleTopicChain.spread` of each chain, in a dict of quantities for `Diagnosis`; empty where not known."""
-    spreads = [chain.spread() if isinstance(chain, ParticleTopicChain) else None for chain in chains]
-    return {} if None in spreads else {"particle_spread": np.array(spreads)[:, None]}

@@ -1,4 +1,4 @@
-"""How well the draws of a count topic model predict words of some fitted documents: by this their drift is judged."""
+"""How well the draws of a count topic model predict words of some fitted documents, by which drift is judged."""
 
 import numpy as np
 from scipy import sparse
@@ -6,7 +6,6 @@ from scipy import sparse
 from ...chains.convergence import evenly
 from ...kernels import completion
 from ...metrics import split_tokens
-from .particles import particle_spreads
 
 _SEEN_DRAWS = 45  # of a chain, evenly spaced
 _SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # of the tokens, and how many of them at least and at most
@@ -71,6 +70,12 @@ def _some(data):
     return evenly(data.n_docs, max(_FEWEST_DOCS, int(np.ceil(data.n_docs * wanted / n_tokens))))
 
 
+def _spreads(chains):
+    """The spread of each chain's particles, in a dict of quantities for `Diagnosis`; empty where it is not known."""
+    spreads = [chain.spread() for chain in chains]
+    return {} if None in spreads else {"particle_spread": np.array(spreads)[:, None]}
+
+
 def predictive_draws(chains, draws, prior_of):
     """Quantities at draws evenly spaced, (n_chains, n_seen) each, as `Diagnosis` takes them.
 
@@ -80,11 +85,12 @@ def predictive_draws(chains, draws, prior_of):
         Bound to data.
     draws : TopicDraws
     prior_of : callable
-        Function from documents, and the indices of a chain, a draw and some of the documents, to these ones' prior.
+        Function of the data and of the indices of a chain, of a draw and of some documents: the prior of these
+        documents in that draw.
     """
     data = chains[0].data.start or chains[0].data
     probe, (n_chains, n_kept, *_) = PredictiveProbe(data), draws.shape
-    spreads = particle_spreads(chains)
+    spreads = _spreads(chains)
     if probe.is_empty:
         return spreads
     seen = evenly(n_kept, _SEEN_DRAWS)

@@ -105,6 +105,7 @@ class TopicRecord:
         self._last = None
 
     def __deepcopy__(self, memo):
+        """A record that grows independently; the two share the counts, which never change."""
         copy = type(self)(self.seed)
         copy.counts, copy.orders, copy.steps, copy._last = (
             list(self.counts), list(self.orders), list(self.steps), self._last,
@@ -119,7 +120,7 @@ class TopicRecord:
             had, stayed = np.zeros((2, n_topics), dtype=np.int64)
             staying.count_staying(self._last, z, had, stayed)
             if np.any(stayed < _STAYS * had):
-                order = _moved(self._last, z, groups())
+                order = _matched(self._last, z, groups())
             order = order[self.orders[-1]]
         self._last = z.copy()
         self.counts.append(Counts(counts))
@@ -179,7 +180,7 @@ class CountRecord(TopicRecord):
         """Keep the counts; only topics of equal ``groups()`` change places."""
         order = np.arange(counts.shape[1])
         if self._last is not None:
-            # As many tokens at least have another topic as the counts of words differ by.
+            # At most these tokens kept their topic.
             stayed = np.minimum(counts, self._last).sum(axis=0, dtype=np.float64)
             if np.any(stayed < _STAYS * self._last.sum(axis=0, dtype=np.float64)):
                 cells = self._last + 1e-9, counts + 1e-9
@@ -204,12 +205,12 @@ def kept_draws(chains):
 
     Where a chain has kept none yet, its present state is the only draw.
     """
-    records = [getattr(chain, "record", None) for chain in chains]
+    records = [chain.record for chain in chains]
     n_kept = min(chain.n_kept for chain in chains)
     if n_kept == 0 or None in records:
         samples = stacked_draws(chains)
         draws = samples.pop("components")
-        if any(getattr(chain, "mean", None) is None for chain in chains):
+        if any(chain.mean is None for chain in chains):
             return samples, TopicDraws(draws)
         return samples, AveragedDraws(draws, [chain.mean_topics().T for chain in chains])
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
@@ -218,8 +219,11 @@ def kept_draws(chains):
     )
 
 
-def _moved(before, now, groups):
-    """Topics ``now`` that share most tokens with those ``before``, (n_topics,), one to one within groups."""
+def _matched(before, now, groups):
+    """For each topic of the assignments ``before``, the one of those ``now`` that shares most tokens with it.
+
+    (n_topics,), one to one and within groups, so that the total of shared tokens is largest.
+    """
     n_topics = groups.size
     shared = np.zeros(n_topics * n_topics, dtype=np.int64)
     for start in range(0, before.size, 10_000_000):

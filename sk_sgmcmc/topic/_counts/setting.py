@@ -1,11 +1,10 @@
-"""What chains of a run are made with, or go on with."""
+"""What the chains of a run are made with, or continue with."""
 
 from copy import copy
 from typing import Any, NamedTuple
 
 from ...chains.plans import DrawPlan, StreamPlan
 from ...samplers._base import Sampler
-from .collapsed_chain import CollapsedTopicChain
 
 
 class Setting(NamedTuple):
@@ -38,13 +37,15 @@ class Setting(NamedTuple):
             n_sweeps=self.n_sweeps, init=self.init, flat=self.flat, **more,
         )  # fmt: skip
 
-    def continued(self, chain, turns, **of_prior):
-        """An existing chain as it goes on; ``turns`` is whether a stream begins here, after a `fit`."""
-        if isinstance(chain, CollapsedTopicChain):
-            chain = chain.with_topics(self.sampler)
+    def continued(self, chain, begins_stream, **of_prior):
+        """The chain with which an existing one goes on; ``begins_stream``: it has run in `fit`, and streams from here.
+
+        ``of_prior`` are the arguments of `DocumentPrior.use`.
+        """
+        chain = chain.with_topics(self.sampler)
         if chain.n_words < self.data.n_words:
             chain.extend_vocabulary(self.word_prior, self.data.n_words)
-        if turns:
+        if begins_stream:
             chain.start_streaming(self.sampler, copy(self.plan), self.n_sweeps, **of_prior)
         else:
             chain.take_sampler(self.sampler, self.n_sweeps, **of_prior)

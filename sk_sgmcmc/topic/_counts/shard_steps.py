@@ -4,7 +4,6 @@ A step depends on its arguments alone, so that it gives the same result in any t
 repeated after a worker was lost.
 """
 
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -221,16 +220,13 @@ class StartStep:
         self.doc_prior, self.learns = doc_prior, learns
 
     def __call__(self, shard, z, seed):
-        """Return the first `Done` of a shard, whose change are its counts."""
+        """Return the first `Done` of a shard, whose change is all of its counts."""
         rng, n_topics = generator(seed), self.alpha.size
         z = rng.integers(n_topics, size=shard.words.size, dtype=np.uint16)
         if self.shares is not None:
             seeded_start(shard, self.alpha, self.shares, rng, z)
         if self.topics is not None and shard.words.size:
-            own = copy(self.topics)
-            own.raw, own.mass, own.scale, own.seen = (each.copy() for each in (own.raw, own.mass, own.scale, own.seen))
-            own.data, own.rng = shard, rng
-            own.learn(rng.permutation(shard.n_docs), *self.memory, z)
+            self.topics.apart(shard, rng).learn(rng.permutation(shard.n_docs), *self.memory, z)
         rows, slot = shard.active()
         counts = np.zeros((rows.size, n_topics))
         assignments.count_assignments(slot[shard.words], shard.weights, z, counts)

@@ -16,16 +16,16 @@ _TOKENS_PER_CALL = 2_000_000
 _SMALL = 5_000_000
 _FEW = 200  # topics
 _LARGEST_PRIOR = 1e15  # beyond any number of tokens
-_TOKENS_PER_PIECE = 200_000  # that seeds are looked for in at a time
-_WORDS_AT_ONCE = 10_000  # whose expected counts are drawn at a time
+_TOKENS_PER_PIECE = 200_000  # tokens searched for seeds at a time
+_WORDS_AT_ONCE = 10_000  # words whose expected counts are drawn at a time
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
 def start_of(init, n_topics, only_sweeps):
-    """How a chain starts for which ``init`` was asked; ``only_sweeps``: all its burn-in are collapsed sweeps.
+    """How a chain starts, given the parameter ``init`` and whether all of its burn-in are collapsed sweeps.
 
-    With many topics, of which a pass cannot afford to join the most alike, it teaches less than the sweeps that its
-    time pays for.
+    With many topics, a streaming pass cannot afford to join the most alike, and teaches less than collapsed sweeps that
+    take as long.
     """
     return "random" if only_sweeps and n_topics > _FEW else init
 
@@ -233,12 +233,18 @@ class SoftTopics:
         parts, streams = np.array_split(order, n), shards.streams(self.rng, n)
 
         def work(i):
-            own = copy(self)
-            own.raw, own.mass, own.scale, own.seen = (each.copy() for each in (own.raw, own.mass, own.scale, own.seen))
-            own.rng = streams[i]
-            own.learn(parts[i], window, unit, z)
+            self.apart(self.data, streams[i]).learn(parts[i], window, unit, z)
 
         shards.side_by_side(work, n, pool)
+
+    def apart(self, data, rng):
+        """A copy that goes on learning by itself, from ``data`` and with a random stream of its own."""
+        other = copy(self)
+        other.raw, other.mass, other.scale, other.seen = (
+            each.copy() for each in (self.raw, self.mass, self.scale, self.seen)
+        )
+        other.data, other.rng = data, rng
+        return other
 
     def begin_at(self, z, n_topics, seeded):
         """Let the first topics begin as topics ``seeded`` of assignments ``z``; the others share all other tokens."""

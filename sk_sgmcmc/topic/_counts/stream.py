@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...samplers._registry import fitting_pair
 from ...utils import Corpus
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
@@ -20,7 +19,7 @@ class YoungStream(NamedTuple):
     Parameters
     ----------
     corpus : Corpus
-    begun_at : int
+    begun_at : float
         Tokens that it held when chains last started from it.
     """
 
@@ -42,7 +41,10 @@ class YoungStream(NamedTuple):
 
 
 def grown(young, corpus, first):
-    """A stream with another block, None if it is no longer young; and whether chains restart from all that it keeps."""
+    """The stream with another block, or None if it is no longer young, and whether chains restart from it.
+
+    ``first`` is whether the block is the stream's first.
+    """
     if first:
         return YoungStream.begun_with(corpus), False
     after = None if young is None else young.with_block(corpus)
@@ -56,20 +58,6 @@ def refuse_whole_passes(sampler, pair):
             f"{type(sampler).__name__} sweeps over all data and cannot stream; "
             'use sampler="scir" or "sgrld" for partial_fit.'
         )
-
-
-def refuse_other_way(model, sampler, pair):
-    """Raise if the chains of a model cannot continue as a stream under this sampler of the topics."""
-    present = model._chains[0].sampler
-    if model._collapses(present):  # any sampler on the simplex can start from their assignments
-        present = sampler if pair[0] == "simplex" else present
-    if fitting_pair(present, model._offers) != pair:
-        raise ValueError(
-            f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
-            f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
-            "back."
-        )
-    model._refuse_other_chains(sampler, present, n_components=model._chains[0].n_topics)
 
 
 def swept(collapsed, data, doc_prior, rng):

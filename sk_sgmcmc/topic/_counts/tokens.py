@@ -69,6 +69,11 @@ class TokenData:
         """Number of documents."""
         return self.token_ptr.size - 1
 
+    @property
+    def n_tokens(self):
+        """Number of tokens, whatever they weigh."""
+        return self.words.size
+
     def fingerprint(self):
         """A checksum by which to recognise the data."""
         return zlib.crc32(self.words, zlib.crc32(self.token_ptr, zlib.crc32(self.weights)))

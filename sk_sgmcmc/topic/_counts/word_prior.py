@@ -5,7 +5,7 @@ from scipy.special import digamma
 
 from .._answers.words import places_of
 
-# Of "auto", where it is not fitted, and in the passes of the start.
+# The value of "auto" where it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
 # Where it is fitted, the first value lies between these. Tokens leave the topics of the start more easily under a flat
 # prior, and the fit takes it down within some tens of sweeps; but a prior that outweighs the tokens of a topic hides

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from ...utils import row_keys
-from ...utils._dask import is_dask, rows_of_table
+from ...utils._dask import is_dask
 from ...utils._sparse import well_formed
+from ...utils._tables import rows_of_table
 from ...utils.blocks import load_block
-from .._counts.block_data import BlockCorpus, BlockData
+from .._counts.block_data import BlockCorpus
 from .._counts.blocks import as_blocks
 from .._counts.shard_steps import Described
 from .metadata import DescribedCorpus, groups_of
@@ -59,13 +60,6 @@ class DescribedBlocks(BlockCorpus):
             first, group, _ = groups_of(part)
             total = total + np.bincount(group) @ priors_of(part[first])
         return total / self.n_docs
-
-
-def mean_prior(data, priors_of):
-    """Mean over the documents of ``data`` of the priors ``priors_of(encoded)``, (n_topics,)."""
-    if isinstance(data, BlockData):
-        return data.corpus.mean_of(priors_of)
-    return np.bincount(data.group) @ priors_of(data.given) / data.n_docs
 
 
 def is_in_tables(metadata):

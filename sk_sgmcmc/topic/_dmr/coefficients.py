@@ -116,8 +116,19 @@ class Coefficients:
         np.clip(eta, _LOWEST, _HIGHEST, out=eta)
         return np.exp(eta, out=eta)
 
-    def precondition(self, rows, prior, information, scale=1.0, jointly=True):
+    def choose_coordinates(self, sums):
         """Choose coordinates in which the posterior is about equally wide in all directions.
+
+        ``sums`` are the `CurvatureSums` of the documents.
+        """
+        full = not isinstance(sums.own, tuple)
+        precision = self._held_precision(full)
+        self.whitener = Whitener(sums.own, precision) if full else DiagonalWhitener(*sums.own, precision)
+        if sums.coupling is not None:
+            self.whitener = JointWhitener(sums.coupling, self.whitener)
+
+    def curvature(self, rows, prior, information, scale=1.0, jointly=True):
+        """The `CurvatureSums` from which coordinates are chosen.
 
         Parameters
         ----------
@@ -126,25 +137,13 @@ class Coefficients:
         prior : ndarray of shape (n_groups, n_topics)
             Dirichlet parameters of their documents.
         information : tuple of ndarray
-            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``; not
-            needed afterwards, since the arrays may be overwritten.
+            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``. The
+            arrays are overwritten.
         scale : float
             Factor of the information, N/n.
         jointly : bool
-            Whether to whiten all topics jointly, unless there are too many coefficients.
+            Whether coordinates will be joint to all topics, which needs ``coupling``; never with too many coefficients.
         """
-        self.choose_coordinates(self.curvature(rows, prior, information, scale, jointly))
-
-    def choose_coordinates(self, sums):
-        """Choose coordinates given `CurvatureSums` of the documents."""
-        full = not isinstance(sums.own, tuple)
-        precision = self._held_precision(full)
-        self.whitener = Whitener(sums.own, precision) if full else DiagonalWhitener(*sums.own, precision)
-        if sums.coupling is not None:
-            self.whitener = JointWhitener(sums.coupling, self.whitener)
-
-    def curvature(self, rows, prior, information, scale=1.0, jointly=True):
-        """The `CurvatureSums` from which coordinates are chosen; parameters as for `precondition`."""
         curvature, common, tables, residual = information if scale == 1.0 else (scale * part for part in information)
         # Expected and observed curvature differ by the first derivative. The larger one keeps steps stable: a group
         # that lacks a topic has no curvature of its own, but a steep slope towards it.
@@ -394,7 +393,7 @@ def expansion(rows, prior, information):
     prior : ndarray of shape (n_groups, n_topics)
         Dirichlet parameters of their documents.
     information : tuple of ndarray
-        As for `Coefficients.precondition`.
+        As for `Coefficients.curvature`.
     """
     own, common, _, residual = information
     slope = rows.pull(residual)

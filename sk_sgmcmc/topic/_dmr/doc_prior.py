@@ -7,7 +7,6 @@ import numpy as np
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import fitting_pair, make_sampler
 from ...utils._rowwise import one_blas_thread
-from .._counts.block_data import BlockData
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
 from .evidence import Evidence, EvidenceInShards
@@ -39,7 +38,7 @@ def checked_coef_sampler(sampler):
 
 def refuse_other_coef_sampler(chain, coef_sampler):
     """Raise if the coefficients of a chain cannot continue under ``coef_sampler``; None is the default."""
-    present = getattr(chain, "particles", [chain])[0].doc_prior.coefficients.given
+    present = chain.document_priors[0].coefficients.given
     if coef_sampler is present is None:
         return
     if None in (coef_sampler, present) or not coef_sampler._continues(present):
@@ -127,11 +126,7 @@ class MetadataPrior(DocumentPrior):
 
     def _affordable(self, data):
         """Steps per pass whose cost is a small share of the pass; a step computes the priors of all groups."""
-        if isinstance(data, BlockData):
-            n_tokens, n_groups = data.corpus.n_tokens, data.shards.n_groups
-        else:
-            n_tokens, n_groups = data.words.size, data.group[-1] + 1
-        return n_tokens / (_TOKENS_PER_PRIOR * max(1, n_groups * self.alpha.size))
+        return data.n_tokens / (_TOKENS_PER_PRIOR * max(1, data.n_groups * self.alpha.size))
 
     def _pace(self, now):
         """Passes from one move of the coefficients to the next, and steps of each move.

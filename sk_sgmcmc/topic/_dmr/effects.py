@@ -57,7 +57,7 @@ class Counterfactuals:
         names = self.encoder.covariates
         if name in names:
             return names.index(name)
-        formula = getattr(self.encoder, "formula", None)
+        formula = self.encoder.formula
         uses = "the metadata have" if formula is None else f"formula={formula!r} uses"
         raise ValueError(f"{name!r} is not a covariate; {uses} {', '.join(map(repr, names[:20]))}.")
 

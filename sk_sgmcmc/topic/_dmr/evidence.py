@@ -6,7 +6,7 @@ from .group_counts import group_counts, information, likelihood
 
 
 class Evidence:
-    """Of documents at hand.
+    """What the topics of documents at hand tell about the coefficients.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Evidence:
         return log_likelihood, self.rows.pull(residual)
 
     def curvature(self, jointly=True):
-        """The `CurvatureSums` at the present coefficients; ``jointly`` as for `Coefficients.precondition`."""
+        """The `CurvatureSums` at the present coefficients; ``jointly`` as for `Coefficients.curvature`."""
         prior = self.coefficients.doc_priors(self.rows)
         parts = information(self.counts, prior)
         return self.coefficients.curvature(self.rows, prior, parts, self.scale, jointly)
@@ -46,7 +46,7 @@ class Evidence:
 
 
 def _in_shard(shard, z, coefficients, what, *args):
-    """A method of the `Evidence` of a shard; run wherever the shard is."""
+    """The answer of the method ``what`` of a shard's `Evidence`; computed wherever the shard is."""
     counts = group_counts(shard, z, len(coefficients.value))
     # Sums over documents must not depend on how many threads a worker gives to BLAS.
     with one_blas_thread():
@@ -69,7 +69,7 @@ def _summed(parts):
 
 
 class EvidenceInShards:
-    """The same of documents in shards, which stay where they are: sums over shards, in their order.
+    """`Evidence` of documents in shards, which stay where they are: sums over the shards, in their order.
 
     Parameters
     ----------

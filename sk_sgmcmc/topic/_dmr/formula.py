@@ -82,6 +82,8 @@ class FormulaEncoder(MetadataEncoder):
         How formulaic makes the columns, with its knots and levels.
     """
 
+    _no_effect = "Such entries count as the average of the fitted documents."
+
     def __init__(self, formula):
         self.formula = formula
 
@@ -140,8 +142,6 @@ class FormulaEncoder(MetadataEncoder):
         if metadata is not None:
             self._names_in(metadata)
         return super().encode(metadata, n_docs, handle_unknown)
-
-    _no_effect = "Such entries count as the average of the fitted documents."
 
     def _of_nothing(self, n_docs):
         return np.tile(self._means, (n_docs, 1))

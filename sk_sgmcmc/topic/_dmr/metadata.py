@@ -71,6 +71,7 @@ class MetadataTokens(TokenData):
 
     Attributes
     ----------
+    n_groups : int
     rows : DenseRows or SparseRows
         Standardised metadata of the groups, with ones for the intercept.
     given : ndarray or csr_array of shape (n_groups, n_metadata)
@@ -80,9 +81,13 @@ class MetadataTokens(TokenData):
     def __init__(self, encoder, corpus, *args):
         first, group, order = groups_of(corpus.described)
         super().__init__(corpus if first.size == 1 else corpus.take(order), *args)
-        self.group = group
+        self.group, self.n_groups = group, first.size
         self.given = corpus.described[first]
         self.rows = encoder.rows(self.given)
+
+    def mean_of(self, priors_of):
+        """Mean over documents of ``priors_of(encoded)``, (n_topics,)."""
+        return np.bincount(self.group) @ priors_of(self.given) / self.n_docs
 
     def fingerprint(self):
         """As for `TokenData`, including the metadata."""
@@ -109,6 +114,9 @@ class MetadataEncoder:
     shift, scale : ndarray of shape (n_metadata,)
         Mean and standard deviation by which an encoded column is standardised; 0 and 1 if it is not.
     """
+
+    formula = None
+    _no_effect = "Such entries have no effect: their prior mean."
 
     def fit(self, metadata):
         """Learn columns and levels; None means no metadata at all."""
@@ -193,8 +201,6 @@ class MetadataEncoder:
                 )
             warn_user(f"metadata has {what}. {self._no_effect}")
         return encoded
-
-    _no_effect = "Such entries have no effect: their prior mean."
 
     def _of_nothing(self, n_docs):
         """Encoded columns of documents about which nothing is known."""
@@ -335,6 +341,11 @@ def _columns_of(metadata, wanted=None):
         if not columns:
             raise ValueError("metadata has no columns; pass metadata=None for a model without.")
         return names, columns
+    if isinstance(metadata, str):
+        raise ValueError(
+            f"metadata={metadata!r} is a str; pass the table of documents as metadata=, and a formula of its columns "
+            "as formula= when you make the model."
+        )
     array = metadata if isinstance(metadata, np.ndarray) else np.array(metadata, dtype=object)
     if array.ndim == 1:
         array = array[:, None]

@@ -10,7 +10,7 @@ from ...base import all_or_nothing
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
-from ...utils._dask import by_rows
+from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
 from ...utils._warnings import warn_user
@@ -18,7 +18,7 @@ from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
-from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata, mean_prior
+from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
 from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse_other_coef_sampler
 from .documents import metadata_places, parted, refuse_table, with_columns
 from .effects import Counterfactuals, ObservedMetadata, effects_of
@@ -321,7 +321,10 @@ class DMRTopicModel(BayesianLDA):
         KeyboardInterrupt
             After Ctrl-C; the estimator is then fitted with the draws made so far.
         """
-        return self._fit(X, feature_names, metadata=metadata, y=y)
+        self._validate_params()
+        self._checked_sampler()  # no data are looked at before
+        refuse_table(y)
+        return self._fit(X, feature_names, metadata=metadata)
 
     def fit_transform(self, X, y=None, *, metadata=None):
         """Fit, and return the topic proportions of the same documents.
@@ -357,8 +360,9 @@ class DMRTopicModel(BayesianLDA):
             Fitted.
         """
         self._checked_sampler(streams=True)
+        refuse_table(y)
         for block, own in blocks_with_metadata(X, metadata) if is_in_blocks(X, self) else [(X, metadata)]:
-            self._partial_fit(block, metadata=own, is_read=False, y=y)
+            self._partial_fit(block, metadata=own, may_lack=False)
         self._observed = None  # only the first block's would be known
         return self
 
@@ -376,7 +380,7 @@ class DMRTopicModel(BayesianLDA):
             Fitted.
         """
         refuse_table(y)
-        return self._resume(X, metadata=metadata, is_read=False)
+        return self._resume(X, metadata=metadata, may_lack=False)
 
     def _validate_params(self):
         super()._validate_params()
@@ -408,9 +412,8 @@ class DMRTopicModel(BayesianLDA):
 
     # -- documents -----------------------------------------------------------------------------------------------
 
-    def _check_X(self, X, *, reset, metadata=None, is_read=True, y=None):
-        """A checked corpus with encoded metadata, which documents that are only scored (``is_read``) may lack."""
-        refuse_table(y)
+    def _check_X(self, X, *, reset, metadata=None, may_lack=True):
+        """A checked corpus with encoded metadata, which it ``may_lack`` where nothing is learnt from the documents."""
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if in_X and is_in_blocks(X, self):
             raise ValueError(
@@ -435,7 +438,7 @@ class DMRTopicModel(BayesianLDA):
         described = None
         if metadata is not None and not self._encoder.levels:
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
-        if reset or metadata is not None or not is_read:
+        if reset or metadata is not None or not may_lack:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
         if reset:
             self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
@@ -502,7 +505,8 @@ class DMRTopicModel(BayesianLDA):
         score : float
             Higher is better; see `BayesianLDA.score`. Each draw has its own prior for each document.
         """
-        return self._completion(X, metadata=metadata, y=y).score
+        refuse_table(y)
+        return self._completion(X, metadata=metadata).score
 
     def perplexity(self, X, *, metadata=None):
         """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.
@@ -639,6 +643,17 @@ class DMRTopicModel(BayesianLDA):
             reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
             all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
             ``name``, ``value``, ``prevalence``, ``low``, ``high``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> table = model.effects("party")
+        >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
+        ('red', 'green', True)
         """
         average = self._counterfactuals(metadata, given)
         comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
@@ -709,9 +724,9 @@ class DMRTopicModel(BayesianLDA):
         self._merged_into = None
         self._collect(chains, chains[0].topic_groups)
         self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
-        self.coef_ = coef[self.reference_chain_][None].mean(axis=(0, 1))
+        self.coef_ = coef[self.reference_chain_].mean(axis=0)
         data = chains[0].data
-        self._doc_priors = np.stack([mean_prior(data, partial(mean_doc_priors, coef=each)) for each in coef])
+        self._doc_priors = np.stack([data.mean_of(partial(mean_doc_priors, coef=each)) for each in coef])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
 
@@ -730,12 +745,12 @@ class DMRTopicModel(BayesianLDA):
         return mean_doc_priors(corpus.described, self._coef_draws[self.reference_chain_], self._merged_into)
 
     def _present_doc_prior(self, chain, corpus):
-        coef = [self._encoder.as_given(c.doc_prior.coefficients.value) for c in getattr(chain, "particles", [chain])]
+        coef = [self._encoder.as_given(prior.coefficients.value) for prior in chain.document_priors]
 
         def priors_of(described):
             return np.mean([doc_priors(described, each) for each in coef], axis=0)
 
-        return mean_prior(chain.data, priors_of) if corpus.described is None else priors_of(corpus.described)
+        return chain.data.mean_of(priors_of) if corpus.described is None else priors_of(corpus.described)
 
     def _word_names(self, n_features, given=None):
         names = super()._word_names(n_features, given)

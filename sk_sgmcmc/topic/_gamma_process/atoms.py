@@ -8,6 +8,7 @@ from sklearn.base import clone
 from ...kernels.models import gamma_process
 from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels
+from ...samplers.schedules import ConstantStep
 from ...samplers.state import SamplerState
 from ...utils._numbers import real_array
 
@@ -106,8 +107,10 @@ class Atoms:
         K = self.prior.n_atoms
         self.theta[:K], self.theta[K : 2 * K] = self.theta[:K][order], self.theta[K : 2 * K][order]
 
-    def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """Update once, given the statistics of documents; see `sk_sgmcmc.kernels.models.gamma_process`.
+    def redraw(self, cells, values, total_log, typical, rng, decay=0.0):
+        """Draw from the conditionals given the statistics of documents.
+
+        See `sk_sgmcmc.kernels.models.gamma_process`.
 
         Parameters
         ----------
@@ -123,6 +126,14 @@ class Atoms:
         tables = np.empty(self.prior.n_atoms)
         gamma_process.draw_tables(cells, values, self.weights, tables, rng)
         gamma_process.draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
+
+    def move(self, cells, values, total_log, typical, rng, decay=0.0):
+        """Update once by the sampler, here by `redraw`, whose parameters these are."""
+        self.redraw(cells, values, total_log, typical, rng, decay)
+
+    @staticmethod
+    def report(sampler, chains):
+        """Set what the atoms of all ``chains`` found on their way as attributes of the fitted sampler; here nothing."""
 
 
 class MovingAtoms(Atoms):
@@ -211,6 +222,14 @@ class MovingAtoms(Atoms):
             )
         return inverse
 
+    @staticmethod
+    def report(sampler, chains):
+        """Set the step size that the first chain has found, and the masses, as attributes of the fitted sampler."""
+        if sampler._picks_step and chains[0].step_size is not None:
+            sampler.step_size_ = ConstantStep(float(chains[0].step_size))
+        if getattr(sampler, "mass", None) is not None:
+            sampler.inverse_mass_ = np.stack([np.concatenate(each.inverse_masses()) for each in chains])
+
     def _auto_step(self, total_log):
         """A step size that is stable for the stiffest atom under the present masses."""
         if len(self.states) == 1:
@@ -225,7 +244,7 @@ class MovingAtoms(Atoms):
     def _hypers(self, total_log):
         start = self.n_moves * self.n_inner
         hypers = self.sampler._hyper(start, start + self.n_inner)
-        if isinstance(self.sampler.step_size, str):
+        if self.sampler._picks_step:
             if self.step_size is None or not self.is_settled:
                 h = min(self._auto_step(total_log), self.longest)
                 # During burn-in too long a step does more harm than too short a one.
@@ -234,9 +253,9 @@ class MovingAtoms(Atoms):
         return hypers
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """As `Atoms.move`; ``decay`` is ignored."""
+        """As `Atoms.move`, by steps on flat space; ``decay`` is ignored."""
         params = self._params(total_log, typical)
-        theta, is_auto = self.theta.copy(), isinstance(self.sampler.step_size, str)
+        theta, is_auto = self.theta.copy(), self.sampler._picks_step
         hypers = self._hypers(total_log)
         status = self._moved(hypers, cells, values, params, rng)
         for _ in range(_MOST_HALVINGS if is_auto else 0):

@@ -79,7 +79,7 @@ class GammaProcessPrior(DocumentPrior):
                 for joined in collapsed.join(data, alpha, tried):
                     self.atoms.join(*joined)
             seen.read_all(data, z, self.atoms, rng)
-            Atoms.move(self.atoms, *seen.values(None), rng)
+            self.atoms.redraw(*seen.values(None), rng)
             alpha = self.atoms.weights
         if not self.stored:
             self.seen.begin(seen)
@@ -90,7 +90,7 @@ class GammaProcessPrior(DocumentPrior):
             self.seen = StoredStatistics(data, self.alpha.size)
             self.seen.read_all(data, z, self.atoms, rng)
             for _ in range(_START_UPDATES):
-                Atoms.move(self.atoms, *self.seen.values(None), rng)
+                self.atoms.redraw(*self.seen.values(None), rng)
         self.alpha = self.atoms.weights
 
     # -- steps ---------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class GammaProcessPrior(DocumentPrior):
         self.seen = SummedStatistics(statistics)
         if now.n_passes == 0:
             for _ in range(_START_UPDATES):
-                Atoms.move(self.atoms, *self.seen.values(None), now.rng)
+                self.atoms.redraw(*self.seen.values(None), now.rng)
             self.alpha = self.atoms.weights
         else:
             self._move(now)

@@ -5,15 +5,13 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...chains.plans import StreamPlan
 from ...samplers._base import Sampler
 from ...samplers._registry import check_fits, fitting_pair, make_sampler
-from ...samplers.schedules import ConstantStep
 from ...utils import as_table
 from ...utils._numbers import interval_tails, real_array
 from ...utils._sklearn import Interval
 from .._counts.model import CountTopicModel
-from .atoms import MovingAtoms, ProcessPrior
+from .atoms import ProcessPrior
 from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
 
 _PAIR = [tuple, list]
@@ -132,6 +130,7 @@ class GammaProcessTopicModel(CountTopicModel):
     """
 
     _takes_blocks = True
+    _order = None  # of the chains' topics by weight
     _seeds_hint = ""  # all topics have one prior
     _offers = (
         ("simplex", "counts"),
@@ -299,7 +298,7 @@ class GammaProcessTopicModel(CountTopicModel):
         super()._refuse_other_way(sampler, pair)
         _, weights, _ = self._checked_samplers(True)
         moves_flat, present = self._moves_flat(weights), self._chains[0].doc_prior.weights_sampler
-        if moves_flat != isinstance(self._chains[0].doc_prior.atoms, MovingAtoms):
+        if moves_flat != self._moves_flat(present):
             raise ValueError(
                 f"The weights were moved by {present!r}, and cannot go on with {weights!r}; set the sampler back, or "
                 "call fit, or partial_fit on a clone, to start afresh."
@@ -312,7 +311,7 @@ class GammaProcessTopicModel(CountTopicModel):
     def _set_fitted(self, chains):
         self._collect(chains)
         weights = self._of_reference("weights").mean(axis=0)
-        if not isinstance(chains[0].plan, StreamPlan) or not hasattr(self, "_order"):
+        if self._order is None or not chains[0].plan.streams:
             self._order = np.argsort(-weights, kind="stable")
         order = self._order  # on a stream topics keep their numbers
         for c in range(len(chains)):
@@ -324,16 +323,8 @@ class GammaProcessTopicModel(CountTopicModel):
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
         values, often = np.unique(self.samples_["n_topics"], return_counts=True)
         self.n_topics_ = int(values[np.argmax(often)])
-        self._report_sampler([chain.doc_prior.atoms for chain in chains])
-
-    def _report_sampler(self, atoms):
-        """Set the step size that was found, and the masses, as attributes of the fitted sampler."""
-        if not isinstance(atoms[0], MovingAtoms):
-            return
-        if isinstance(self.sampler_.step_size, str) and atoms[0].step_size is not None:
-            self.sampler_.step_size_ = ConstantStep(float(atoms[0].step_size))
-        if getattr(self.sampler_, "mass", None) is not None:
-            self.sampler_.inverse_mass_ = np.stack([np.concatenate(one.inverse_masses()) for one in atoms])
+        atoms = [chain.doc_prior.atoms for chain in chains]
+        atoms[0].report(self.sampler_, atoms)
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return samples["weights"][c].mean(axis=0)

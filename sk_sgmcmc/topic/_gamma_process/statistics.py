@@ -36,7 +36,7 @@ class StoredStatistics:
         self.typical = float(np.log1p(self.lengths).sum()) + 1.0
 
     def _no_counts(self, n_topics):
-        """Zeros up to the longest document; levels never written, above all counts of a topic, take no memory."""
+        """Zeros for every level up to the longest document; levels that are never written take no memory."""
         return np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
 
     def used_levels(self):

@@ -46,20 +46,9 @@ def mean_proportions(rows, beta, alpha, kappa):
             continue
         rng = rng_from_key(key)
         draw(
-            gram,
-            products[i : i + 1],
-            alpha,
-            kappa,
-            np.zeros(1, np.int64),
-            theta,
-            step,
-            _N_BURN,
-            _N_KEEP,
-            10,
-            ADAPTS,
-            draws,
-            rng,
-        )
+            gram, products[i : i + 1], alpha, kappa, np.zeros(1, np.int64), theta, step, _N_BURN, _N_KEEP, 10, ADAPTS,
+            draws, rng,
+        )  # fmt: skip
         out[i] = draws[0].mean(axis=0)
     return out / out.sum(axis=1, keepdims=True)
 
@@ -132,16 +121,13 @@ def direction_table(draws, n, interval, feature_names, draws_of_topic):
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
     n = min(int(n), V // 2)  # no word is both present and absent
-    feature_names = np.asarray(feature_names, dtype=object)
-    if feature_names.shape != (V,):
-        raise ValueError(f"feature_names has shape {feature_names.shape}; it must hold {V} names.")
     order = np.argsort(-means, axis=1, kind="stable")
     words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
     table = {
         "topic": np.repeat(np.arange(K), 2 * n),
         "kind": np.tile(np.repeat(["present", "absent"], n), K),
         "rank": np.tile(np.arange(1, n + 1), 2 * K),
-        "word": feature_names[words.ravel()],
+        "word": np.asarray(feature_names, dtype=object)[words.ravel()],
         "weight": np.take_along_axis(means, words, axis=1).ravel(),
     }
     if tails is not None:

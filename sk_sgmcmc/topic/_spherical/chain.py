@@ -15,7 +15,7 @@ _STIFF = 1.0  # step size over the shortest time scale beyond which the topics' 
 # share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.15
-_AGE_NOISE_SHARE = 0.05  # the same for the noise of what makes up for the age of stored terms
+_AGE_NOISE_SHARE = 0.05  # the same for the noise of the correction for the age of stored terms
 ADAPTS = 0.2  # change of the logarithm of a document's step size at a rejection, during adaptation
 _ADAPT_EVERY = 5
 
@@ -68,6 +68,10 @@ class AdmixtureChain(Chain):
         The topics' gradient is a sum over all documents, with those outside the minibatch in their latest state, and
         corrected for the topics' motion since; otherwise one over the minibatch, scaled by N/n.
     """
+
+    stores = True  # whether it can keep the latest state of every document
+    is_sampled = True  # whether it draws from a law, and does not climb to a point
+    proposes = False  # whether its moves of the topics may be rejected
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
         super().__init__(seed, plan)
@@ -283,7 +287,7 @@ class AdmixtureChain(Chain):
         self.sampler._with_step(self.hyper, self.step, self.state.scalars)
 
     def _is_too_stiff(self):
-        """Whether the step size is too long for topics that fit their documents, even if these do not yet."""
+        """Whether the step size is too long for topics that fit their documents, whether or not these do yet."""
         full = np.diff(self.data.ptr) > 0
         theta = self.theta[full]
         sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
@@ -305,6 +309,8 @@ class AdmixtureChain(Chain):
 class MetropolisAdmixtureChain(AdmixtureChain):
     """Topics by Metropolis trajectories, at fixed draws of all documents' proportions."""
 
+    proposes = True
+
     def _move_topics(self, *context):
         if self.hyper is None:
             if self.auto:
@@ -312,12 +318,12 @@ class MetropolisAdmixtureChain(AdmixtureChain):
             self.hyper = float(self.sampler.step_size_(self.step))
         flow, project = self.sampler._kernels("sphere")
         h = self.hyper if self.auto else float(self.sampler.step_size_(self.step))
-        jitter = float(getattr(self.sampler, "jitter", 0.0))
+        jitter = float(self.sampler.jitter)
         accepted = proportions.run_topic_trajectories(
             self.beta, *context, h, jitter, self.sampler.n_leapfrog, self.n_inner, flow.compiled, project.compiled,
             self.rng,
         )  # fmt: skip
         self.acceptance += accepted
         if self.auto and self.step < self.plan.n_burn:
-            self.hyper *= np.exp(0.2 * (accepted - getattr(self.sampler, "target_accept", 0.8)))
+            self.hyper *= np.exp(0.2 * (accepted - self.sampler.target_accept))
             self.sampler._with_step(self.hyper, self.step, self.state.scalars)

@@ -7,10 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
 from ...chains.chain import stacked_draws
+from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...utils import as_precise_as
-from ...utils._dask import by_rows
+from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from .._agreement import number_topics
@@ -28,6 +29,8 @@ from .answers import (
 from .chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from .variational import VariationalAdmixtureChain
 
+# The class of chain for each ``_runner`` of a sampler.
+CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}
 _N_ITER = 400
 CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 _FULL_BATCH = 2000  # rows that fit into one minibatch
@@ -252,7 +255,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         rows = self._check_X(X, reset=True)
         self._topic_names = None
         prior = self._prior(rows, sampler)
-        data = self._noted(rows, self._n_batch(sampler, rows.shape[0]))
+        data = self._taken(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
         self.n_samples_seen_ = data.n_docs
@@ -284,18 +287,14 @@ class SphericalAdmixtureModel(BaseTopicModel):
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        if sampler._full_batch:
-            raise ValueError(
-                f"{type(sampler).__name__} reads all data at every step and cannot stream; "
-                'use sampler="sggmc", "gsgnht" or "sto-vi" for partial_fit.'
-            )
+        sampler._refuse_blocks('"sggmc", "gsgnht" or "sto-vi"')
         first = not hasattr(self, "_chains")
         if not first:
             chain = self._chains[0]
             self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_topics)
         rows = self._check_X(X, reset=first)
         n_batch = _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
-        data = self._noted(rows, min(n_batch, rows.shape[0]))
+        data = self._taken(rows, min(n_batch, rows.shape[0]))
 
         def plan():
             return StreamPlan(self.burn_in, self._bytes_per_draw())
@@ -309,7 +308,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
                 chain.take_sampler(sampler)
         self.n_samples_seen_ += data.n_docs
         for chain in chains:
-            if not isinstance(chain.plan, StreamPlan):
+            if not chain.plan.streams:
                 chain.restart(plan())
             chain.bind(data).stream(float(self.total_samples or self.n_samples_seen_))
         return self._run(chains, chains[0].step + -(-data.n_docs // data.n_batch))
@@ -320,14 +319,12 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _new_chains(self, sampler, prior, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
-        make = MetropolisAdmixtureChain if sampler._runner == "metropolis" else AdmixtureChain
-        if sampler._name in ("vi", "sto-vi"):
-            make, stored = VariationalAdmixtureChain, False
+        make = CHAINS[sampler._runner]
         return [
             make(
                 # A copy of the sampler for each chain: each finds its own step size.
                 seed, plan(), sampler._resolved(None), prior, n_draws=draws, init=self.init, auto=auto,
-                n_inner=getattr(sampler, "_n_trajectories", self.n_inner), stored=stored,
+                n_inner=sampler._n_trajectories or self.n_inner, stored=stored and make.stores,
             )
             for seed in self._chain_seeds()[1:]
         ]  # fmt: skip
@@ -346,11 +343,11 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self.components_ = means[c] / np.linalg.norm(means[c], axis=1, keepdims=True)
         (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
         self.sampler_ = chains[0].sampler
-        if isinstance(chains[0], MetropolisAdmixtureChain):
+        if chains[0].proposes:
             self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
 
     def _laws_in_chain(self, samples, prior, c):
-        """Concentrations, and parameter of the Dirichlet law, of chain ``c``: as given, or the mean of its draws."""
+        """Concentrations and the documents' Dirichlet parameter of chain ``c``, as given or means of its draws."""
         numbers = [
             float(np.mean(samples[name][c] if name in samples else value))
             for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
@@ -366,7 +363,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         rows = rows[has_content(rows)]
         if rows.shape[0] == 0:
             return 0
-        rows = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _REFERENCE_ROWS).round().astype(int))]
+        rows = rows[evenly(rows.shape[0], _REFERENCE_ROWS)]
         scores = []
         for c, mean in enumerate(means):
             numbers, alpha = self._laws_in_chain(samples, chains[c].prior, c)
@@ -380,7 +377,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _scored_rows(self, X):
         return rows_with_content(self._check_X(X, reset=False))
 
-    def _noted(self, rows, n_batch):
+    def _taken(self, rows, n_batch):
         """Rows in the form to which chains are bound; records what `resume` checks."""
         data = RowData.from_csr(rows, n_batch)
         self._n_batch_, self._fingerprint = n_batch, data.fingerprint()
@@ -406,7 +403,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _prior(self, rows, sampler):
         K, V = self.n_components, rows.shape[1]
         learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(self, name), str))
-        if learnt and sampler._name in ("vi", "sto-vi"):
+        if learnt and not CHAINS[sampler._runner].is_sampled:
             raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
         alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
         if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
@@ -428,7 +425,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return sampler._rows_read(n_rows, automatic if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _checked_draws(self, sampler):
-        draws = getattr(sampler, "_n_draws", (4, 1)) if self.n_doc_draws is None else tuple(self.n_doc_draws)
+        draws = sampler._n_doc_draws if self.n_doc_draws is None else tuple(self.n_doc_draws)
         if len(draws) != 2 or not all(isinstance(n, Integral) for n in draws) or draws[0] < 0 or draws[1] < 1:
             raise ValueError(
                 f"n_doc_draws={self.n_doc_draws!r} must be two whole numbers: trajectories to discard (at least 0) "
@@ -481,8 +478,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _log_density(self, rows, n_temperatures):
         draws = self._flat("components")
-        chosen = np.unique(np.linspace(0, len(draws) - 1, _SCORED_DRAWS).round().astype(int))
-        return annealed_mean(rows, [(draws[i], *self._laws(i)) for i in chosen], n_temperatures, self.n_jobs)
+        states = [(draws[i], *self._laws(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
+        return annealed_mean(rows, states, n_temperatures, self.n_jobs)
 
     def score(self, X, y=None, *, n_temperatures=N_TEMPERATURES):
         """Mean log density of the rows that are not all-zero, by annealed importance sampling; see `score_samples`.
@@ -546,7 +543,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return -log_density_under_prior(rows, draws[chosen], kappas, self.doc_topic_prior_, n_proportions)
 
     def _laws(self, i):
-        """Parameter of the Dirichlet law and concentration of the documents, of kept draw ``i``."""
+        """The documents' Dirichlet parameter and concentration in draw ``i`` of all chains in sequence."""
         alpha, kappa = self.doc_topic_prior_, self.kappa1_
         if "doc_topic_prior" in self.samples_:
             alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
@@ -573,9 +570,5 @@ class SphericalAdmixtureModel(BaseTopicModel):
             rescaled to unit length.
         """
         check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", np.arange(self.components_.shape[1]))
-        draws, agreement = self.samples_["components"], self._agreement
-        return direction_table(
-            self._of_reference("components"), n, interval, feature_names, lambda k: agreement.draws_of_topic(draws, k)
-        )
+        names = self._word_names(self.components_.shape[1], feature_names)
+        return direction_table(self._of_reference("components"), n, interval, names, self._draws_of_topic)

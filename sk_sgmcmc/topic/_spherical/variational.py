@@ -11,6 +11,8 @@ from .chain import AdmixtureChain
 class VariationalAdmixtureChain(AdmixtureChain):
     """As `AdmixtureChain`, with topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``."""
 
+    stores = is_sampled = False
+
     def _take_documents(self):
         super()._take_documents()
         self.theta = self.alpha + 10.0 * self.n_topics * self.theta
@@ -46,6 +48,7 @@ class VariationalAdmixtureChain(AdmixtureChain):
 
 
 def _mean_length(n_words, kappa):
+    """Length of the mean of von Mises-Fisher directions with ``n_words`` coordinates."""
     out = [np.empty(1) for _ in range(3)]
     bessel.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
     return float(out[2][0])
