@@ -1,6 +1,9 @@
-"""Results for users: pandas DataFrames if pandas is installed, else Bunch; values in the precision of the input."""
+"""Tables: results for users, pandas DataFrames if pandas is installed, else Bunch; and rows of what users give."""
+
+from collections.abc import Mapping
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import Bunch
 
 
@@ -27,3 +30,12 @@ def as_precise_as(X, values):
     # A frame has no dtype, but may well have a column named "dtype".
     dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
     return values.astype(np.float32) if dtype == np.float32 else values
+
+
+def rows_of_table(table, rows):
+    """Rows of a frame, an array, a list or a dict of columns."""
+    if isinstance(table, Mapping):
+        return {name: rows_of_table(column, rows) for name, column in table.items()}
+    if sparse.issparse(table):
+        return sparse.csr_array(table)[rows]
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

@@ -144,7 +144,7 @@ def test_components_of_unlike_concentrations_have_their_posterior(global_random_
 class Rescaled(MixtureChain):
     """Mistake: a minibatch's labels, scaled by N/n, in the place of those of all rows."""
 
-    def _call_runner(self, batches):
+    def _sweep(self, batches):
         self.labels[:] = -1
         # What the labels of other rows, N - n of them, would add if they were distributed as those of the minibatch.
         scale = self.labels.size / batches.shape[1]
@@ -155,7 +155,7 @@ class Rescaled(MixtureChain):
         for k in range(self.n_components):
             self.counts[k] = (scale - 1.0) * np.sum(label == k)
             self.sums[k] = (scale - 1.0) * rows[label == k].sum(axis=0)
-        return super()._call_runner(batches)
+        return super()._sweep(batches)
 
 
 def test_labels_scaled_by_the_minibatch_are_rejected(monkeypatch, global_random_seed):
@@ -320,6 +320,13 @@ def test_an_empty_row_belongs_anywhere():
     assert model.weights_.argmax() == model.labels_[7] == model.predict(X)[7] != model.kappas_.argmin()
     with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
         model.score(np.zeros((2, 6)))
+
+
+def test_an_empty_row_scores_exactly_nothing():
+    X, _ = clusters(20)
+    for n_components in (7, 20):  # whose weights add up to 1 only to rounding
+        model = VonMisesFisherMixture(n_components, n_iter=20, random_state=0).fit(X)
+        assert model.score_samples(np.zeros((1, 6))) == [0.0]
 
 
 def test_chains_start_as_without_empty_rows():

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
-from ...utils._dask import by_rows
+from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import check_sample_weight
@@ -178,6 +178,15 @@ class FittedDPMixture:
         -------
         proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
             Rows sum to 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture.transform(X).shape
+        (60, 2)
         """
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
@@ -313,6 +322,15 @@ class FittedDPMixture:
         ----------
         Wade and Ghahramani (2018), Bayesian cluster analysis: point estimation and credible balls, Bayesian Analysis
         13.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> np.bincount(mixture.consensus_partition(X).labels)
+        array([30, 30])
         """
         check_is_fitted(self)
         loss = self.partition_loss if loss is None else loss
@@ -371,6 +389,16 @@ class FittedDPMixture:
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per number that occurs in the draws: ``n_clusters``, ``probability``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> table = mixture.n_clusters_posterior()
+        >>> bool(np.isclose(table["probability"].sum(), 1.0))
+        True
         """
         check_is_fitted(self)
         values, often = np.unique(self.samples_["n_clusters"], return_counts=True)
@@ -390,6 +418,16 @@ class FittedDPMixture:
             One row per cluster and entry, in the order of the columns and of their levels: ``cluster``, ``weight`` (of
             the cluster), ``feature``, ``level`` (only for categories), ``probability`` (posterior mean), ``low``,
             ``high``, and ``overall`` (in all rows).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> table = mixture.profile_table()
+        >>> np.asarray(table["level"])[:4].tolist(), bool(np.all(table["low"] <= table["high"]))
+        (['no', 'yes', 'never', 'often'], True)
         """
         check_is_fitted(self)
         overall, probabilities = self._profiles(interval_tails(interval))

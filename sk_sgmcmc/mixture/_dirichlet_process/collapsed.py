@@ -159,6 +159,10 @@ class CollapsedChain(ClusterChain):
         self.state = np.zeros(2, dtype=np.int64)
         self.moves = np.zeros(3, dtype=np.int64)  # pairs proposed, splits accepted, merges accepted
 
+    def can_stream(self, collapses):
+        """Whether the chain can go on with other rows under a sampler that ``collapses`` components, or does not."""
+        return collapses
+
     def _arrays(self):
         data = self.data
         return (

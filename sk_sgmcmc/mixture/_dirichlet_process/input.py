@@ -8,7 +8,6 @@ from sklearn.utils import check_array
 from ...utils._dask import refuse_dask
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
-from .collapsed import CollapsedChain
 from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
 
 MAX_ROWS = 10**9
@@ -123,7 +122,7 @@ class CheckedInput:
                 f"likelihood={self.likelihood!r}, but the chains that partial_fit continues were made for another "
                 "one; set it back, or call fit to start afresh."
             )
-        if isinstance(chain, CollapsedChain) != collapses or getattr(chain, "stored", False):
+        if not chain.can_stream(collapses):
             raise ValueError(
                 f"The chains that partial_fit would continue were not made for a stream of sampler={sampler!r} with "
                 f"assignments={self.assignments!r}; call partial_fit on a clone to start afresh."

@@ -49,6 +49,10 @@ class StickChain(ClusterChain):
         else:
             self.groups = np.split(np.arange(D), np.flatnonzero(np.diff(layout.block)) + 1)
 
+    def can_stream(self, collapses):
+        """As `CollapsedChain.can_stream`; with stored labels it cannot."""
+        return not collapses and not self.stored
+
     @property
     def n_components(self):
         """Number of components that are represented."""

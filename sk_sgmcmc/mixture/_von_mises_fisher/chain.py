@@ -8,13 +8,10 @@ from scipy.special import logsumexp
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, whole
 from ...directions import has_content
-from ...kernels import runners
 from ...kernels.math import bessel
 from ...kernels.math import concentration as concentration_kernels
-from ...kernels.models.von_mises_fisher import components
-from ...kernels.models.von_mises_fisher import labels as mixture
-from ...samplers import SGGMC
 from ...samplers.state import SamplerState
+from .moves import MOVES
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
@@ -122,7 +119,7 @@ class MixtureChain(Chain):
 
     def _n_ahead(self, until):
         """Steps up to the next one after which a draw is kept or a step size found anew."""
-        if self.labels is None or self.sampler._runner == "metropolis" or self._adapts():
+        if self.labels is None or not self._move.steps_ahead or self._adapts():
             return 1
         step = self.step + 1
         while step < until and step % _ADAPT_EVERY and not self.plan.wants(step):
@@ -142,28 +139,36 @@ class MixtureChain(Chain):
             self._adapt()
         self.state.n_steps = self.step * self.n_inner
         before = self.state.copy() if self._adapts() else None
-        status = self._call_runner(batches)
+        status = self._sweep(batches)
         if before is not None and self._is_too_stiff():
             # Concentrations learnt from nearly equal rows may grow manyfold in one step.
             self.state = before
             self._adapt()
             status = 0
-        if status == 0 and self.sampler._runner == "metropolis":
-            params = (self.kappas[:, None] * self.sums + self.prior.pull).ravel()
-            status = self._run_trajectories(params)
-        self.state.check(status)
+        self.state.check(status or self._move.after_labels(self))
         self.step += n
         self.state.n_steps = self.step * self.n_inner
         if self.plan.wants(self.step):
             self.keep(self.current())
 
+    @property
+    def _move(self):
+        return MOVES[self.sampler._runner]
+
+    def _sweep(self, batches):
+        return self._move.with_labels(self, batches)
+
     def _adapts(self):
         """Whether step sizes are still being found."""
         return self.auto and self.step <= self.plan.n_burn
 
+    def pull(self):
+        """Gradient of the log density of the means given the present labels, (n_components, n_features)."""
+        return self.kappas[:, None] * self.sums + self.prior.pull
+
     def _curvature(self):
         """The largest curvature of the means given the present labels."""
-        return np.linalg.norm(self.kappas[:, None] * self.sums + self.prior.pull, axis=1).max()
+        return np.linalg.norm(self.pull(), axis=1).max()
 
     def _is_too_stiff(self):
         """Whether the step size, chosen for earlier labels and concentrations, has become too long for the means."""
@@ -178,31 +183,6 @@ class MixtureChain(Chain):
             size = self.data.n_docs * np.max(self.kappas * self.weights)
         h = self.sampler._stable_step(size + 1.0, 0.0, reach=_STEP_SHARE)
         self.sampler._with_step(h, self.step, self.state.scalars)
-
-    def _call_runner(self, batches):
-        prior, sampler = self.prior, self.sampler
-        how, names, n_inner = mixture.MOVE, sampler, self.n_inner * len(batches)
-        if sampler._name == "gibbs" or sampler._runner == "metropolis":
-            how = mixture.DRAW if sampler._name == "gibbs" else mixture.LEAVE
-            names, n_inner = SGGMC(), 0
-        first, second = (kernel.compiled for kernel in names._kernels("sphere"))
-        start = self.step * self.n_inner
-        numbers = prior.concentration, prior.is_process, prior.kappas is None, *prior.log_kappa
-        return mixture.run_mixture(
-            *self.state.arrays, self.weights, self.kappas, self.labels, self.counts, self.sums,
-            *self.data.csr, batches, prior.pull, np.array(numbers, dtype=np.float64), how,
-            sampler._hyper(start, start + n_inner), first, second, self.rng,
-        )  # fmt: skip
-
-    def _run_trajectories(self, params):
-        """Metropolis trajectories of the means at fixed labels; returns a status."""
-        none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
-        flow, project = self.state.kernels()
-        signal, start = components.linear_pull.compiled, self.step * self.n_inner
-        return runners.run_metropolis(
-            *self.state.arrays, *none, params, self.sampler._hyper(start, start + self.n_inner),
-            np.full(self.n_inner, -1), np.empty((0, *self.means.shape)), flow, signal, project, self.rng,
-        )[0]  # fmt: skip
 
     def current(self):
         """The present means, weights and concentrations, and how many components have rows."""

@@ -14,7 +14,7 @@ from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
-from ...utils._dask import by_rows
+from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
 from ...utils._rowwise import log_mean_exp
 from ...utils._sklearn import Interval, StrOptions
@@ -272,7 +272,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             chains = [chain.forget_rows().bind(data) for chain in self._chains]
             for chain in chains:
                 chain.take_sampler(sampler)
-                if not isinstance(chain.plan, StreamPlan):
+                if not chain.plan.streams:
                     chain.restart(plan())
         return self._run(chains, chains[0].step + max(1, rows.shape[0] // self._n_batch_))
 
