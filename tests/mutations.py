@@ -89,7 +89,6 @@ METRICS = [
     ),
     *_in(
         "metrics/_split.py", _COMPLETION,
-        ("hidden[np.abs(hidden) < 1e-9 * X.data] = 0.0", "pass"),
         ("keys = mix64(row_keys(X) ^ salt64(random_state))", "keys = mix64(row_keys(X))"),
         ("weights[last[leftover > 0]] = leftover[leftover > 0]", "pass"),
     ),
@@ -111,7 +110,7 @@ BLOCKS = [
         ("-shard.first_doc % n", "0"),
         ("np.min_scalar_type(-largest - 1)", "np.int8"),
     ),
-    *_in("topic/_counts/dask_shards.py", _ON_DASK, ("[*before[:first], *new]", "new")),
+    *_in("topic/_counts/dask_shards.py", _ON_DASK, ("change.add_to(now.sums)", "pass")),
     *_in("topic/_counts/block_data.py", _DMR_BLOCKS, ("self.words[part] = shard.words", "pass")),
     *_in("topic/_counts/block_chain.py", _DMR_BLOCKS, ("self.doc_prior.release_shards(self._assigned())", "pass")),
     *_in(
@@ -253,8 +252,8 @@ TOPIC = [
         ("difference = a - b", "difference = b - a"),
     ),
     *_in(
-        "topic/_dmr/blocks.py", f"{_DMR} -k (prevalence or tables or prior_of)",
-        ("np.bincount(data.group) @ priors_of(data.given) / data.n_docs", "priors_of(data.given).mean(axis=0)"),
+        "topic/_dmr/metadata.py", f"{_DMR} -k (prevalence or tables or prior_of)",
+        ("np.bincount(self.group) @ priors_of(self.given) / self.n_docs", "priors_of(self.given).mean(axis=0)"),
     ),
     *_in(
         "topic/_dmr/metadata.py", f"{_DMR} -k (metadata_as_given or unknown_levels)",
@@ -263,7 +262,7 @@ TOPIC = [
         ("parts.append(np.where(missing, fill, values)", "parts.append(np.where(missing, 0.0, values)"),
     ),
     *_in(
-        "topic/_counts/chain.py", "tests/topic/test_streaming.py -k total_samples",
+        "topic/_counts/chain.py", f"{_LDA} -k never_seen",
         ("counts *= self.data.total_samples / docs.size / self.assignments.n_sweeps[1]",
          "counts *= 1.0 / self.assignments.n_sweeps[1]"),
     ),
@@ -351,7 +350,7 @@ KERNELS = [
             ("max(C * T - B, 0.0)", "C * T"),
         ),
         *_in(
-            "kernels/completion.py", f"{_COMPLETION} -k (twin or prior)",
+            "kernels/completion.py", f"{_COMPLETION} -k (twin or prior or rare)",
             ("weight[k] = length / n_topics + prior[k]", "weight[k] = 1.0"),
             ("sd = counts[j + 3] / td if td > zero else zero", "sd = sc"),
             ("factor = 1.0 / largest if largest > 0.0 else 0.0", "factor = largest"),
@@ -368,7 +367,7 @@ KERNELS = [
             ("+ (d - i + 1.0)", "+ (d - i)"),
         ),
         *_in(
-            "kernels/models/logistic.py", f"{_LOGISTIC} -k signal_is_the_gradient",
+            "kernels/models/linear/design.py", f"{_LOGISTIC} -k signal_is_the_gradient",
             ("signal[i, 0] = params[HEAD + i] - a", "signal[i, 0] = params[HEAD + i] - 0.5 * a"),
         ),
     ]

@@ -221,6 +221,15 @@ def test_independent_draws_hardly_ever_alarm(shape):
     assert sum(each is not None for each in found) <= 0.02 * n_tries + 1
 
 
+def test_an_alarm_names_the_quantity_with_the_fewest_effective_draws():
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((1, 400, 3))
+    for t in range(1, 400):
+        draws[0, t, 1] += draws[0, t - 1, 1]
+    alarm = Diagnosis({"x": draws}).unsettled()
+    assert alarm.slowest == "x[1]" and alarm.ess < 20
+
+
 @pytest.mark.parametrize(("n_chains", "n_kept", "n_entries"), [(1, 100, 5), (1, 1000, 5), (4, 250, 3)])
 def test_slow_chains_alarm(n_chains, n_kept, n_entries):
     found = [

@@ -80,11 +80,15 @@ def poisson(theta, rows, scale, gradient):
     return value
 
 
-def test_user_1_minibatches_of_ones_own_density_have_its_spread_or_warn():
+def poisson_data():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(20_000), rng.normal(size=(20_000, 3))])
-    y = rng.poisson(np.exp(X @ [0.49, 0.5, 0.3, -0.2]))
-    data = np.column_stack([X, y.astype(float)])
+    return X, rng.poisson(np.exp(X @ [0.49, 0.5, 0.3, -0.2])).astype(float)
+
+
+def test_user_1_minibatches_of_ones_own_density_have_its_spread_or_warn():
+    X, y = poisson_data()
+    data = np.column_stack([X, y])
 
     def fit():
         return sample(Density(poisson, dim=4, data=data), "sghmc", batch_size=500, n_chains=2, random_state=0)

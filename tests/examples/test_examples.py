@@ -37,6 +37,8 @@ SMALLER = {
         ("burn_in=1000", "burn_in=10"),
     ],
     "plot_own_density.py": [("SHARE = 1.0", "SHARE = 0.05")],
+    "plot_many_rows.py": [("2_000_000", "40_000")],
+    "plot_mixture_density.py": [("N_ITER = 2000", "N_ITER = 200")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
     "plot_blocks.py": [("n_components=20, n_iter=100", "n_components=4, n_iter=62")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
@@ -62,6 +64,7 @@ SMALLER = {
         ("else 20", "else 5"),
     ],
     "plot_survey_missing.py": [("n_iter=100", "n_iter=10")],
+    "plot_survey_analyst.py": [("N_CUSTOMERS, N_ITER = 6000, 400", "N_CUSTOMERS, N_ITER = 1500, 40")],
     "plot_births_and_deaths.py": [
         ("np.zeros((20, 3))", "np.zeros((13, 3))"),
         ("range(12, 20)", "range(12, 13)"),
@@ -72,6 +75,7 @@ SMALLER = {
         ("(1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001)", "(0.1,)"),
         ("(0.5, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)", "(0.005,)"),
     ],
+    "plot_topic_explorer.py": [("N_ITER, STRIDE = 150, 1", "N_ITER, STRIDE = 8, 8")],
     "plot_topic_pictures.py": [("N_ITER = 80", "N_ITER = 4"), ("shape[0], 3)", "shape[0], 40)")],
     "plot_streaming.py": [("n_blocks, change = 16, 8", "n_blocks, change = 4, 2")],
 }

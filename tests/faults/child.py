@@ -103,7 +103,7 @@ def fit_to_be_interrupted(folder, model, where, warm):
                 fitting = False
         except KeyboardInterrupt as caught:
             # The second signal may come when the fit has ended, in the line above.
-            ended = isinstance(caught.__context__, FitInterrupted) and new.n_iter_ is not None
+            ended = isinstance(caught.__context__, FitInterrupted) and hasattr(new, "n_iter_")
             error = caught.__context__ if ended else caught
     handler = signal.getsignal(signal.SIGINT) is hear
     write(

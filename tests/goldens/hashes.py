@@ -16,6 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
+from threadpoolctl import threadpool_info
 
 import tests.conftest  # noqa: F401  (names the folder of compiled kernels by their sources: never stale ones)
 from sk_sgmcmc import sample
@@ -162,6 +164,13 @@ def differences(expected, found):
                 yield name, way, before.get(way, "not there"), now.get(way, "not there")
 
 
+def processor():
+    """What the last bits of products and factorisations of matrices depend on."""
+    pools = threadpool_info()
+    kernels = sorted({pool["architecture"] for pool in pools if pool.get("internal_api") == "openblas"})
+    return {"openblas": kernels, "llvm": get_host_cpu_name()}
+
+
 def saved():
     return json.loads(PATH.read_text(encoding="utf-8"))
 
@@ -169,7 +178,8 @@ def saved():
 def write(hashes):
     """Write all hashes, a line for each case."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in hashes.items())
-    PATH.write_text(f'{{"here": {json.dumps(here())}, "hashes": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    place = f'"here": {json.dumps(here())}, "processor": {json.dumps(processor())}'
+    PATH.write_text(f'{{{place}, "hashes": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def _run_all(cases, n_jobs):
@@ -191,8 +201,9 @@ def main(argv=None):
     cases = [case for case in CASES if options.only in case.name]
     if not options.write:
         golden = saved()
-        if golden["here"] != here():
-            print(f"The hashes are of {golden['here']}, and this is {here()}: draws may differ in rounding.")
+        if (golden["here"], golden["processor"]) != (here(), processor()):
+            there = {**golden["here"], **golden["processor"]}
+            print(f"The hashes are of {there}, and this is {here() | processor()}: draws may differ in rounding.")
 
     found, seconds, start = {}, {}, time.perf_counter()
     for case, (found[case.name], why) in zip(cases, _run_all(cases, options.jobs), strict=True):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.goldens.hash_table import CASES
-from tests.goldens.hashes import broken_promises, differences, run, saved
+from tests.goldens.hashes import broken_promises, differences, processor, run, saved
 from tests.goldens.make import here
 
 # Of each kind of chain one, by samplers whose kernels other tests compile anyhow.
@@ -20,6 +20,8 @@ FEW = (
     "VonMisesFisherMixture, gmc, process",
     "sample DirichletCategorical, scir, batch",
 )
+# Factorisations of matrices come before their draws, and their last bits differ between processors.
+BY_PROCESSOR = ("DMRTopicModel", "BayesianLogisticRegression", "BayesianGaussian")
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -27,6 +29,8 @@ def test_draws_are_those_of_the_hashes(name):
     golden = saved()
     if golden["here"] != here():
         pytest.skip(f"hashes were saved on {golden['here']}")
+    if name.startswith(BY_PROCESSOR) and golden["processor"] != processor():
+        pytest.skip(f"hashes were saved on {golden['processor']}, and this is {processor()}")
     case = next(case for case in CASES if case.name == name)
     differ = list(differences({name: golden["hashes"][name]}, {name: run(case)[0]}))
     assert not differ, (
