@@ -19,8 +19,9 @@ import numpy as np
 
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
+from sk_sgmcmc.kernels.models.linear.design import CONTROL, FIRST_ORDER
 from sk_sgmcmc.linear_model import _base
-from sk_sgmcmc.linear_model._design import FIRST_ORDER, Design
+from sk_sgmcmc.linear_model._design import Design
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import SGHMC, SGLD
 from sk_sgmcmc.samplers.schedules import CyclicalStep
@@ -43,7 +44,7 @@ class OneScale(Design):
     def params(self, is_sparse, with_value):
         """With first-order control variates: the Hessian is not the identity here."""
         params = super().params(is_sparse, with_value)
-        params[1] = FIRST_ORDER * self.control
+        params[CONTROL] = FIRST_ORDER * self.control
         return params
 
 
