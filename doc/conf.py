@@ -87,9 +87,9 @@ autosummary_context = {"own_methods": _own_methods}
 # The order of the gallery: what users come for first, properties of samplers last. Pages not listed here come last.
 FOLDERS = ["topic", "mixture", "linear_model", "sphere", "particles", "simplex", "flat"]
 PAGES = """
-docstrings topic_pictures dmr_docstrings dmr_sotu dmr_formula dmr_acl streaming blocks grid_search
-survey_missing msweb
-diabetes_intervals coefficients own_density
+docstrings topic_explorer topic_pictures dmr_docstrings dmr_sotu dmr_formula dmr_acl streaming blocks grid_search
+survey_analyst survey_missing mixture_density msweb
+diabetes_intervals coefficients own_density many_rows
 sam_docstrings sam_20news vmf_clusters
 neural_network
 """.split()
@@ -116,7 +116,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": _PageOrder,
     "thumbnail_size": (800, 560),  # sharp on the front page, too
     "filename_pattern": r"[/\\]plot_",
-    "ignore_pattern": r"[/\\](benchmarks|reproduce)[/\\]|[/\\]_",
+    "ignore_pattern": r"[/\\](benchmarks|reproduce|side_by_side)[/\\]|[/\\]_",
     "abort_on_example_error": True,
     "min_reported_time": 1,
     "remove_config_comments": True,
