@@ -128,7 +128,7 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("error", category=DeprecationWarning, module=r"sk_sgmcmc(\.|$)")
 
 
-# ------------------------------------------------------------- which sampler fits which model, from the declarations
+# -------------------------------------------------------- pages of samplers, from their declarations and docstrings
 
 
 def _public_classes(attribute):
@@ -162,17 +162,52 @@ def _write_sampler_table():
         label = getattr(sampler, "__name__", type(sampler).__name__)
         alike.setdefault(fitting, []).append(f"`{label}` (``{name}``)")
     rows = [(", ".join(names), fitting or "none yet") for fitting, names in alike.items()]
-    target = DOC / "generated" / "sampler_table.inc"
-    target.parent.mkdir(exist_ok=True)
     text = _table(("samplers (and their names)", "targets and models that they fit"), rows)
     estimators = [cls for cls in models.values() if hasattr(cls, "fit")]
     pairs = sum(any(pair in make._fits for pair in cls._offers) for make in SAMPLERS.values() for cls in estimators)
     text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"
+    _write("sampler_table.inc", text)
+
+
+# Files of samplers in the order in which people look for them; those of a file not listed here come last.
+SAMPLER_FILES = """
+_reference _simplex _euclidean _thermostats _nuts _riemannian _mass _geodesic _admixture _particles _recipe _base
+""".split()
+
+
+def _write_sampler_page():
+    """The API page of samplers: a section for each file, beneath the first line of its docstring."""
+    files = {}
+    for name in sk_sgmcmc.samplers.__all__:
+        files.setdefault(getattr(sk_sgmcmc.samplers, name).__module__, []).append(name)
+    places = {file: place for place, file in enumerate(SAMPLER_FILES)}
+    text = """Samplers
+========
+
+Parameter objects for ``sampler=``, imported from ``sk_sgmcmc.samplers``; they can be cloned, printed and searched over
+like any scikit-learn object. :doc:`../user_guide/which_sampler` helps to choose.
+
+.. module:: sk_sgmcmc.samplers
+
+.. currentmodule:: sk_sgmcmc.samplers
+"""
+    for file, names in sorted(files.items(), key=lambda item: places.get(item[0].rpartition(".")[2], len(places))):
+        heading = inspect.getdoc(sys.modules[file]).partition("\n")[0].rstrip(".")
+        text += f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
+        text += "".join(f"   {name}\n" for name in names)
+    _write("samplers.rst", text)
+
+
+def _write(name, text):
+    """Write a generated page, but leave it as it is where nothing changed, so that Sphinx does not read it again."""
+    target = DOC / "generated" / name
+    target.parent.mkdir(exist_ok=True)
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         target.write_text(text, encoding="utf-8")
 
 
 _write_sampler_table()
+_write_sampler_page()
 
 
 # Where the documentation of other packages describes an object, by the beginning of its full name.

@@ -495,7 +495,10 @@ def test_public_objects_are_documented():
 
 
 def objects_on_the_api_pages():
-    """Everything that the pages of doc/api list; raises if they list what does not exist."""
+    """Everything that the pages of doc/api list; raises if they list what does not exist.
+
+    The page of samplers is not among them: Sphinx makes it of ``__all__``.
+    """
     listed, module = [], ""
     pages = sorted((ROOT / "doc" / "api").glob("*.rst"))
     for line in "\n".join(page.read_text(encoding="utf-8") for page in pages).splitlines():
@@ -511,7 +514,8 @@ def test_public_objects_are_on_the_api_pages():
     missing = [
         f"{module}.{name}"
         for module, name in public_objects()
-        if not name.startswith("__")
+        if module != "sk_sgmcmc.samplers"
+        and not name.startswith("__")
         and not inspect.ismodule(thing := getattr(importlib.import_module(module), name))
         and id(thing) not in listed
     ]

@@ -3,6 +3,8 @@
 import importlib.util
 
 from hypothesis import strategies as st
+from sklearn.utils._param_validation import StrOptions, make_constraint
+from sklearn.utils._param_validation import generate_valid_param as one_valid
 
 import sk_sgmcmc
 from sk_sgmcmc import samplers
@@ -213,8 +215,16 @@ def sampler_values(draw, name):
     known = sorted(getattr(samplers, cls)().get_params(deep=False))
     params = {}
     for parameter in draw(st.lists(st.sampled_from(known), max_size=2, unique=True)) if known else []:
-        params[parameter] = draw(parameter_values(parameter, OF_SAMPLERS))
+        params[parameter] = draw(parameter_values(parameter, _allowed(cls, parameter) | OF_SAMPLERS))
     return _sampler(cls, **params)
+
+
+def _allowed(cls, parameter):
+    """Values of a sampler's parameter by its own declaration, for one that ``OF_SAMPLERS`` does not know."""
+    constraints = [make_constraint(c) for c in getattr(samplers, cls)._parameter_constraints.get(parameter, ())]
+    values = [v for c in constraints for v in (sorted(c.options) if isinstance(c, StrOptions) else [one_valid(c)])]
+    values = [value for value in values if value is None or isinstance(value, str | bool | int | float)]
+    return {parameter: tuple(values)} if values else {}
 
 
 @st.composite
