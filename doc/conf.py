@@ -169,7 +169,7 @@ def _write_sampler_table():
     _write("sampler_table.inc", text)
 
 
-# Files of samplers in the order in which people look for them; those of a file not listed here come last.
+# Files of samplers in the order in which people look for them; a file not listed comes before the last of these.
 SAMPLER_FILES = """
 _reference _simplex _euclidean _thermostats _nuts _riemannian _mass _geodesic _admixture _particles _recipe _base
 """.split()
@@ -181,6 +181,7 @@ def _write_sampler_page():
     for name in sk_sgmcmc.samplers.__all__:
         files.setdefault(getattr(sk_sgmcmc.samplers, name).__module__, []).append(name)
     places = {file: place for place, file in enumerate(SAMPLER_FILES)}
+    unlisted = places["_base"] - 0.5
     text = """Samplers
 ========
 
@@ -191,7 +192,7 @@ like any scikit-learn object. :doc:`../user_guide/which_sampler` helps to choose
 
 .. currentmodule:: sk_sgmcmc.samplers
 """
-    for file, names in sorted(files.items(), key=lambda item: places.get(item[0].rpartition(".")[2], len(places))):
+    for file, names in sorted(files.items(), key=lambda item: places.get(item[0].rpartition(".")[2], unlisted)):
         heading = inspect.getdoc(sys.modules[file]).partition("\n")[0].rstrip(".")
         text += f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
         text += "".join(f"   {name}\n" for name in names)

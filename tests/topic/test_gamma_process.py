@@ -12,7 +12,7 @@ from sk_sgmcmc import GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_gamma_process, make_lda
 from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models import gamma_process as kernels
-from sk_sgmcmc.samplers import SCIR, SGHMC, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
+from sk_sgmcmc.samplers import SCIR, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
 from sk_sgmcmc.samplers.schedules import ConstantStep
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
@@ -224,6 +224,26 @@ def test_the_mass_of_the_e_block_stays_the_identity():
         moving(SGHMC(mass=np.ones(3)))()
     with pytest.raises(ValueError, match=r"mass=\{\} must be"):
         moving(SGHMC(mass={}))()
+
+
+class CountsDown(SGLD):
+    """An array that does not start at 0, and burn-in counted down where others keep whether they have started."""
+
+    def _state(self, theta, geometry, n_burn):
+        return np.ones((1, *theta.shape)), np.array([float(n_burn)])
+
+
+@pytest.mark.parametrize("n_moves, left", [(1, 199 * 20), (201, 0)])
+def test_a_failed_step_restarts_a_sampler_of_its_own_layout_from_its_own_start(n_moves, left):
+    atoms = moving(CountsDown(0.001))()
+    for _ in range(n_moves):
+        atoms.move(*seen(), np.random.default_rng(0))
+    for state in atoms.states:
+        state.aux[:] = np.nan
+    atoms._start_anew()
+    for state in atoms.states:
+        np.testing.assert_array_equal(state.aux, 1.0)
+        np.testing.assert_array_equal(state.scalars, left)
 
 
 def test_weights_beyond_all_numbers_are_a_divergence():

@@ -297,8 +297,11 @@ class MovingAtoms(Atoms):
         )  # fmt: skip
 
     def _start_anew(self):
-        """Reset the momenta."""
+        """Restart the samplers where they are: with new momenta, and of masses what has been learnt."""
         for state in self.states:
-            if state.scalars.size > mass_kernels.STARTED:
+            left = max(state.n_burn - state.n_steps, 0)
+            state.aux[:], scalars = state.sampler._state(state.theta, state.geometry, left)
+            if scalars.size >= mass_kernels.HEAD:
                 state.scalars[mass_kernels.STARTED] = 0.0
-            state.aux[:] = 0.0
+            else:  # numbers of a layout of the sampler's own
+                state.scalars[:] = scalars
