@@ -20,7 +20,7 @@ class SamplerState:
     geometry : str or Product
         The space that theta lies on.
     n_burn : float, default=0
-        Steps during which a mass or a step size may be learnt.
+        Steps during which a mass or a step size may be learnt, those made before included.
     n_steps : int, default=0
         Steps made before, from which schedules continue.
     name : str, default="The chain"
@@ -42,8 +42,9 @@ class SamplerState:
         self.begin()
 
     def begin(self):
-        """Start afresh at theta: forget momenta and learnt masses."""
-        self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, self.n_burn)
+        """Start afresh at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
+        left = max(self.n_burn - self.n_steps, 0)
+        self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, left)
 
     @property
     def arrays(self):

@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs
+from sk_sgmcmc.kernels.samplers import mass as at
+from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.defaults import default_steps
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
@@ -170,3 +171,11 @@ def test_samplers_of_small_steps_make_more_sweeps_by_default_over_small_corpora(
         assert default_steps(sampler, corpus, True, 20) == steps
     assert default_steps(SGRLD(), large, True, 200) == 250
     assert default_steps(SGRLD(), corpus, False, 10) == 1000
+
+
+def test_masses_are_learnt_in_burn_in_only_however_late_topics_begin():
+    counts = make_lda(n_samples=40, n_features=12, n_components=2, document_length=15, random_state=0).counts
+    model = BayesianLDA(2, sampler=SGHMC(mass=MonteCarloEM(n_momenta=10)), n_iter=400, burn_in=200, random_state=0)
+    state = model.fit(counts)._chains[0].topics.state
+    # Topics began at a later step, after sweeps, and again when they took new units.
+    assert 0 < state.scalars[at.FREEZE_AT] < 100 and state.scalars[at.LEARNING] == 0.0
