@@ -72,7 +72,7 @@ def _own_methods(fullname):
         if member.startswith("_") or owner is None or not owner.__module__.startswith("sk_sgmcmc"):
             continue
         value = inspect.getattr_static(cls, member)
-        if type(value).__module__.startswith("sklearn."):  # set_fit_request and its like: made by metadata routing
+        if type(value).__module__ == "sklearn.utils._metadata_requests":  # set_fit_request and its like
             continue
         if isinstance(value, property):
             properties.append(member)

@@ -5,6 +5,7 @@ from copy import copy, deepcopy
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
+from typing import Any, Self, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +22,9 @@ from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
 from .utils._sklearn import CallbackSupport, Interval, StrOptions, with_callbacks
 from .utils._tables import as_table
+from .utils._typing import FloatArray, Function, Table
 from .utils._warnings import warn_user
+from .utils.blocks import CountsLike
 
 # Attributes that scikit-learn's callbacks need during a fit.
 _OF_A_FIT = (
@@ -29,7 +32,7 @@ _OF_A_FIT = (
 )  # fmt: skip
 
 
-def all_or_nothing(fit):
+def all_or_nothing(fit: Function) -> Function:
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
     Its changes stay only if it raises `FitInterrupted` or `WorkersLostError` for this estimator, which is then fitted
@@ -56,7 +59,7 @@ def all_or_nothing(fit):
             self.__dict__ = before  # a single assignment: another Ctrl-C cannot cut it in two
             raise
 
-    return refusing
+    return cast(Function, refusing)
 
 
 class BaseSGMCMC(CallbackSupport, BaseEstimator):
@@ -76,8 +79,12 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
     """
 
-    _offers = ()
-    _default_sampler = None
+    samples_: dict[str, FloatArray]
+    sampler_: Sampler
+    n_iter_: int
+
+    _offers: tuple[tuple[str, str], ...] = ()
+    _default_sampler: str | None = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
     _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 
@@ -94,7 +101,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         "callbacks": [callable, list, tuple, None],
     }
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; ``sampler__...`` also works if ``sampler`` is a name or None.
 
         Parameters
@@ -240,7 +247,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return [FitTasks(self, n_iter, given["X"], given.get("y"), metadata)]
 
     @property
-    def diagnostics_(self):
+    def diagnostics_(self) -> Table:
         """Convergence of quantities that cannot switch labels; see the user guide, "When not to believe a fit".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``quantity``, ``mean`` over all kept draws, split
@@ -313,7 +320,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return shown.score(X, y, **given)
 
     @all_or_nothing
-    def resume(self, X, y=None):
+    def resume(self, X: CountsLike, y: Any = None) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted ``fit`` would have given.

@@ -10,10 +10,12 @@ import os
 import time
 from copy import copy
 from inspect import signature
+from typing import Any
 
 import numpy as np
 
 from .utils import _sealed
+from .utils._typing import Path, StepFunction
 from .utils._warnings import warn_user
 
 _LONGEST = 60  # letters of a value in a repr
@@ -29,12 +31,12 @@ class Callback:
         Steps between two calls.
     """
 
-    def __init__(self, every):
+    def __init__(self, every: int) -> None:
         if every < 1:
             raise ValueError(f"every={every} must be a number of steps of at least 1.")
         self.every = every
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         given = []
         for name, parameter in signature(type(self)).parameters.items():
             value = getattr(self, name, None)
@@ -44,14 +46,14 @@ class Callback:
                 given.append(f"{name}={_short(value)}")
         return f"{type(self).__name__}({', '.join(given)})"
 
-    def start(self, estimator):
+    def start(self, estimator: Any) -> None:
         """Prepare for a run; called once, before its first step."""
 
-    def next_step(self, step):
+    def next_step(self, step: int) -> int:
         """The next step after which to call back."""
         return (step // self.every + 1) * self.every
 
-    def __call__(self, estimator, step):
+    def __call__(self, estimator: Any, step: int) -> bool:
         """Inspect the estimator after ``step`` steps; return True to end the run early."""
         return False
 
@@ -67,14 +69,14 @@ def _short(value):
 class _Function(Callback):
     """A plain function as a callback, called after every step."""
 
-    def __init__(self, function):
+    def __init__(self, function: StepFunction) -> None:
         super().__init__(1)
         self.function = function
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
-    def __call__(self, estimator, step):
+    def __call__(self, estimator: Any, step: int) -> bool:
         return bool(self.function(estimator, step))
 
 
@@ -112,12 +114,12 @@ class HeldOutScore(Callback):
     the score of the present state alone, not averaged over draws.
     """
 
-    def __init__(self, X, y=None, *, every=10, patience=None, **given):
+    def __init__(self, X: Any, y: Any = None, *, every: int = 10, patience: int | None = None, **given: Any) -> None:
         super().__init__(every)
         self.X, self.y, self.given = X, y, given
         self.patience = patience
 
-    def start(self, estimator):
+    def start(self, estimator: Any) -> None:
         """Continue an existing trace, or start one."""
         self._held_out = None
         self._last = None
@@ -126,7 +128,7 @@ class HeldOutScore(Callback):
         self._clock = time.monotonic()
         self._seconds = estimator.trace_["seconds"][-1] if estimator.trace_["seconds"] else 0.0
 
-    def __call__(self, estimator, step):
+    def __call__(self, estimator: Any, step: int) -> bool:
         """Score the present state."""
         if step % self.every or step == self._last:
             return False
@@ -159,13 +161,13 @@ class FitTasks(Callback):
         What ``score`` takes besides.
     """
 
-    def __init__(self, estimator, n_iter, X, y, metadata):
+    def __init__(self, estimator: Any, n_iter: int, X: Any, y: Any, metadata: dict[str, Any]) -> None:
         super().__init__(-(-n_iter // _TASKS))
         self.n_iter = n_iter
         self.given = {"X": X, "y": (lambda: np.zeros(_n_rows(X))) if y is None else y, "metadata": metadata}
         self.context = estimator._init_callback_context(max_subtasks=-(-n_iter // self.every))
 
-    def start(self, estimator):
+    def start(self, estimator: Any) -> None:
         """Begin the fit, and its first task."""
         self.context.call_on_fit_task_begin(estimator=estimator, **self.given)
         self._begin(estimator)
@@ -174,7 +176,7 @@ class FitTasks(Callback):
         self.task = self.context.subcontext(task_name="steps")
         self.task.call_on_fit_task_begin(estimator=estimator, **self.given)
 
-    def __call__(self, estimator, step):
+    def __call__(self, estimator: Any, step: int) -> bool:
         """End a task, and begin the next."""
         if step % self.every and step < self.n_iter:
             return False
@@ -185,7 +187,7 @@ class FitTasks(Callback):
             self._begin(estimator)
         return stop
 
-    def finish(self, estimator):
+    def finish(self, estimator: Any) -> None:
         """End the fit."""
         self.context.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=dict, **self.given)
 
@@ -227,12 +229,12 @@ class Checkpoint(Callback):
     Loading a pickle runs the code that it names: load only files from a source that you trust.
     """
 
-    def __init__(self, path, seconds=60.0):
+    def __init__(self, path: Path, seconds: float = 60.0) -> None:
         super().__init__(1)
         self.path = os.fspath(path)
         self.seconds = seconds
 
-    def start(self, estimator):
+    def start(self, estimator: Any) -> None:
         """Start the clock; raise if nothing can be saved at the path."""
         folder = os.path.dirname(self.path) or os.curdir
         if not os.path.isdir(folder):
@@ -244,11 +246,11 @@ class Checkpoint(Callback):
         self._saved_at = time.monotonic()
         self._warned = False
 
-    def next_step(self, step):
+    def next_step(self, step: int) -> int:
         """None of its own: any pause between two pieces will do."""
         return np.iinfo(np.int64).max
 
-    def __call__(self, estimator, step):
+    def __call__(self, estimator: Any, step: int) -> bool:
         """Save if ``seconds`` have passed."""
         if time.monotonic() - self._saved_at >= self.seconds:
             estimator._set_fitted(estimator._chains)
@@ -272,7 +274,7 @@ class Checkpoint(Callback):
         )
 
 
-def load_checkpoint(path):
+def load_checkpoint(path: Path) -> Any:
     """Load an estimator saved by `Checkpoint`, and detect damage to the file.
 
     `joblib.load` reads the file too, and detects changed bytes; this raises one error for every kind of damage.

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+import typing
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -82,15 +83,22 @@ def part_of(dotted):
     return [*dotted.split("."), ""][1]
 
 
+def _is_for_types(node):
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 def imports_of(path, *, top_only=False):
-    """All modules that a file imports, with dots resolved: pairs (dotted name, imported name or None)."""
+    """All modules that a file imports, with dots resolved: pairs (dotted name, imported name or None).
+
+    ``top_only`` leaves out those that wait for a call, or for a type checker.
+    """
     package = dotted_name(path).split(".") if path.name == "__init__.py" else dotted_name(path).split(".")[:-1]
     tree = tree_of(path)
     if top_only:
         inside = {
             id(node)
             for function in ast.walk(tree)
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_for_types(function)
             for node in ast.walk(function)
         }
     else:
@@ -520,6 +528,37 @@ def test_public_objects_are_on_the_api_pages():
         and id(thing) not in listed
     ]
     assert not missing, f"not in doc/api: {missing}"
+
+
+def functions_of(thing):
+    """A public function, or the constructor and public methods and properties of a public class, by name."""
+    if not inspect.isclass(thing):
+        yield thing.__name__, inspect.unwrap(thing)
+        return
+    for cls in thing.__mro__:
+        for name, value in vars(cls).items() if cls.__module__.startswith("sk_sgmcmc") else ():
+            for part in ("__func__", "fget", "fn"):  # of class methods, properties and methods that only some have
+                value = getattr(value, part, value)
+            if inspect.isfunction(value) and (name in ("__init__", "__call__") or not name.startswith("_")):
+                yield f"{cls.__name__}.{name}", inspect.unwrap(value)
+
+
+def test_public_functions_and_methods_are_annotated():
+    """And their annotations can be read when the program runs."""
+    things = [getattr(importlib.import_module(module), name) for module, name in public_objects()]
+    functions = {name: function for thing in [*things, *objects_on_the_api_pages()] if callable(thing)
+                 for name, function in functions_of(thing)}  # fmt: skip
+    assert "CountTopicModel.fit" in functions
+    faults = []
+    for name, function in functions.items():
+        wanted = {*inspect.signature(function).parameters, "return"} - {"self", "cls"}
+        if lacking := wanted - typing.get_type_hints(function).keys():
+            faults.append(f"{name}: {sorted(lacking)}")
+    assert not faults, "\n".join(["", *faults])
+
+
+def test_type_checkers_find_the_types():
+    assert (PACKAGE / "py.typed").read_bytes() == b""
 
 
 # Pages of the documentation; those that Sphinx writes lie in folders of their own.

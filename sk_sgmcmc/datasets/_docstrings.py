@@ -11,6 +11,7 @@ import os
 import pkgutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -40,7 +41,14 @@ _RECIPE = 1  # part of the cache's key; raise it when the collection changes
 _MIN_TOKENS = 10
 
 
-def load_docstrings(packages=None, *, min_df=5, max_df=0.5, return_text=False, data_home=None):
+def load_docstrings(
+    packages: Sequence[str] | None = None,
+    *,
+    min_df: float = 5,
+    max_df: float = 0.5,
+    return_text: bool = False,
+    data_home: Path | None = None,
+) -> Bunch:
     """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib, one document each.
 
     About 5,000 documents and 0.7 million counted words; the exact numbers depend on the installed versions.

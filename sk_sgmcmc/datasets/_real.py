@@ -9,6 +9,7 @@ from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
 from sklearn.utils import Bunch
 
 from ..utils import as_table
+from ..utils._typing import Path
 from ._home import data_folders
 from ._registry import CORPORA, TABLES
 from ._text import make_count_vectorizer
@@ -17,7 +18,7 @@ from ._text import make_count_vectorizer
 _NAMES = frozenset("filename curid id newid title booktitle authors blog".split())
 
 
-def fetch_corpus(name, *, data_home=None):
+def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
     """A public document-term matrix.
 
     Parameters
@@ -115,7 +116,7 @@ def _read_nltcs(folder, facts):
     return _bunch(X, np.array([f"question{j:02d}" for j in range(X.shape[1])]), columns, facts, {})
 
 
-def fetch_table(name, *, data_home=None):
+def fetch_table(name: str, *, data_home: Path | None = None) -> Bunch:
     """A public table for classification.
 
     Parameters
@@ -167,7 +168,7 @@ def fetch_table(name, *, data_home=None):
     return Bunch(data=X, target=y.astype(np.int64), feature_names=np.array(names), DESCR=facts.description, **extras)
 
 
-def fetch_20newsgroups_counts(*, data_home=None, download_if_missing=True):
+def fetch_20newsgroups_counts(*, data_home: Path | None = None, download_if_missing: bool = True) -> Bunch:
     """20 Newsgroups as counts, downloaded by scikit-learn if no data folder has them.
 
     Parameters
@@ -211,7 +212,7 @@ def fetch_20newsgroups_counts(*, data_home=None, download_if_missing=True):
 def _named(name):
     """The function ``fetch_<name>`` of one data set."""
 
-    def fetch(*, data_home=None):
+    def fetch(*, data_home: Path | None = None) -> Bunch:
         return fetch_corpus(name, data_home=data_home)
 
     fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"

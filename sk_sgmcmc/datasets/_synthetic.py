@@ -1,10 +1,12 @@
 """Data drawn from a model, together with the truth."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import Bunch
 
 from ..utils._seeds import seed_sequence
+from ..utils._typing import Seed
 
 
 def _dirichlet(seed, alpha, size):
@@ -36,14 +38,14 @@ def _refuse_none(**sizes):
 
 
 def make_lda(
-    n_samples=200,
-    n_features=300,
-    n_components=5,
-    document_length=80,
-    doc_topic_prior=0.2,
-    topic_word_prior=0.1,
-    random_state=None,
-):
+    n_samples: int = 200,
+    n_features: int = 300,
+    n_components: int = 5,
+    document_length: float | ArrayLike = 80,
+    doc_topic_prior: float | ArrayLike = 0.2,
+    topic_word_prior: float | ArrayLike = 0.1,
+    random_state: Seed = None,
+) -> Bunch:
     r"""Documents drawn from latent Dirichlet allocation, with the true topics.
 
     .. math:: \phi_k \sim \mathrm{Dir}(\beta), \quad \theta_d \sim \mathrm{Dir}(\alpha), \quad
@@ -121,17 +123,17 @@ def _documents(components, doc_topics, document_length, length_rng, word_rng):
 
 
 def make_dmr(
-    n_samples=300,
-    n_features=100,
-    n_components=3,
-    n_metadata=2,
-    document_length=60,
-    doc_topic_prior=0.3,
-    metadata_prior_scale=1.0,
-    intercept_prior_scale=0.3,
-    topic_word_prior=0.1,
-    random_state=None,
-):
+    n_samples: int = 300,
+    n_features: int = 100,
+    n_components: int = 3,
+    n_metadata: int = 2,
+    document_length: float | ArrayLike = 60,
+    doc_topic_prior: float = 0.3,
+    metadata_prior_scale: float = 1.0,
+    intercept_prior_scale: float = 0.3,
+    topic_word_prior: float | ArrayLike = 0.1,
+    random_state: Seed = None,
+) -> Bunch:
     r"""Documents whose topics follow metadata, drawn from a Dirichlet-multinomial regression, with the truth.
 
     .. math:: \lambda_{k0} \sim N(\log a, s_0^2), \quad \lambda_{kt} \sim N(0, s^2), \quad
@@ -198,15 +200,15 @@ def make_dmr(
 
 
 def make_gamma_process(
-    n_samples=200,
-    n_features=300,
-    concentration=5.0,
-    rate=5.0,
-    weights=None,
-    scale_prior=(400.0, 5.0),
-    topic_word_prior=0.1,
-    random_state=None,
-):
+    n_samples: int = 200,
+    n_features: int = 300,
+    concentration: float = 5.0,
+    rate: float = 5.0,
+    weights: ArrayLike | None = None,
+    scale_prior: tuple[float, float] = (400.0, 5.0),
+    topic_word_prior: float | ArrayLike = 0.1,
+    random_state: Seed = None,
+) -> Bunch:
     r"""Documents drawn from Poisson factor analysis with the weights of a gamma process, with the truth.
 
     .. math:: r_k = E_k e^{-T_k}, \quad \theta_{nk} \sim \mathrm{Gamma}\Bigl(r_k, \frac{p_n}{1 - p_n}\Bigr), \quad

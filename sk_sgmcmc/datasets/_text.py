@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 _CLITICS = re.compile(r"n't\b|'(?:s|re|ll|ve|d|m|t)\b")
 
 
-def normalize_text(text):
+def normalize_text(text: str) -> str:
     """Fold accents, convert to lower case, and strip English clitics ("don't" becomes "do").
 
     Parameters
@@ -27,7 +29,14 @@ def normalize_text(text):
     return _CLITICS.sub(" ", text.lower())
 
 
-def make_count_vectorizer(*, min_df=1, max_df=0.5, vocabulary=None, stop_words="english", **params):
+def make_count_vectorizer(
+    *,
+    min_df: float = 1,
+    max_df: float = 0.5,
+    vocabulary: Sequence[str] | None = None,
+    stop_words: str | Sequence[str] | None = "english",
+    **params: Any,
+) -> CountVectorizer:
     """A scikit-learn `~sklearn.feature_extraction.text.CountVectorizer` with the recipe of this package's text corpora.
 
     Accents are folded, letters are lower-cased, English clitics ("'s", "n't") are dropped; tokens are runs of at least

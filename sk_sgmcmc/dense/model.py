@@ -1,6 +1,7 @@
 """Base class of estimators with dense rows and a nearly Gaussian posterior: chains in coordinates of unit spread."""
 
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
 from ..chains.convergence import MIN_KEPT
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
+from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
+from ..utils._typing import Callbacks, RandomState
 from .particles import make_chains
 from .tuning import DenseGradient, minibatch_variance, stiffness
 
@@ -37,18 +40,18 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def __init__(
         self,
         *,
-        sampler,
-        n_iter,
-        burn_in,
-        thin,
-        batch_size,
-        with_replacement,
-        n_chains,
-        n_jobs,
-        random_state,
-        verbose,
-        callbacks,
-    ):
+        sampler: str | Sampler | None,
+        n_iter: int | None,
+        burn_in: float,
+        thin: int | Literal["auto"],
+        batch_size: int | Literal["auto"],
+        with_replacement: bool,
+        n_chains: int,
+        n_jobs: int | None,
+        random_state: RandomState,
+        verbose: int,
+        callbacks: Callbacks,
+    ) -> None:
         self.sampler = sampler
         self.n_iter = n_iter
         self.burn_in = burn_in

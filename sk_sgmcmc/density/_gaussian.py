@@ -1,8 +1,10 @@
 """A Gaussian with unknown mean and precision."""
 
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg, special, stats
 from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
@@ -13,9 +15,11 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
+from ..samplers._base import Sampler
 from ..utils._by_rows import by_rows
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
+from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState, Seed
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
 
 _CELLS = 5_000_000
@@ -118,23 +122,23 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def __init__(
         self,
-        mean_prior=None,
-        mean_precision_prior=0.01,
-        degrees_of_freedom_prior=None,
-        covariance_prior=None,
+        mean_prior: ArrayLike | None = None,
+        mean_precision_prior: float = 0.01,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: ArrayLike | None = None,
         *,
-        sampler=None,
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        with_replacement=False,
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        sampler: str | Sampler | None = None,
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        with_replacement: bool = False,
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.mean_prior = mean_prior
         self.mean_precision_prior = mean_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
@@ -146,7 +150,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )  # fmt: skip
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the mean and the precision given rows.
 
         Parameters
@@ -176,7 +180,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._begin(sampler, X)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Continue with further rows: their prior is the exact posterior given the rows of earlier calls.
 
         Priors are those of the first call; any that are None are computed from its rows. Chains start near the new
@@ -282,7 +286,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         density = 0.5 * (self._log_det - square - X.shape[1] * np.log(2.0 * np.pi))
         return {"log_likelihood": density, "log_det_precision": self._log_det, "mean": mean}
 
-    def exact_posterior(self, X):
+    def exact_posterior(self, X: ArrayLike) -> Bunch:
         r"""The normal-Wishart posterior given rows, under the prior of the fit.
 
         After `partial_fit` that prior includes the rows of the calls before the last.
@@ -312,7 +316,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             precision=law.nu * scale,
         )
 
-    def exact_samples(self, X, n_draws=1000, random_state=None):
+    def exact_samples(self, X: ArrayLike, n_draws: int = 1000, random_state: Seed = None) -> Bunch:
         """Independent draws from the exact posterior, for comparison.
 
         Parameters
@@ -340,7 +344,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return Bunch(mean=law.mean + noise, precision=precision)
 
     @by_rows(draws=())
-    def score_samples(self, X):
+    def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
@@ -394,7 +398,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             np.linalg.solve(np.swapaxes(root, -1, -2), np.swapaxes(z, -1, -2)), -1, -2
         )
 
-    def score(self, X, y=None):
+    def score(self, X: MatrixLike, y: Any = None) -> float:
         """Mean of `score_samples` over rows; higher is better.
 
         Parameters

@@ -1,10 +1,14 @@
 """Clusters of rows as pictures: what marks each, and which rows are together."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray, MatrixLike
 from ._panels import Panels, check_interval, indices, style_panel, whiskers
 from ._style import BAR, FAINT, GREY, INK, WHISKER, pyplot, shortened
 
@@ -63,7 +67,19 @@ class ProfileDisplay(Panels):
     (2, 5)
     """
 
-    def __init__(self, *, clusters, weights, features, levels, probability, low, high, overall, interval):
+    def __init__(
+        self,
+        *,
+        clusters: IntArray,
+        weights: FloatArray,
+        features: AnyArray,
+        levels: AnyArray,
+        probability: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        overall: FloatArray,
+        interval: float,
+    ) -> None:
         self.clusters = clusters
         self.weights = weights
         self.features = features
@@ -75,7 +91,16 @@ class ProfileDisplay(Panels):
         self.interval = interval
 
     @classmethod
-    def from_estimator(cls, estimator, *, clusters=None, features=None, interval=0.9, ax=None, figure=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        clusters: Sequence[int] | IntArray | None = None,
+        features: Sequence[Any] | AnyArray | None = None,
+        interval: float = 0.9,
+        ax: AxesLike | None = None,
+        figure: FigureLike | None = None,
+    ) -> Self:
         """Plot the clusters of a fitted mixture.
 
         Parameters
@@ -121,7 +146,7 @@ class ProfileDisplay(Panels):
             interval=interval,
         ).plot(ax=ax, figure=figure)
 
-    def plot(self, *, ax=None, figure=None):
+    def plot(self, *, ax: AxesLike | None = None, figure: FigureLike | None = None) -> Self:
         """Draw the panels.
 
         Parameters
@@ -242,13 +267,13 @@ class CoClusteringDisplay:
     [60, 40]
     """
 
-    def __init__(self, *, together, labels, rows):
+    def __init__(self, *, together: FloatArray, labels: IntArray, rows: IntArray) -> None:
         self.together = together
         self.labels = labels
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, n_rows=1000, ax=None):
+    def from_estimator(cls, estimator: Any, X: MatrixLike, *, n_rows: int = 1000, ax: Axes | None = None) -> Self:
         """Plot the rows of a fitted mixture.
 
         Parameters
@@ -275,7 +300,7 @@ class CoClusteringDisplay:
         order = _order(together, labels)
         return cls(together=together[np.ix_(order, order)], labels=labels[order], rows=rows[order]).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the heat map.
 
         Parameters

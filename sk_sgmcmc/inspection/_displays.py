@@ -1,8 +1,12 @@
 """Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws; both may be called repeatedly."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
 from ._export import check_count_model
 from ._panels import Panels, check_interval, indices, style_panel, whiskers
 from ._similarity import given_names
@@ -46,7 +50,17 @@ class TopicWordsDisplay(Panels):
     (3, 5)
     """
 
-    def __init__(self, *, topics, words, probability, low, high, interval, labels=None):
+    def __init__(
+        self,
+        *,
+        topics: IntArray,
+        words: AnyArray,
+        probability: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        interval: float,
+        labels: Sequence[str] | None = None,
+    ) -> None:
         self.topics = topics
         self.words = words
         self.probability = probability
@@ -58,16 +72,16 @@ class TopicWordsDisplay(Panels):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Any,
         *,
-        n_words=8,
-        topics=None,
-        interval=0.9,
-        feature_names=None,
-        ax=None,
-        figure=None,
-        n_columns=None,
-    ):
+        n_words: int = 8,
+        topics: Sequence[int] | IntArray | None = None,
+        interval: float = 0.9,
+        feature_names: Sequence[str] | AnyArray | None = None,
+        ax: AxesLike | None = None,
+        figure: FigureLike | None = None,
+        n_columns: int | None = None,
+    ) -> Self:
         """Plot the topics of a fitted topic model; titles hold names that were given by ``topic_names_``.
 
         Parameters
@@ -112,7 +126,9 @@ class TopicWordsDisplay(Panels):
         )
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
-    def plot(self, *, ax=None, figure=None, n_columns=None):
+    def plot(
+        self, *, ax: AxesLike | None = None, figure: FigureLike | None = None, n_columns: int | None = None
+    ) -> Self:
         """Draw the panels.
 
         Parameters
@@ -190,12 +206,19 @@ class TraceDisplay:
     [5, 10, 15, 20, 25, 30]
     """
 
-    def __init__(self, *, trace, n_burn=None):
+    def __init__(self, *, trace: Mapping[str, Sequence[float]], n_burn: int | None = None) -> None:
         self.trace = trace
         self.n_burn = n_burn
 
     @classmethod
-    def from_estimator(cls, estimator, *, x="seconds", ax=None, name=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        x: Literal["seconds", "step"] = "seconds",
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
         """Plot the trace of an estimator that was fitted with `HeldOutScore` among its callbacks.
 
         Parameters
@@ -223,7 +246,9 @@ class TraceDisplay:
         n_burn = estimator._chains[0].plan.n_burn
         return cls(trace=estimator.trace_, n_burn=n_burn if np.isfinite(n_burn) else None).plot(x=x, ax=ax, name=name)
 
-    def plot(self, *, x="seconds", ax=None, name=None):
+    def plot(
+        self, *, x: Literal["seconds", "step"] = "seconds", ax: Axes | None = None, name: str | None = None
+    ) -> Self:
         """Draw the trace.
 
         Parameters

@@ -1,9 +1,15 @@
 """Topics over time, and the documents that show best what a topic is about."""
 
 import textwrap
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..topic._base import BaseTopicModel
+from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
+from ..utils.blocks import CountsLike
 from ._panels import Panels, check_interval, style_panel, whiskers
 from ._similarity import check_topics, topic_labels
 from ._style import BAR, FAINT, GREY, INK, WHISKER
@@ -59,7 +65,17 @@ class TopicsOverTimeDisplay(Panels):
     (3, 5)
     """
 
-    def __init__(self, *, times, topics, labels, share, low, high, interval):
+    def __init__(
+        self,
+        *,
+        times: AnyArray,
+        topics: IntArray,
+        labels: Sequence[str],
+        share: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        interval: float,
+    ) -> None:
         self.times = times
         self.topics = topics
         self.labels = labels
@@ -70,9 +86,20 @@ class TopicsOverTimeDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, times, *, topics=None, interval=0.9, n_bins=None, n_words=2, ax=None, figure=None,
-        n_columns=None, **params,
-    ):  # fmt: skip
+        cls,
+        estimator: BaseTopicModel,
+        X: CountsLike,
+        times: ArrayLike,
+        *,
+        topics: Sequence[int] | IntArray | None = None,
+        interval: float = 0.9,
+        n_bins: int | None = None,
+        n_words: int = 2,
+        ax: AxesLike | None = None,
+        figure: FigureLike | None = None,
+        n_columns: int | None = None,
+        **params: Any,
+    ) -> Self:
         """Plot the topics of a fitted topic model over time.
 
         Parameters
@@ -119,7 +146,9 @@ class TopicsOverTimeDisplay(Panels):
             **{name: value[:, chosen].T for name, value in columns.items()},
         ).plot(ax=ax, figure=figure, n_columns=n_columns)
 
-    def plot(self, *, ax=None, figure=None, n_columns=None):
+    def plot(
+        self, *, ax: AxesLike | None = None, figure: FigureLike | None = None, n_columns: int | None = None
+    ) -> Self:
         """Draw the panels.
 
         Parameters
@@ -209,7 +238,18 @@ class TopicDocumentsDisplay(Panels):
     (1, 4)
     """
 
-    def __init__(self, *, topics, labels, documents, texts, proportion, low, high, interval):
+    def __init__(
+        self,
+        *,
+        topics: IntArray,
+        labels: Sequence[str],
+        documents: IntArray,
+        texts: AnyArray,
+        proportion: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        interval: float,
+    ) -> None:
         self.topics = topics
         self.labels = labels
         self.documents = documents
@@ -221,8 +261,19 @@ class TopicDocumentsDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, texts, *, topics=None, n=3, interval=0.9, n_words=4, ax=None, figure=None, **params
-    ):
+        cls,
+        estimator: BaseTopicModel,
+        X: CountsLike,
+        texts: Sequence[str] | AnyArray,
+        *,
+        topics: Sequence[int] | IntArray | None = None,
+        n: int = 3,
+        interval: float = 0.9,
+        n_words: int = 4,
+        ax: AxesLike | None = None,
+        figure: FigureLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Plot documents of the topics of a fitted topic model.
 
         Parameters
@@ -272,7 +323,7 @@ class TopicDocumentsDisplay(Panels):
             interval=interval,
         ).plot(ax=ax, figure=figure)
 
-    def plot(self, *, ax=None, figure=None):
+    def plot(self, *, ax: AxesLike | None = None, figure: FigureLike | None = None) -> Self:
         """Draw the panels.
 
         Parameters

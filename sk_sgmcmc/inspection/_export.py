@@ -1,6 +1,10 @@
 """Draws and topics in the forms that other packages read."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -8,6 +12,7 @@ from ..topic._answers.words import default_names
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
 from ..utils._seeds import seed_sequence
+from ..utils._typing import AnyArray, MatrixLike, Seed
 from ._similarity import topic_positions
 
 # Names of the axes of draws of topic models, and of other estimators; others get ArviZ's own names.
@@ -74,7 +79,15 @@ def _columns(estimator, words, names):
     return columns
 
 
-def to_arviz(estimator, X=None, y=None, *, words=None, feature_names=None, random_state=0):
+def to_arviz(
+    estimator: Any,
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    words: int | ArrayLike | None = None,
+    feature_names: Sequence[str] | AnyArray | None = None,
+    random_state: Seed = 0,
+) -> Any:
     """Draws for ArviZ, with named axes.
 
     Parameters
@@ -231,7 +244,9 @@ def _groups_of_rows(estimator, X, y, random_state):
     return groups
 
 
-def to_pyldavis(estimator, X, *, feature_names=None):
+def to_pyldavis(
+    estimator: BaseTopicModel, X: MatrixLike, *, feature_names: Sequence[str] | AnyArray | None = None
+) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare``.
 
     Parameters

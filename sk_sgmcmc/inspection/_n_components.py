@@ -1,7 +1,10 @@
 """The results of a search for the number of topics, as a picture."""
 
+from typing import Self
+
 import numpy as np
 
+from ..utils._typing import Axes, Table
 from ._panels import Panels
 from ._style import BAR, FAINT, GREY, GRID, INK, WHISKER
 
@@ -35,11 +38,11 @@ class NumberOfTopicsDisplay(Panels):
     >>> display = NumberOfTopicsDisplay.from_search(table)
     """
 
-    def __init__(self, table):
+    def __init__(self, table: Table) -> None:
         self.table = table
 
     @classmethod
-    def from_search(cls, table, *, ax=None):
+    def from_search(cls, table: Table, *, ax: Axes | None = None) -> Self:
         """Draw the results of a search.
 
         Parameters
@@ -55,7 +58,7 @@ class NumberOfTopicsDisplay(Panels):
         """
         return cls(table).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the four panels.
 
         Parameters

@@ -1,11 +1,14 @@
 """The prevalence of topics over a covariate, as a picture."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..topic import DMRTopicModel
 from ..topic._dmr.effects import prevalence_at
+from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ._panels import Panels, check_interval, indices, style_panel, whiskers
 from ._style import FAINT, GREY, INK, shortened
 
@@ -57,7 +60,20 @@ class PrevalenceDisplay(Panels):
     (3, 2, 50)
     """
 
-    def __init__(self, *, topics, names, values, groups, prevalence, low, high, interval, covariate, by=None):
+    def __init__(
+        self,
+        *,
+        topics: IntArray,
+        names: AnyArray,
+        values: AnyArray,
+        groups: Sequence[Any],
+        prevalence: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        interval: float,
+        covariate: str,
+        by: str | None = None,
+    ) -> None:
         self.topics = topics
         self.names = names
         self.values = values
@@ -72,20 +88,20 @@ class PrevalenceDisplay(Panels):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        metadata,
+        estimator: DMRTopicModel,
+        metadata: str | Columns,
         *,
-        by=None,
-        at=None,
-        given=None,
-        average_over=None,
-        topics=None,
-        interval=0.9,
-        n_points=50,
-        ax=None,
-        figure=None,
-        n_columns=None,
-    ):
+        by: str | None = None,
+        at: Sequence[Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+        average_over: Columns | None = None,
+        topics: Sequence[int] | IntArray | None = None,
+        interval: float = 0.9,
+        n_points: int = 50,
+        ax: AxesLike | None = None,
+        figure: FigureLike | None = None,
+        n_columns: int | None = None,
+    ) -> Self:
         """Plot the prevalence of topics of a fitted model with metadata.
 
         Parameters
@@ -147,7 +163,9 @@ class PrevalenceDisplay(Panels):
         )  # fmt: skip
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
-    def plot(self, *, ax=None, figure=None, n_columns=None):
+    def plot(
+        self, *, ax: AxesLike | None = None, figure: FigureLike | None = None, n_columns: int | None = None
+    ) -> Self:
         """Draw the panels.
 
         Parameters

@@ -1,5 +1,8 @@
 """How similar topics are to each other, as a map and as a tree."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 from scipy.cluster.hierarchy import linkage, optimal_leaf_ordering
 from scipy.linalg import eigh
@@ -11,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import hellinger_distances
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ..utils._typing import Axes, FloatArray, IntArray
+from ..utils.blocks import CountsLike
 from ._panels import check_interval, indices
 from ._style import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, pyplot, shortened
 
@@ -128,7 +133,17 @@ class TopicMapDisplay:
     (3, 2)
     """
 
-    def __init__(self, *, topics, labels, positions, share, low, high, distances):
+    def __init__(
+        self,
+        *,
+        topics: IntArray,
+        labels: Sequence[str],
+        positions: FloatArray,
+        share: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        distances: FloatArray,
+    ) -> None:
         self.topics = topics
         self.labels = labels
         self.positions = positions
@@ -139,8 +154,17 @@ class TopicMapDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X=None, *, topics=None, distance=None, n_words=3, interval=0.9, ax=None, **params
-    ):
+        cls,
+        estimator: BaseTopicModel,
+        X: CountsLike | None = None,
+        *,
+        topics: Sequence[int] | IntArray | None = None,
+        distance: str | None = None,
+        n_words: int = 3,
+        interval: float = 0.9,
+        ax: Axes | None = None,
+        **params: Any,
+    ) -> Self:
         """Plot the topics of a fitted topic model.
 
         Parameters
@@ -181,7 +205,7 @@ class TopicMapDisplay:
             distances=apart,
         ).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the map.
 
         Parameters
@@ -216,8 +240,8 @@ class TopicMapDisplay:
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_color(FAINT)
-        for k, centre in enumerate(self.positions):
-            ax.text(*centre, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=INK)
+        for k, (x, y) in enumerate(self.positions):
+            ax.text(x, y, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=INK)
         ax.figure.canvas.draw()  # sets the axes' size, which the labels need
         self._write_labels(ax, radius["high"])
         self.ax_, self.figure_ = ax, ax.figure
@@ -310,7 +334,9 @@ class TopicHierarchyDisplay:
     (4,)
     """
 
-    def __init__(self, *, topics, labels, linkage, support, distance):
+    def __init__(
+        self, *, topics: IntArray, labels: Sequence[str], linkage: FloatArray, support: FloatArray, distance: str
+    ) -> None:
         self.topics = topics
         self.labels = labels
         self.linkage = linkage
@@ -318,7 +344,17 @@ class TopicHierarchyDisplay:
         self.distance = distance
 
     @classmethod
-    def from_estimator(cls, estimator, *, topics=None, distance=None, method="average", n_words=4, n_draws=50, ax=None):
+    def from_estimator(
+        cls,
+        estimator: BaseTopicModel,
+        *,
+        topics: Sequence[int] | IntArray | None = None,
+        distance: str | None = None,
+        method: str = "average",
+        n_words: int = 4,
+        n_draws: int = 50,
+        ax: Axes | None = None,
+    ) -> Self:
         """Plot the tree of the topics of a fitted topic model.
 
         Parameters
@@ -366,7 +402,7 @@ class TopicHierarchyDisplay:
             distance=distance,
         ).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the tree.
 
         Parameters

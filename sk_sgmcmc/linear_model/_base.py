@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from ..dense.rows import less_offsets, packed, refuse_extremes
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
+from ..utils._typing import FloatArray
 from ._design import MAX_ENTRIES, Design
 from ._diagonal import DiagonalDesign
 from ._prior import find_design
@@ -42,6 +44,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
     all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
     """
 
+    coef_: FloatArray
+
     _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design")
 
@@ -54,7 +58,16 @@ class BaseLinearModel(BaseDenseSGMCMC):
         "control_variates": ["boolean"],
     }
 
-    def __init__(self, *, prior_scale, prior, fit_intercept, intercept_prior_scale, control_variates, **run):
+    def __init__(
+        self,
+        *,
+        prior_scale: float | Literal["auto"],
+        prior: Literal["normal", "laplace"],
+        fit_intercept: bool,
+        intercept_prior_scale: float | None,
+        control_variates: bool,
+        **run: Any,
+    ) -> None:
         super().__init__(**run)
         self.prior_scale = prior_scale
         self.prior = prior

@@ -1,8 +1,10 @@
 """Bayesian linear regression."""
 
 from numbers import Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.base import RegressorMixin
 
@@ -14,13 +16,16 @@ from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
+from ..samplers._base import Sampler
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval
+from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ._base import BaseLinearModel
+from ._design import check_scale
 from ._gibbs import GibbsChain, GibbsData
 from ._normal import NoisePrior, NormalDesign, Sums
-from ._prior import check_scale, find_design, typical_scale
+from ._prior import find_design, typical_scale
 from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
 from ._rows import row_offsets
 
@@ -157,26 +162,26 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def __init__(
         self,
-        prior_scale="auto",
+        prior_scale: float | Literal["auto"] = "auto",
         *,
-        prior="normal",
-        fit_intercept=True,
-        intercept_prior_scale=None,
-        noise_scale_prior=None,
-        degrees_of_freedom_prior=1.0,
-        control_variates=True,
-        sampler=None,
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        with_replacement=False,
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        prior: Literal["normal", "laplace"] = "normal",
+        fit_intercept: bool = True,
+        intercept_prior_scale: float | None = None,
+        noise_scale_prior: float | None = None,
+        degrees_of_freedom_prior: float = 1.0,
+        control_variates: bool = True,
+        sampler: str | Sampler | None = None,
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        with_replacement: bool = False,
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         super().__init__(
             prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
             intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
@@ -193,7 +198,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the coefficients and the noise given rows and responses.
 
         Parameters
@@ -225,7 +230,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._begin(sampler, pair, self._checked(X, y, sample_weight), None)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Continue with further rows; the sums over those of earlier calls are kept.
 
         Parameters
@@ -250,7 +255,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._begin(sampler, pair, data, earlier)
 
     @all_or_nothing
-    def resume(self, X, y, sample_weight=None):
+    def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted `fit` would have given.
@@ -428,7 +433,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return 0.5 * (low + high)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share R² of the variance of y that the predictions explain.
 
         Parameters

@@ -1,13 +1,19 @@
 """Bayesian logistic regression."""
 
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing
 from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
+from ..samplers._base import Sampler
 from ..utils._sklearn import StrOptions, validate_data
+from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._labels import check_labels
 from ._likelihoods import CLASSES
@@ -157,25 +163,25 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     def __init__(
         self,
-        prior_scale=1.0,
+        prior_scale: float | Literal["auto"] = 1.0,
         *,
-        prior="normal",
-        fit_intercept=True,
-        intercept_prior_scale=100.0,
-        class_weight=None,
-        control_variates=True,
-        sampler=None,
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        with_replacement=False,
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        prior: Literal["normal", "laplace"] = "normal",
+        fit_intercept: bool = True,
+        intercept_prior_scale: float = 100.0,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        control_variates: bool = True,
+        sampler: str | Sampler | None = None,
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        with_replacement: bool = False,
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         super().__init__(
             prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
             intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
@@ -188,7 +194,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the coefficients given labelled rows.
 
         Parameters
@@ -226,7 +232,9 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         return self._start(sampler, data, _n_predictors(classes), None, 0)
 
     @all_or_nothing
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Continue with further rows, those of earlier calls being replaced by a Gaussian.
 
         Parameters
@@ -284,7 +292,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         return self._weighted_rows(X, codes.astype(np.int64), weight, _n_predictors(classes))
 
     @all_or_nothing
-    def resume(self, X, y, sample_weight=None):
+    def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted `fit` would have given.

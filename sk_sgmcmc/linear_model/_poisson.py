@@ -1,6 +1,9 @@
 """Bayesian Poisson regression."""
 
+from typing import Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
@@ -11,9 +14,11 @@ from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
+from ..samplers._base import Sampler
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._sklearn import check_is_fitted
+from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
 from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
@@ -129,24 +134,24 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def __init__(
         self,
-        prior_scale="auto",
+        prior_scale: float | Literal["auto"] = "auto",
         *,
-        prior="normal",
-        fit_intercept=True,
-        intercept_prior_scale=100.0,
-        control_variates=True,
-        sampler=None,
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        with_replacement=False,
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        prior: Literal["normal", "laplace"] = "normal",
+        fit_intercept: bool = True,
+        intercept_prior_scale: float = 100.0,
+        control_variates: bool = True,
+        sampler: str | Sampler | None = None,
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        with_replacement: bool = False,
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         super().__init__(
             prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
             intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
@@ -161,7 +166,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return tags
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None, exposure=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> Self:
         """Draw the coefficients given rows and counts.
 
         Parameters
@@ -195,7 +202,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1, None, 0)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None, exposure=None):
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> Self:
         """Continue with further rows, those of earlier calls being replaced by a Gaussian.
 
         Parameters
@@ -215,7 +224,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._start(sampler, data, 1, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
 
     @all_or_nothing
-    def resume(self, X, y, sample_weight=None, exposure=None):
+    def resume(  # type: ignore[override]
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted `fit` would have given.
@@ -297,7 +308,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             high, low = np.where(enough, middle, high), np.where(enough, low, middle)
         return np.maximum(high, 0.0)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         r"""Share :math:`D^2` of the Poisson deviance that the predictions explain, as scikit-learn's regressor.
 
         Parameters

@@ -1,6 +1,7 @@
 """Predictions of linear classifiers, averaged over the draws of their coefficients."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.utils import Bunch
 
@@ -12,6 +13,7 @@ from ..utils._numbers import interval_tails
 from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
+from ..utils._typing import AnyArray, FloatArray, MatrixLike, Table
 
 # In one memory layout, so that sums have the same last bits whatever the layout of the input.
 INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
@@ -66,7 +68,7 @@ class DrawsPredictMixin:
             yield rows, p
 
     @by_rows(lambda self: len(self.classes_), draws=())
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Probabilities of the classes, averaged over draws.
 
         Parameters
@@ -82,7 +84,7 @@ class DrawsPredictMixin:
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
     @by_rows(lambda self: len(self.classes_), draws=())
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> FloatArray:
         """Logarithms of `predict_proba`.
 
         Parameters
@@ -98,7 +100,7 @@ class DrawsPredictMixin:
             return np.log(self.predict_proba(X))
 
     @by_rows(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> FloatArray:
         """Log odds of the averaged probabilities.
 
         Parameters
@@ -119,7 +121,7 @@ class DrawsPredictMixin:
             return logs[:, 1] - logs[:, 0]
 
     @by_rows(dtype=lambda self: self.classes_.dtype, draws=())
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> AnyArray:
         """The most probable class of each row.
 
         Parameters
@@ -135,7 +137,7 @@ class DrawsPredictMixin:
         most = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the predicted labels.
 
         Parameters
@@ -154,9 +156,9 @@ class DrawsPredictMixin:
         """
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
-        return super().score(X, y, sample_weight)
+        return super().score(X, y, sample_weight)  # type: ignore[misc]
 
-    def predict_interval(self, X, interval=0.9):
+    def predict_interval(self, X: MatrixLike, interval: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and credible interval of the probabilities.
 
         Parameters
@@ -173,7 +175,8 @@ class DrawsPredictMixin:
         """
         tails = interval_tails(interval)
         parts = [(p.mean(axis=1), *np.quantile(p, tails, axis=1)) for _, p in self._probabilities(X)]
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, low, high
 
     def _log_likelihood_draws(self, X, y):
         """Log probability of each row's label in each draw, (n_chains, n_kept, n_rows)."""
@@ -198,7 +201,7 @@ class DrawsPredictMixin:
         labels = self.classes_[np.concatenate(parts)]
         return "y", labels.T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
-    def predict_uncertainty(self, X):
+    def predict_uncertainty(self, X: MatrixLike) -> Bunch:
         r"""Predictive uncertainty, split into noise and ignorance.
 
         The entropy of the averaged probabilities is the average of the draws' entropies (aleatoric: what no further
@@ -221,7 +224,7 @@ class DrawsPredictMixin:
         total, noise = np.concatenate(total), np.concatenate(noise)
         return Bunch(total=total, aleatoric=noise, epistemic=np.maximum(total - noise, 0.0))
 
-    def coef_table(self, interval=0.9):
+    def coef_table(self, interval: float = 0.9) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters

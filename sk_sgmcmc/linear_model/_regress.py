@@ -1,11 +1,14 @@
 """Predictions of linear regressors: means, spreads and intervals over the draws of their coefficients."""
 
+from typing import Literal, overload
+
 import numpy as np
 
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
 from ..utils._numbers import interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
+from ..utils._typing import FloatArray, MatrixLike, Table
 from ._predict import INPUT, coefficient_table, predictor_blocks
 
 _CELLS = 4_000_000  # numbers in a block of predictions
@@ -39,7 +42,11 @@ class RegressorDrawsMixin:
         """The prediction without its spread; a method by itself, because a lazy answer is one array."""
         return np.concatenate([means.mean(axis=1) for means in self._blocks(X)])
 
-    def predict(self, X, return_std=False):
+    @overload
+    def predict(self, X: MatrixLike, return_std: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict(self, X: MatrixLike, return_std: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
+    def predict(self, X: MatrixLike, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of a new observation, averaged over draws.
 
         Parameters
@@ -67,7 +74,9 @@ class RegressorDrawsMixin:
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
 
-    def predict_interval(self, X, interval=0.9, *, of="observation"):
+    def predict_interval(
+        self, X: MatrixLike, interval: float = 0.9, *, of: Literal["observation", "mean"] = "observation"
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and credible interval for each row.
 
         Parameters
@@ -92,7 +101,8 @@ class RegressorDrawsMixin:
         for means in self._blocks(X):
             ends = np.quantile(means, tails, axis=1) if of == "mean" else [self._quantile(means, t) for t in tails]
             parts.append((means.mean(axis=1), *ends))
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, low, high
 
     def _log_likelihood_draws(self, X, y):
         """Log density of each row's response in each draw, (n_chains, n_kept, n_rows)."""
@@ -113,7 +123,7 @@ class RegressorDrawsMixin:
         """Blocks (rows, n_draws) as (n_chains, n_kept, n_rows)."""
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
-    def coef_table(self, interval=0.9):
+    def coef_table(self, interval: float = 0.9) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters

@@ -5,6 +5,7 @@ from scipy import sparse
 
 from ..utils import check_counts, rng_from_key, row_keys
 from ..utils._seeds import counter_uniforms, mix64, salt64
+from ..utils._typing import MatrixLike, Seed
 
 # From this count on, the tokens of an entry are split by one binomial draw instead of coin by coin.
 _MANY = 4096
@@ -12,7 +13,9 @@ _MANY = 4096
 _BLOCK = 4_000_000
 
 
-def split_tokens(X, fraction=0.5, random_state=0):
+def split_tokens(
+    X: MatrixLike, fraction: float = 0.5, random_state: Seed = 0
+) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Put every token of every document into an observed or a hidden part by the toss of a coin.
 
     Parameters

@@ -1,10 +1,15 @@
 """Alignment of topics between draws, and their stability."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from ..utils._typing import FloatArray, IntArray
 
-def hellinger_distances(p, q):
+
+def hellinger_distances(p: ArrayLike, q: ArrayLike) -> FloatArray:
     r"""Hellinger distances :math:`\sqrt{1 - \sum_w \sqrt{p_w q_w}}` between the rows of two matrices.
 
     Parameters
@@ -22,7 +27,13 @@ def hellinger_distances(p, q):
     return np.sqrt(np.clip(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0, None))
 
 
-def align_topics(reference, topics, *, metric="hellinger", groups=None):
+def align_topics(
+    reference: ArrayLike,
+    topics: ArrayLike,
+    *,
+    metric: Literal["hellinger", "cosine"] = "hellinger",
+    groups: ArrayLike | None = None,
+) -> IntArray:
     """Match topics to reference topics, one to one, with the smallest sum of distances.
 
     Parameters
@@ -79,7 +90,13 @@ def align_topics(reference, topics, *, metric="hellinger", groups=None):
     return linear_sum_assignment(distances)[1].astype(np.int64)
 
 
-def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
+def align_draws(
+    draws: ArrayLike,
+    n_rounds: int = 2,
+    *,
+    metric: Literal["hellinger", "cosine"] = "hellinger",
+    groups: ArrayLike | None = None,
+) -> IntArray:
     """Number the topics of all draws of all chains consistently, without a given reference.
 
     The last draw of the first chain sets the first numbering; all draws are matched to it, and then ``n_rounds - 1``
@@ -130,7 +147,9 @@ def align_draws(draws, n_rounds=2, *, metric="hellinger", groups=None):
     return order.reshape(*leading, n_topics)
 
 
-def topic_stability(draws, *, aligned=False, metric="hellinger"):
+def topic_stability(
+    draws: ArrayLike, *, aligned: bool = False, metric: Literal["hellinger", "cosine"] = "hellinger"
+) -> FloatArray:
     r"""How similar each topic is over all draws, in [0, 1].
 
     .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k)

@@ -1,11 +1,16 @@
 """Coherence and diversity of topics, from a sparse document-term matrix."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..utils import check_counts
+from ..utils._typing import AnyArray, FloatArray, IntArray, MatrixLike
 
 
-def top_word_indices(topics, n_words=10):
+def top_word_indices(topics: ArrayLike, n_words: int = 10) -> IntArray:
     """Columns of the most probable words of each topic, most probable first; ties by column.
 
     Parameters
@@ -45,7 +50,14 @@ def _as_top_words(topics, n_words, feature_names=None):
     return top_word_indices(topics, n_words)
 
 
-def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
+def coherence(
+    topics: ArrayLike,
+    X: MatrixLike,
+    measure: Literal["npmi", "umass"] = "npmi",
+    n_words: int = 10,
+    *,
+    feature_names: Sequence[str] | AnyArray | None = None,
+) -> FloatArray:
     r"""Do the top words of a topic occur in the same documents? One number for each topic.
 
     With :math:`D(w)` the number of documents that contain w, :math:`D(v, w)` both, and :math:`p = D(\cdot) / D`,
@@ -122,7 +134,7 @@ def coherence(topics, X, measure="npmi", n_words=10, *, feature_names=None):
     return np.clip(npmi, -1.0, 1.0).mean(axis=-1)
 
 
-def exclusivity(topics, n_words=10):
+def exclusivity(topics: ArrayLike, n_words: int = 10) -> FloatArray:
     r"""Do the top words of a topic belong to it alone? One number for each topic.
 
     The mean over the topic's top words of :math:`\phi_{kw} / \sum_j \phi_{jw}`.
@@ -159,7 +171,7 @@ def exclusivity(topics, n_words=10):
     return np.take_along_axis(share, top_word_indices(topics, n_words), axis=-1).mean(axis=-1)
 
 
-def topic_diversity(topics, n_words=25):
+def topic_diversity(topics: ArrayLike, n_words: int = 25) -> float | FloatArray:
     r"""Share of distinct words among the top words of all topics, :math:`|\cup_k T_k| / \sum_k |T_k|`.
 
     Parameters

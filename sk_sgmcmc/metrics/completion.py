@@ -2,14 +2,18 @@
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from ..kernels import completion as kernels
 from ..utils import Corpus
 from ..utils._numbers import check_n_jobs
+from ..utils._typing import FloatArray, MatrixLike
 
 # Probability of a hidden token that is impossible under every draw: such models score low, but finitely.
 FLOOR = 1e-12
@@ -19,16 +23,16 @@ _WORDS_AT_ONCE = 10_000  # transposed at once, so that no second copy of the top
 
 
 def document_completion(
-    observed,
-    hidden,
-    topics,
+    observed: MatrixLike,
+    hidden: MatrixLike,
+    topics: ArrayLike | Sequence[ArrayLike],
     *,
-    doc_topic_prior=0.1,
-    n_updates=50,
-    average="draws",
-    window=None,
-    n_jobs=None,
-):
+    doc_topic_prior: float | ArrayLike | Callable[..., Any] = 0.1,
+    n_updates: int = 50,
+    average: Literal["draws", "running", "window"] = "draws",
+    window: int | None = None,
+    n_jobs: int | None = None,
+) -> Bunch:
     r"""Mean log predictive probability of hidden tokens, given the observed tokens of the same document.
 
     For draw s with topics :math:`\phi^{(s)}` and prior :math:`\alpha`, the proportions of document d are fitted to
@@ -151,7 +155,9 @@ def joined_results(results):
     return _summary(*(np.concatenate([each[name] for each in results]) for name in ("log_predictive", "n_hidden")))
 
 
-def completion_perplexity(observed, hidden, topics, **params):
+def completion_perplexity(
+    observed: MatrixLike, hidden: MatrixLike, topics: ArrayLike | Sequence[ArrayLike], **params: Any
+) -> float:
     """Perplexity of hidden tokens, exp of minus the score of `document_completion`; lower is better.
 
     Parameters
@@ -168,7 +174,7 @@ def completion_perplexity(observed, hidden, topics, **params):
     return np.exp(-result.scores) if "scores" in result else result.perplexity
 
 
-def paired_difference(a, b):
+def paired_difference(a: Bunch, b: Bunch) -> Bunch:
     r"""Difference of the scores of two models on the same hidden tokens, with its standard error.
 
     Documents differ far more from each other than two models do on one document, so the error of the difference is
@@ -202,7 +208,14 @@ def paired_difference(a, b):
     return Bunch(difference=difference, standard_error=error, z=z, n_documents=int((a.n_hidden > 0).sum()))
 
 
-def doc_topic_proportions(X, topics, doc_topic_prior=0.1, n_updates=50, *, n_jobs=None):
+def doc_topic_proportions(
+    X: MatrixLike,
+    topics: ArrayLike,
+    doc_topic_prior: float | ArrayLike = 0.1,
+    n_updates: int = 50,
+    *,
+    n_jobs: int | None = None,
+) -> FloatArray:
     """Topic proportions of documents given topics, by the same updates as `document_completion`.
 
     Parameters

@@ -3,8 +3,13 @@
 All take arrays of shape (n_chains, n_draws, ...) and return one number for each entry of the trailing axes.
 """
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import fft, special, stats
+
+from ..utils._typing import FloatArray
 
 # Numbers processed at once, so that memory stays small for arrays of many parameters.
 _BLOCK = 4_000_000
@@ -84,7 +89,7 @@ def _ess(x):
     return np.where(same, np.nan, m * n / tau)
 
 
-def effective_sample_size(draws, kind="bulk"):
+def effective_sample_size(draws: ArrayLike, kind: Literal["bulk", "mean", "tail"] = "bulk") -> float | FloatArray:
     r"""Number of independent draws that would estimate as precisely.
 
     With the autocorrelation :math:`\hat\rho_t` estimated from the m split chains of n draws together,
@@ -135,7 +140,7 @@ def effective_sample_size(draws, kind="bulk"):
     raise ValueError(f'kind must be "bulk", "mean" or "tail", got {kind!r}.')
 
 
-def split_r_hat(draws, rank_normalized=True):
+def split_r_hat(draws: ArrayLike, rank_normalized: bool = True) -> float | FloatArray:
     r"""Potential scale reduction of split chains: near 1 if chains agree with each other and over time.
 
     With B and W the variances between and within the split chains of n draws,
@@ -171,7 +176,7 @@ def split_r_hat(draws, rank_normalized=True):
     return _per_column(ranked, draws)
 
 
-def mcse(draws):
+def mcse(draws: ArrayLike) -> float | FloatArray:
     r"""Monte Carlo standard error of the mean, :math:`\mathrm{sd} / \sqrt{\mathrm{ESS}}`.
 
     Parameters

@@ -1,6 +1,11 @@
 """Distances between partitions, and point estimates of them."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ..utils._typing import FloatArray, IntArray
 
 
 def _xlogx(x):
@@ -28,7 +33,7 @@ def _checked_loss(loss):
     return _LOSSES[loss]
 
 
-def partition_distance(a, b, loss="vi"):
+def partition_distance(a: ArrayLike, b: ArrayLike, loss: Literal["vi", "binder"] = "vi") -> float:
     r"""Distance between two partitions of the same samples.
 
     Parameters
@@ -64,7 +69,7 @@ def partition_distance(a, b, loss="vi"):
     return float(max(distance, 0.0))
 
 
-def co_clustering(labels):
+def co_clustering(labels: ArrayLike) -> FloatArray:
     """Share of draws in which each pair of samples is in one cluster.
 
     Parameters
@@ -89,7 +94,9 @@ def co_clustering(labels):
     return together / len(labels)
 
 
-def point_partition(labels, loss="vi", *, n_candidates=50):
+def point_partition(
+    labels: ArrayLike, loss: Literal["vi", "binder"] = "vi", *, n_candidates: int = 50
+) -> tuple[IntArray, float]:
     r"""A partition with a small expected distance from draws of partitions.
 
     Parameters

@@ -1,13 +1,18 @@
 """Distance of draws on the simplex from a Dirichlet distribution."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
+
+from ..utils._typing import FloatArray
 
 # Below this, the leading term of the incomplete beta function is exact to double precision for practical shapes.
 _TINY = 1e-16
 
 
-def rosenblatt_transform(draws, concentration, *, log=False):
+def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: bool = False) -> FloatArray:
     r"""Rosenblatt transform of draws that should be Dirichlet: independent uniforms if they are.
 
     With :math:`\omega \sim \mathrm{Dir}(a)`, the stick-breaking ratios are independent beta variables, so
@@ -79,7 +84,7 @@ def _log_beta_cdf(log_x, a, b):
         return np.where(x < _TINY, np.minimum(leading, 0.0), np.log(special.betainc(a, b, x)))
 
 
-def ks_distance(sample, cdf=None):
+def ks_distance(sample: ArrayLike, cdf: Callable[[FloatArray], FloatArray] | None = None) -> float | FloatArray:
     r"""Kolmogorov-Smirnov distance :math:`\sup_u |\hat F_n(u) - F(u)|` of a sample from a law.
 
     Parameters
@@ -104,7 +109,7 @@ def ks_distance(sample, cdf=None):
     return float(distance) if sample.ndim == 1 else distance
 
 
-def rosenblatt_ks(draws, concentration, *, log=False):
+def rosenblatt_ks(draws: ArrayLike, concentration: ArrayLike, *, log: bool = False) -> float:
     """Distance of draws from a Dirichlet distribution: mean Kolmogorov-Smirnov distance of their Rosenblatt transform.
 
     Parameters

@@ -1,12 +1,15 @@
 """Kernel Stein discrepancy: distance of draws from a law known only by the gradient of its log density."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 _BLOCK = 2_000_000  # entries in a block of pairs
 
 
-def kernel_stein_discrepancy(draws, gradients, scale=1.0, exponent=-0.5):
+def kernel_stein_discrepancy(
+    draws: ArrayLike, gradients: ArrayLike, scale: float = 1.0, exponent: float = -0.5
+) -> float:
     r"""Kernel Stein discrepancy of draws from a target, from the target's gradients at the draws; lower is better.
 
     With the inverse multiquadric kernel :math:`k(x, y) = (c^2 + \|x - y\|^2)^\beta` and :math:`g = \nabla \log p`,

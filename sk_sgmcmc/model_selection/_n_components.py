@@ -1,20 +1,33 @@
 """The number of topics, by held-out score and by what topics look like."""
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import train_test_split
 
 from ..metrics import coherence, exclusivity, paired_difference, topic_diversity
 from ..utils import as_table
 from ..utils._numbers import is_count
+from ..utils._typing import MatrixLike, Table
 
 _ROW_PARAMS = ("metadata",)  # parameters of ``fit`` with a row for each document
 
 
-def search_n_components(estimator, X, values, *, test_size=0.1, n_words=10, n_jobs=None, random_state=0, **fit_params):
+def search_n_components(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    values: Sequence[int],
+    *,
+    test_size: float = 0.1,
+    n_words: int = 10,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+    **fit_params: Any,
+) -> Table:
     """Fit a topic model with each of several numbers of topics, and judge them on the same held-out documents.
 
     Parameters

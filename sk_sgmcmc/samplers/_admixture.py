@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval
-from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 
 _PAIR = (("sphere", "admixture"),)
 
@@ -54,7 +54,7 @@ class GMCApprMH(Sampler):
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10):
+    def __init__(self, step_size: StepSize = "auto", n_leapfrog: int = 10) -> None:
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
 
@@ -124,7 +124,7 @@ class VariationalInference(Sampler):
     _full_batch = True
     _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
 
-    def __init__(self, n_inner=10):
+    def __init__(self, n_inner: int = 10) -> None:
         self.n_inner = n_inner
 
     def _share(self, step):
@@ -165,7 +165,7 @@ class StochasticVI(Sampler):
         "exponent": [Interval(Real, 0, 1, closed="right")],
     }
 
-    def __init__(self, n_inner=10, offset=5.0, exponent=0.8):
+    def __init__(self, n_inner: int = 10, offset: float = 5.0, exponent: float = 0.8) -> None:
         self.n_inner = n_inner
         self.offset = offset
         self.exponent = exponent

@@ -1,6 +1,7 @@
 """Base class of samplers: a parameter object that declares what it needs and names its kernels."""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,6 +16,7 @@ _PACE = ("step_size", "friction", "temperature")
 
 # For samplers whose transition is exact over any time: an infinite one forgets the state.
 EXACT_STEP_CONSTRAINT = [Interval(Real, 0, np.inf, closed="right"), StrOptions({"auto"}), Schedule]
+StepSize = float | Schedule | Literal["auto"]
 STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
 
 
@@ -73,7 +75,7 @@ class Sampler(BaseEstimator):
     """
 
     _name = None
-    _fits = ()
+    _fits: tuple[tuple[str, str], ...] = ()
     _n_aux = 0
     _n_scalars = 1
     _is_lazy = False

@@ -1,15 +1,17 @@
 """Samplers on flat space that move by the gradient of the log posterior."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
-from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import (
     IN_WINDOWS,
     MonteCarloEM,
@@ -118,7 +120,9 @@ class SGLD(_Euclidean):
         "temperature": _POSITIVE,
     }
 
-    def __init__(self, step_size="auto", preconditioner=None, temperature=1.0):
+    def __init__(
+        self, step_size: StepSize = "auto", preconditioner: ArrayLike | None = None, temperature: float = 1.0
+    ) -> None:
         self.step_size = step_size
         self.preconditioner = preconditioner
         self.temperature = temperature
@@ -201,7 +205,15 @@ class SGHMC(_Kinetic):
         "temperature": _POSITIVE,
     }
 
-    def __init__(self, step_size="auto", friction=1.0, scheme="baoab", noise_estimate=0.0, mass=None, temperature=1.0):
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        friction: float = 1.0,
+        scheme: Literal["baoab", "aboba", "euler"] = "baoab",
+        noise_estimate: float = 0.0,
+        mass: ArrayLike | MonteCarloEM | None = None,
+        temperature: float = 1.0,
+    ) -> None:
         self.step_size = step_size
         self.friction = friction
         self.scheme = scheme
@@ -275,7 +287,15 @@ class HMC(_Kinetic):
         "vary_length": ["boolean"],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85, mass="auto", vary_length=True):
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        n_leapfrog: int = 10,
+        jitter: float = 0.2,
+        target_accept: float = 0.85,
+        mass: ArrayLike | Literal["auto", "diagonal", "full"] | MonteCarloEM | None = "auto",
+        vary_length: bool = True,
+    ) -> None:
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter

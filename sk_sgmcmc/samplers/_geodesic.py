@@ -1,13 +1,14 @@
 """Samplers on manifolds: spheres, flat simplices, orthonormal frames, and products of them."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 
 from ..kernels.samplers import geodesic
 from ..kernels.samplers import geometry as geometry_kernels
 from ..utils._sklearn import Interval, StrOptions
-from ._base import STEP_SIZE_CONSTRAINT, Sampler
+from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import mass_state, report_acceptance
 from ._products import Product
 
@@ -130,7 +131,12 @@ class SGGMC(_Geodesic):
 
     _name = "sggmc"
 
-    def __init__(self, step_size="auto", friction="auto", gradient_noise=0.0):
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        friction: float | Literal["auto"] = "auto",
+        gradient_noise: float | Literal["estimated"] = 0.0,
+    ) -> None:
         self.step_size = step_size
         self.friction = friction
         self.gradient_noise = gradient_noise
@@ -184,7 +190,14 @@ class GSGNHT(_Geodesic):
     _name = "gsgnht"
     _parameter_constraints = _Geodesic._parameter_constraints
 
-    def __init__(self, step_size="auto", friction="auto", gradient_noise=0.0, thermostat=None, thermostat_mass=1.0):
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        friction: float | Literal["auto"] = "auto",
+        gradient_noise: float | Literal["estimated"] = 0.0,
+        thermostat: float | None = None,
+        thermostat_mass: float = 1.0,
+    ) -> None:
         self.step_size = step_size
         self.friction = friction
         self.gradient_noise = gradient_noise
@@ -248,7 +261,9 @@ class GMC(Sampler):
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.85):
+    def __init__(
+        self, step_size: StepSize = "auto", n_leapfrog: int = 10, jitter: float = 0.2, target_accept: float = 0.85
+    ) -> None:
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter

@@ -1,6 +1,7 @@
 """The mass of a Hamiltonian sampler: given, or learnt by Monte Carlo EM."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -90,19 +91,19 @@ class MonteCarloEM(BaseEstimator):
 
     def __init__(
         self,
-        structure="diagonal",
-        n_momenta=300,
-        every=10,
-        adaptive=True,
-        growth=2.0,
-        spacing=1.0,
-        spacing_power=0.5,
-        width=1.96,
-        decay=0.75,
-        shrinkage=0.1,
-        bounds=(0.01, 100.0),
-        freeze=True,
-    ):
+        structure: Literal["diagonal", "full"] = "diagonal",
+        n_momenta: int = 300,
+        every: int = 10,
+        adaptive: bool = True,
+        growth: float = 2.0,
+        spacing: float = 1.0,
+        spacing_power: float = 0.5,
+        width: float = 1.96,
+        decay: float = 0.75,
+        shrinkage: float = 0.1,
+        bounds: tuple[float, float] = (0.01, 100.0),
+        freeze: bool = True,
+    ) -> None:
         self.structure = structure
         self.n_momenta = n_momenta
         self.every = every

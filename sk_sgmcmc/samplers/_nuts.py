@@ -1,12 +1,14 @@
 """The no-U-turn sampler."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..kernels.samplers import nuts, windows
 from ..utils._sklearn import Interval, StrOptions
-from ._base import STEP_SIZE_CONSTRAINT
+from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _Kinetic
 from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
 
@@ -76,7 +78,13 @@ class NUTS(_Kinetic):
         "mass": ["array-like", None, StrOptions({"auto", *IN_WINDOWS})],
     }
 
-    def __init__(self, step_size="auto", target_accept=0.8, max_depth=10, mass="auto"):
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        target_accept: float = 0.8,
+        max_depth: int = 10,
+        mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto",
+    ) -> None:
         self.step_size = step_size
         self.target_accept = target_accept
         self.max_depth = max_depth

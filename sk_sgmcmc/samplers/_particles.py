@@ -1,12 +1,13 @@
 """Particle samplers: many states that follow a deterministic flow together and repel each other."""
 
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 
 from ..kernels.samplers import particles
 from ..utils._sklearn import Interval, StrOptions
-from ._base import STEP_SIZE_CONSTRAINT
+from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean, _Kinetic, overdamped_step
 
 _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.particles`
@@ -31,7 +32,13 @@ class _Particles(_Euclidean):
         "start_scale": _POSITIVE,
     }
 
-    def __init__(self, n_particles=20, step_size="auto", bandwidth="median", start_scale=1.0):
+    def __init__(
+        self,
+        n_particles: int = 20,
+        step_size: StepSize = "auto",
+        bandwidth: Literal["median", "he"] = "median",
+        start_scale: float = 1.0,
+    ) -> None:
         self.n_particles = n_particles
         self.step_size = step_size
         self.bandwidth = bandwidth
@@ -173,7 +180,14 @@ class GFSF(_Particles):
     _interaction = 2
     _parameter_constraints = {**_Particles._parameter_constraints, "ridge": _POSITIVE}
 
-    def __init__(self, n_particles=20, step_size="auto", bandwidth="median", start_scale=1.0, ridge=0.01):
+    def __init__(
+        self,
+        n_particles: int = 20,
+        step_size: StepSize = "auto",
+        bandwidth: Literal["median", "he"] = "median",
+        start_scale: float = 1.0,
+        ridge: float = 0.01,
+    ) -> None:
         super().__init__(n_particles, step_size, bandwidth, start_scale)
         self.ridge = ridge
 
@@ -254,14 +268,14 @@ class PSGHMC(_Particles):
 
     def __init__(
         self,
-        kind="det",
-        n_particles=20,
-        step_size="auto",
-        bandwidth="median",
-        start_scale=1.0,
-        friction=1.0,
-        mass=1.0,
-    ):
+        kind: Literal["det", "fgh"] = "det",
+        n_particles: int = 20,
+        step_size: StepSize = "auto",
+        bandwidth: Literal["median", "he"] = "median",
+        start_scale: float = 1.0,
+        friction: float = 1.0,
+        mass: float = 1.0,
+    ) -> None:
         super().__init__(n_particles, step_size, bandwidth, start_scale)
         self.kind = kind
         self.friction = friction

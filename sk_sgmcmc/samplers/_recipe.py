@@ -1,14 +1,17 @@
 """Your own dynamics, given by two matrices."""
 
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..kernels import _user as user
 from ..kernels.samplers import particles, recipe, simplex
 from ..utils._numbers import real_array
 from ..utils._sklearn import Interval, StrOptions
-from ._base import STEP_SIZE_CONSTRAINT
+from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
 from ._particles import _RULES, _Particles
 
@@ -159,7 +162,14 @@ class Recipe(_Recipe, _Euclidean):
         "auxiliary_start": ["array-like", float, int],
     }
 
-    def __init__(self, matrices, n_auxiliary=0, step_size="auto", stages=None, auxiliary_start=0.0):
+    def __init__(
+        self,
+        matrices: Callable[..., Any],
+        n_auxiliary: int = 0,
+        step_size: StepSize = "auto",
+        stages: ArrayLike | None = None,
+        auxiliary_start: float | ArrayLike = 0.0,
+    ) -> None:
         self.matrices = matrices
         self.n_auxiliary = n_auxiliary
         self.step_size = step_size
@@ -225,16 +235,16 @@ class ParticleRecipe(_Recipe, _Particles):
 
     def __init__(
         self,
-        matrices,
-        n_auxiliary=0,
-        step_size="auto",
-        stages=None,
-        auxiliary_start=0.0,
-        kind="det",
-        n_particles=20,
-        bandwidth="median",
-        start_scale=1.0,
-    ):
+        matrices: Callable[..., Any],
+        n_auxiliary: int = 0,
+        step_size: StepSize = "auto",
+        stages: ArrayLike | None = None,
+        auxiliary_start: float | ArrayLike = 0.0,
+        kind: Literal["det", "fgh"] = "det",
+        n_particles: int = 20,
+        bandwidth: Literal["median", "he"] = "median",
+        start_scale: float = 1.0,
+    ) -> None:
         super().__init__(n_particles, step_size, bandwidth, start_scale)
         self.matrices = matrices
         self.n_auxiliary = n_auxiliary

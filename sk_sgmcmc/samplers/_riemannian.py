@@ -1,8 +1,10 @@
 """Samplers on flat space whose mass is a metric that depends on the position."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 from ..utils._sklearn import Interval
+from ._base import StepSize
 from ._euclidean import HMC
 from ._thermostats import SGNPHMC
 
@@ -66,8 +68,14 @@ class RHMC(HMC):
     }
 
     def __init__(
-        self, step_size="auto", n_leapfrog=10, jitter=0.2, target_accept=0.95, n_fixed_point=50, tolerance=1e-9
-    ):
+        self,
+        step_size: StepSize = "auto",
+        n_leapfrog: int = 10,
+        jitter: float = 0.2,
+        target_accept: float = 0.95,
+        n_fixed_point: int = 50,
+        tolerance: float = 1e-9,
+    ) -> None:
         self.step_size = step_size
         self.n_leapfrog = n_leapfrog
         self.jitter = jitter
@@ -133,14 +141,14 @@ class SGRNPHMC(SGNPHMC):
 
     def __init__(
         self,
-        step_size="auto",
-        friction=1.0,
-        thermostat_friction=0.0,
-        thermostat_mass=1.0,
-        drive="kinetic",
-        n_fixed_point=4,
-        temperature=1.0,
-    ):
+        step_size: StepSize = "auto",
+        friction: float = 1.0,
+        thermostat_friction: float = 0.0,
+        thermostat_mass: float = 1.0,
+        drive: Literal["kinetic", "likelihood"] = "kinetic",
+        n_fixed_point: int = 4,
+        temperature: float = 1.0,
+    ) -> None:
         self.step_size = step_size
         self.friction = friction
         self.thermostat_friction = thermostat_friction

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..kernels.samplers import simplex
 from ..utils._sklearn import StrOptions
-from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler
+from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from .schedules import ConstantStep, PolynomialDecay
 
 _FORMS = {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}
@@ -59,7 +59,7 @@ class SCIR(Sampler):
 
     _simplex_step = 0.1
 
-    def __init__(self, step_size="auto"):
+    def __init__(self, step_size: StepSize = "auto") -> None:
         self.step_size = step_size
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
@@ -104,7 +104,7 @@ class ExponentialOU(Sampler):
     _is_exact = True
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
-    def __init__(self, step_size="auto"):
+    def __init__(self, step_size: StepSize = "auto") -> None:
         self.step_size = step_size
 
     _stable_step = SCIR._stable_step
@@ -157,7 +157,7 @@ class SGRLD(Sampler):
     _fits = (("simplex", "counts"),)
     _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "parameterization": [StrOptions(_FORMS)]}
 
-    def __init__(self, step_size="auto", parameterization="expanded-mean"):
+    def __init__(self, step_size: StepSize = "auto", parameterization: str = "expanded-mean") -> None:
         self.step_size = step_size
         self.parameterization = parameterization
 

@@ -1,10 +1,15 @@
 """Thermostats on flat space: samplers that adapt to the noise of gradients."""
 
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
 from ..kernels.samplers import hamiltonian, nose_poincare, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._sklearn import StrOptions
-from ._base import STEP_SIZE_CONSTRAINT
+from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Kinetic
+from ._mass import MonteCarloEM
 
 
 class SGNHT(_Kinetic):
@@ -67,14 +72,14 @@ class SGNHT(_Kinetic):
 
     def __init__(
         self,
-        step_size="auto",
-        noise=1.0,
-        scheme="aboba",
-        form="mass",
-        thermostat_mass=1.0,
-        mass=None,
-        temperature=1.0,
-    ):
+        step_size: StepSize = "auto",
+        noise: float = 1.0,
+        scheme: Literal["aboba", "euler"] = "aboba",
+        form: Literal["mass", "white"] = "mass",
+        thermostat_mass: float = 1.0,
+        mass: ArrayLike | MonteCarloEM | None = None,
+        temperature: float = 1.0,
+    ) -> None:
         self.step_size = step_size
         self.noise = noise
         self.scheme = scheme
@@ -154,14 +159,14 @@ class SGNPHMC(_Kinetic):
 
     def __init__(
         self,
-        step_size="auto",
-        friction=1.0,
-        thermostat_friction=0.0,
-        thermostat_mass=1.0,
-        drive="kinetic",
-        mass=None,
-        temperature=1.0,
-    ):
+        step_size: StepSize = "auto",
+        friction: float = 1.0,
+        thermostat_friction: float = 0.0,
+        thermostat_mass: float = 1.0,
+        drive: Literal["kinetic", "likelihood"] = "kinetic",
+        mass: ArrayLike | MonteCarloEM | None = None,
+        temperature: float = 1.0,
+    ) -> None:
         self.step_size = step_size
         self.friction = friction
         self.thermostat_friction = thermostat_friction

@@ -3,9 +3,11 @@
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ..utils._sklearn import Interval
+from ..utils._typing import FloatArray
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 
@@ -15,7 +17,7 @@ class Schedule(BaseEstimator):
 
     _parameter_constraints = {}
 
-    def __call__(self, step):
+    def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         raise TypeError(f"{type(self).__name__} is not a schedule itself; pass a subclass.")
 
@@ -31,10 +33,10 @@ class ConstantStep(Schedule):
 
     _parameter_constraints = {"step_size": [Interval(Real, 0, np.inf, closed="right")]}
 
-    def __init__(self, step_size):
+    def __init__(self, step_size: float) -> None:
         self.step_size = step_size
 
-    def __call__(self, step):
+    def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         return np.full(np.shape(step), float(self.step_size))
 
@@ -63,12 +65,12 @@ class PolynomialDecay(Schedule):
         "exponent": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, initial=0.1, offset=1000.0, exponent=0.55):
+    def __init__(self, initial: float = 0.1, offset: float = 1000.0, exponent: float = 0.55) -> None:
         self.initial = initial
         self.offset = offset
         self.exponent = exponent
 
-    def __call__(self, step):
+    def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         return float(self.initial) * (1.0 + np.asarray(step, dtype=float) / self.offset) ** (-self.exponent)
 
@@ -99,12 +101,12 @@ class CyclicalStep(Schedule):
         "floor": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(self, initial=0.1, cycle_length=1000, floor=0.01):
+    def __init__(self, initial: float = 0.1, cycle_length: int = 1000, floor: float = 0.01) -> None:
         self.initial = initial
         self.cycle_length = cycle_length
         self.floor = floor
 
-    def __call__(self, step):
+    def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         phase = (np.asarray(step) % self.cycle_length) / self.cycle_length
         return float(self.initial) * np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)

@@ -22,7 +22,7 @@ class Target(BaseEstimator):
         Draws by name, given those of the state and of what the sampler keeps beside it.
     """
 
-    _offers = ()
+    _offers: tuple[tuple[str, str], ...] = ()
     # Whether the signal includes an estimate of the variance of the gradient's noise.
     _estimates_noise = False
 

@@ -3,11 +3,13 @@
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..kernels.models import conjugate, gaussian
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count, real_array
+from ..utils._typing import FloatArray
 from ._base import Target, check_positive
 
 
@@ -35,7 +37,9 @@ class DirichletCategorical(_CellTarget):
 
     _offers = (("simplex", "counts"),)
 
-    def __init__(self, categories, concentration=0.1, n_categories=None):
+    def __init__(
+        self, categories: ArrayLike, concentration: float | ArrayLike = 0.1, n_categories: int | None = None
+    ) -> None:
         self.categories = categories
         self.concentration = concentration
         self.n_categories = n_categories
@@ -64,7 +68,7 @@ class DirichletCategorical(_CellTarget):
             )
         return codes, alpha
 
-    def posterior_concentration(self):
+    def posterior_concentration(self) -> FloatArray:
         """Concentration of the exact posterior, shape (n_categories,)."""
         codes, alpha = self._checked()
         return alpha + np.bincount(codes, minlength=alpha.size)
@@ -98,7 +102,7 @@ class GammaPoisson(_CellTarget):
 
     _offers = (("positive", "counts"),)
 
-    def __init__(self, counts, shape=1.0, rate=1.0):
+    def __init__(self, counts: ArrayLike, shape: float = 1.0, rate: float = 1.0) -> None:
         self.counts = counts
         self.shape = shape
         self.rate = rate
@@ -139,7 +143,9 @@ class LogNormalMedian(_CellTarget):
 
     _offers = (("positive", "log-location"),)
 
-    def __init__(self, values, log_scale=1.0, prior_location=0.0, prior_scale=10.0):
+    def __init__(
+        self, values: ArrayLike, log_scale: float = 1.0, prior_location: float = 0.0, prior_scale: float = 10.0
+    ) -> None:
         self.values = values
         self.log_scale = log_scale
         self.prior_location = prior_location
@@ -183,7 +189,7 @@ class GaussianMean(Target):
 
     _offers = (("euclidean", "gradient"),)
 
-    def __init__(self, rows, precision=None, prior_precision=0.0):
+    def __init__(self, rows: ArrayLike, precision: ArrayLike | None = None, prior_precision: float = 0.0) -> None:
         self.rows = rows
         self.precision = precision
         self.prior_precision = prior_precision
@@ -191,7 +197,7 @@ class GaussianMean(Target):
     def _signal(self):
         return gaussian.gaussian_mean
 
-    def posterior(self):
+    def posterior(self) -> tuple[FloatArray, FloatArray]:
         """Mean (dim,) and covariance (dim, dim) of the exact posterior."""
         X, params, (dim, _) = self._rows()
         each = params[1:].reshape(dim, dim)

@@ -1,6 +1,10 @@
 """Your own density on flat space."""
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..dense.chain import Metric
@@ -70,15 +74,15 @@ class Density(Target):
 
     def __init__(
         self,
-        log_density_and_gradient,
-        dim,
-        data=None,
-        start=None,
-        check_gradient=True,
-        control_variates="auto",
-        metric=None,
-        metric_is_diagonal=False,
-    ):
+        log_density_and_gradient: Callable[..., Any],
+        dim: int,
+        data: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        check_gradient: bool = True,
+        control_variates: bool | Literal["auto"] = "auto",
+        metric: Callable[..., Any] | None = None,
+        metric_is_diagonal: bool = False,
+    ) -> None:
         self.log_density_and_gradient = log_density_and_gradient
         self.dim = dim
         self.data = data

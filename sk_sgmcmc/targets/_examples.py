@@ -1,11 +1,13 @@
 """Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
 from ..utils._numbers import is_count, real_array
+from ..utils._typing import FloatArray
 from ._base import check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
 
@@ -42,7 +44,9 @@ class RestrictedGaussian(ManifoldTarget):
 
     _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
 
-    def __init__(self, linear, quadratic=None, linear_terms=None):
+    def __init__(
+        self, linear: ArrayLike, quadratic: ArrayLike | None = None, linear_terms: ArrayLike | None = None
+    ) -> None:
         self.linear = linear
         self.quadratic = quadratic
         self.linear_terms = linear_terms
@@ -91,7 +95,13 @@ class ExponentialMixture(ManifoldTarget):
 
     _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
 
-    def __init__(self, directions, weights=None, n_rows=1, linear_terms=None):
+    def __init__(
+        self,
+        directions: ArrayLike,
+        weights: ArrayLike | None = None,
+        n_rows: int = 1,
+        linear_terms: ArrayLike | None = None,
+    ) -> None:
         self.directions = directions
         self.weights = weights
         self.n_rows = n_rows
@@ -138,7 +148,7 @@ class ChainedVonMisesFisher(ManifoldTarget):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
     """
 
-    def __init__(self, directions, kappa=20.0, prior_kappa=20.0):
+    def __init__(self, directions: ArrayLike, kappa: float = 20.0, prior_kappa: float = 20.0) -> None:
         self.directions = directions
         self.kappa = kappa
         self.prior_kappa = prior_kappa
@@ -192,7 +202,7 @@ class MatrixCompletion(ManifoldTarget):
 
     _geometry = "stiefel"
 
-    def __init__(self, matrix, factor_scales, noise_scale):
+    def __init__(self, matrix: ArrayLike, factor_scales: ArrayLike, noise_scale: float) -> None:
         self.matrix = matrix
         self.factor_scales = factor_scales
         self.noise_scale = noise_scale
@@ -225,7 +235,7 @@ class MatrixCompletion(ManifoldTarget):
         # Fewer rows than factors: any frame that includes those found.
         return np.linalg.qr(np.vstack([frame, np.eye(shape[1])])[: shape[0] + shape[1]].T)[0].T[: shape[0]].copy()
 
-    def complete(self, frames):
+    def complete(self, frames: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The completed matrix given draws of the frame.
 
         Parameters

@@ -1,6 +1,10 @@
 """Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, minibatch_variance, stiffness
@@ -184,7 +188,14 @@ class ManifoldDensity(ManifoldTarget):
     _offers = (("product", "gradient"),)
     _estimates_noise = False
 
-    def __init__(self, log_density_and_gradient, spaces, data=None, start=None, check_gradient=True):
+    def __init__(
+        self,
+        log_density_and_gradient: Callable[..., Any],
+        spaces: Mapping[str, tuple[str, tuple[int, ...]]],
+        data: ArrayLike | None = None,
+        start: Mapping[str, Any] | None = None,
+        check_gradient: bool = True,
+    ) -> None:
         self.log_density_and_gradient = log_density_and_gradient
         self.spaces = spaces
         self.data = data
@@ -217,7 +228,7 @@ class ManifoldDensity(ManifoldTarget):
         return Product(block for _, blocks in self._parts().values() for block in blocks)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """Dimension of the product."""
         return self._product().dimension()
 

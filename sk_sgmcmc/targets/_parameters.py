@@ -26,7 +26,7 @@ def _shape_of(shape, given):
 class _Constraint:
     """A shape, and the set in which its numbers lie."""
 
-    def __init__(self, shape):
+    def __init__(self, shape: int | tuple[int, ...]) -> None:
         self.shape = _shape_of(shape, f"{type(self).__name__}({shape!r})")
 
     def __eq__(self, other):
@@ -57,7 +57,7 @@ class Positive(_Constraint):
     (Positive(), Positive((3, 2)))
     """
 
-    def __init__(self, shape=()):
+    def __init__(self, shape: int | tuple[int, ...] = ()) -> None:
         super().__init__(shape)
 
 
@@ -90,7 +90,7 @@ class Simplex(_Constraint):
     Simplex(4)
     """
 
-    def __init__(self, shape):
+    def __init__(self, shape: int | tuple[int, ...]) -> None:
         super().__init__(shape)
         if not self.shape or self.shape[-1] < 2:
             raise ValueError(f"Simplex({shape!r}): a simplex has two probabilities or more, such as Simplex(2).")

@@ -1,11 +1,15 @@
 """The result of `sample`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from sklearn.utils import Bunch
 
 from ..chains.convergence import MIN_KEPT
 from ..metrics import effective_sample_size, split_r_hat
+from ..samplers._base import Sampler
 from ..utils._tables import as_table
+from ..utils._typing import FloatArray, Table
 
 _MOST = 1000  # entries of an array that `summary` lists
 
@@ -13,7 +17,13 @@ _MOST = 1000  # entries of an array that `summary` lists
 class SampleResult(Bunch):
     """Draws of `sample` and what made them; `sample` documents its attributes."""
 
-    def summary(self, quantiles=(0.05, 0.5, 0.95)):
+    samples_: dict[str, FloatArray]
+    sampler_: Sampler
+    n_iter_: int
+    diagnostics_: Table
+    log_density_: FloatArray
+
+    def summary(self, quantiles: Sequence[float] | FloatArray = (0.05, 0.5, 0.95)) -> Table:
         """Posterior mean, standard deviation and quantiles of each entry, and the convergence of its chains.
 
         Parameters

@@ -1,8 +1,11 @@
 """`sample`: run a sampler on a bare target."""
 
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
@@ -14,11 +17,13 @@ from ..dense.chain import DenseData
 from ..dense.particles import make_chains
 from ..dense.tuning import DenseGradient
 from ..exceptions import ChainDivergedError
+from ..samplers._base import Sampler
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..utils._numbers import plain_integer
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
 from ..utils._tables import as_table
+from ..utils._typing import Seed
 from ..utils._warnings import warn_user
 from ._base import Target
 from ._named import NamedDensity
@@ -37,24 +42,24 @@ _CONSTRAINTS = {
 
 @validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
 def sample(
-    target,
-    sampler=None,
+    target: Callable[..., Any] | Target,
+    sampler: str | Sampler | None = None,
     *,
-    parameters=None,
-    data=None,
-    gradient=None,
-    geometry=None,
-    n_iter=2000,
-    burn_in=0.5,
-    thin=1,
-    batch_size="auto",
-    with_replacement="auto",
-    n_chains=1,
-    n_jobs=None,
-    random_state=None,
-    verbose=0,
-    init=None,
-):
+    parameters: Mapping[str, Any] | None = None,
+    data: Any = None,
+    gradient: Literal["jax", "autograd", "differences"] | None = None,
+    geometry: str | Sequence[tuple[str, int]] | None = None,
+    n_iter: int = 2000,
+    burn_in: float = 0.5,
+    thin: int | Literal["auto"] = 1,
+    batch_size: int | Literal["auto"] = "auto",
+    with_replacement: bool | Literal["auto"] = "auto",
+    n_chains: int = 1,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    verbose: int = 0,
+    init: ArrayLike | Mapping[str, Any] | None = None,
+) -> SampleResult:
     """Draw from a log density of named parameters, or from a target, with a sampler.
 
     Parameters

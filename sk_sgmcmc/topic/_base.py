@@ -1,14 +1,20 @@
 """Base of all topic models: several chains draw topics, and one of them supplies all results."""
 
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
 from ..metrics import topic_stability
 from ..utils import as_precise_as
 from ..utils._numbers import interval_tails
+from ..utils._sklearn import available_if
+from ..utils._typing import AnyArray, FloatArray, Seed, Table
+from ..utils.blocks import CountsLike
 from ._agreement import Agreement
 from ._answers import documents
 from ._answers import words as tables
@@ -26,6 +32,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
     documents have any.
     """
+
+    components_: FloatArray
 
     _metric = "hellinger"
     _seeds_hint = ""  # a remedy for chains that do not agree
@@ -79,7 +87,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return getattr(self, "feature_names_in_", np.arange(n_features))
 
     @property
-    def topic_names_(self):
+    def topic_names_(self) -> AnyArray:
         """Names of the topics, an array of str that may be set: at first, their numbers and top words.
 
         Examples
@@ -104,7 +112,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return np.array(tables.default_names(self.components_, names), dtype=object)
 
     @topic_names_.setter
-    def topic_names_(self, names):
+    def topic_names_(self, names: Sequence[str] | AnyArray) -> None:
         names = np.array([str(name) for name in names], dtype=object)
         if len(set(names)) != self._n_features_out:
             raise ValueError(
@@ -113,7 +121,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             )
         self._topic_names = names
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns of `transform`: ``topic_names_``.
 
         Parameters
@@ -132,7 +140,15 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return self._agreement.draws_of_topic(self.samples_["components"], k)
 
     @_for_models_of_counts
-    def top_words(self, n=10, interval=None, *, by="probability", format="long", feature_names=None):
+    def top_words(
+        self,
+        n: int = 10,
+        interval: float | None = None,
+        *,
+        by: Literal["probability", "frex", "lift", "score"] = "probability",
+        format: Literal["long", "wide"] = "long",
+        feature_names: Sequence[str] | AnyArray | None = None,
+    ) -> Table:
         """The words of each topic, with their uncertainty.
 
         Parameters
@@ -188,7 +204,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return tables.wide(table, self.topic_names_) if format == "wide" else table
 
     @_for_models_of_counts
-    def find_topics(self, words, interval=0.9):
+    def find_topics(self, words: str | Sequence[str], interval: float = 0.9) -> Table:
         """Topics in which some words are probable.
 
         Parameters
@@ -231,7 +247,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     # -- documents -------------------------------------------------------------------------------------------------
 
     @_for_models_of_counts
-    def transform_draws(self, X, n_draws=None, random_state=0, **params):
+    def transform_draws(
+        self, X: CountsLike, n_draws: int | None = None, random_state: Seed = 0, **params: Any
+    ) -> FloatArray:
         """Draws of the topic proportions of documents: their uncertainty, and that of the topics.
 
         Parameters
@@ -273,7 +291,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return counts, filled, list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
 
     @_for_models_of_counts
-    def topic_info(self, X, interval=0.9, *, n_words=5, random_state=0, **params):
+    def topic_info(
+        self, X: CountsLike, interval: float = 0.9, *, n_words: int = 5, random_state: Seed = 0, **params: Any
+    ) -> Table:
         """What characterises each topic, and how prevalent it is in documents.
 
         Parameters
@@ -311,7 +331,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         )  # fmt: skip
 
     @_for_models_of_counts
-    def representative_docs(self, X, texts=None, n=5, interval=0.9, *, random_state=0, **params):
+    def representative_docs(
+        self,
+        X: CountsLike,
+        texts: Sequence[str] | AnyArray | None = None,
+        n: int = 5,
+        interval: float = 0.9,
+        *,
+        random_state: Seed = 0,
+        **params: Any,
+    ) -> Table:
         """The documents with the largest proportion of each topic.
 
         Parameters
@@ -355,7 +384,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
 
     @_for_models_of_counts
-    def topic_correlation(self, X, interval=0.9, *, random_state=0, **params):
+    def topic_correlation(
+        self, X: CountsLike, interval: float = 0.9, *, random_state: Seed = 0, **params: Any
+    ) -> Table:
         """Which topics occur together in documents.
 
         Parameters
@@ -387,7 +418,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return documents.correlation_table([each[filled] for each in draws], interval, self.topic_names_)
 
     @_for_models_of_counts
-    def topics_over_time(self, X, times, interval=0.9, *, n_bins=None, random_state=0, **params):
+    def topics_over_time(
+        self,
+        X: CountsLike,
+        times: ArrayLike,
+        interval: float = 0.9,
+        *,
+        n_bins: int | None = None,
+        random_state: Seed = 0,
+        **params: Any,
+    ) -> Table:
         """How prevalent topics are at different times.
 
         Parameters
@@ -442,7 +482,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return getattr(self.samples_, "topic_draws", None) or TopicDraws(self.samples_["components"])
 
     @property
-    def topic_stability_(self):
+    def topic_stability_(self) -> FloatArray:
         """How similar each topic is over all draws of all chains, (n_components,); see `topic_stability`."""
         return topic_stability(self.samples_["components"], aligned=True, metric=self._metric)
 

@@ -1,13 +1,18 @@
 """Latent Dirichlet allocation, with posterior uncertainty."""
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..samplers._base import Sampler
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
+from ..utils._typing import Callbacks, RandomState
 from ._answers.merging import merged_names, mixed, new_topics, summed
 from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
@@ -180,31 +185,31 @@ class BayesianLDA(CountTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        sampler=None,
-        doc_topic_prior="auto",
-        topic_word_prior="auto",
-        seed_words=None,
-        seed_weight=5.0,
-        topic_prior="dirichlet",
-        topic_prior_scale=1.0,
-        whiten=True,
-        assignments="auto",
-        n_sweeps=(5, 5),
-        init="soft",
-        total_samples=None,
-        new_features="error",
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        sampler: str | Sampler | None = None,
+        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
+        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
+        seed_words: Mapping[str, Any] | None = None,
+        seed_weight: float = 5.0,
+        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
+        topic_prior_scale: float = 1.0,
+        whiten: bool = True,
+        assignments: Literal["auto", "stored", "fresh"] = "auto",
+        n_sweeps: tuple[int, int] = (5, 5),
+        init: Literal["soft", "random"] = "soft",
+        total_samples: float | None = None,
+        new_features: Literal["error", "extend"] = "error",
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.n_components = n_components
         self.sampler = sampler
         self.doc_topic_prior = doc_topic_prior
@@ -261,7 +266,7 @@ class BayesianLDA(CountTopicModel):
         prior.bears_heat = True
         return prior
 
-    def merge_topics(self, groups):
+    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
         """Join topics into one, in all draws.
 
         Parameters

@@ -2,10 +2,11 @@
 
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial, wraps
 from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -14,9 +15,16 @@ from ._dask import is_dask, is_dask_array, refuse_dask
 from ._sklearn import check_is_fitted, output_container
 from ._sparse import well_formed
 from ._tables import rows_of_table
+from ._typing import Function
 
 
-def by_rows(width=None, *, dtype=np.float64, beside=(), draws=None):
+def by_rows(
+    width: Callable[[Any], int | None] | None = None,
+    *,
+    dtype: Any = np.float64,
+    beside: tuple[str, ...] = (),
+    draws: tuple[str, ...] | None = None,
+) -> Callable[[Function], Function]:
     """Decorate a method that answers row by row: given a Dask array, it returns a lazy one.
 
     The array is answered block by block, and only when Dask computes the result. What the fitted model needs for it is
@@ -39,7 +47,7 @@ def by_rows(width=None, *, dtype=np.float64, beside=(), draws=None):
         The decorator.
     """
 
-    def decorate(method):
+    def decorate(method: Function) -> Function:
         @wraps(method)
         def answer(self, X, **given):
             if not is_dask_array(X):
@@ -53,7 +61,7 @@ def by_rows(width=None, *, dtype=np.float64, beside=(), draws=None):
             kind = np.dtype(kind(self) if callable(kind) and not isinstance(kind, type) else kind)
             return _lazy_answer(_snapshot(self, draws), method.__name__, X, tables, given, columns, kind)
 
-        return answer
+        return cast(Function, answer)
 
     return decorate
 

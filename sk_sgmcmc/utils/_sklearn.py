@@ -4,9 +4,11 @@ When a scikit-learn release moves one of these names, this is the only file to c
 (`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
 """
 
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,8 +19,10 @@ try:  # private so far; a public name may appear, the private one may go
 except ImportError:  # pragma: no cover - no known release
     from sklearn.utils.validation import check_sample_weight as _check_sample_weight
 
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, validate_params
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import available_if as _available_if
 
 try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
     from sklearn import callback
@@ -26,13 +30,14 @@ try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
 except ImportError:
     callback = None
 
-    class CallbackSupport:
+    class CallbackSupport:  # type: ignore[no-redef]
         """Nothing to support."""
 
 
 from ._dask import refuse_dask
 from ._numbers import real_array
 from ._sparse import well_formed
+from ._typing import Function
 
 # Standard deviation of a prior: its inverse square must be a number.
 SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]
@@ -43,6 +48,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "available_if",
     "callback",
     "check_is_fitted",
     "check_sample_weight",
@@ -51,6 +57,18 @@ __all__ = [
     "validate_params",
     "with_callbacks",
 ]
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Function], Function]:
+    """scikit-learn's decorator of methods that only some estimators have; type checkers see the methods."""
+    return _available_if(check)
+
+
+def validate_params(
+    constraints: dict[str, Any], *, prefer_skip_nested_validation: bool
+) -> Callable[[Function], Function]:
+    """scikit-learn's decorator of functions that check their arguments; type checkers see the functions."""
+    return _validate_params(constraints, prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def with_callbacks(fit):

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from ._typing import Table
 
-def as_table(columns):
+
+def as_table(columns: Mapping[str, ArrayLike]) -> Table:
     """Make a table of columns of equal length.
 
     Parameters

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ._seeds import row_keys
+from ._typing import MatrixLike, Path
 from .corpus import Corpus, check_counts
 
 # Entries of a block that is cut from one large matrix.
@@ -111,7 +112,7 @@ class CountBlocks:
     (100, 20)
     """
 
-    def __init__(self, blocks, *, shard_tokens=None, folder=None):
+    def __init__(self, blocks: Any, *, shard_tokens: int | None = None, folder: Path | None = None) -> None:
         if shard_tokens is not None and not shard_tokens >= 1:
             raise ValueError(f"shard_tokens={shard_tokens!r} must be at least 1; use None or, say, 1_000_000.")
         self.shard_tokens = shard_tokens
@@ -155,20 +156,20 @@ class CountBlocks:
             yield self.load(i)
 
     @property
-    def items(self):
+    def items(self) -> list[Any] | None:
         """What each block is loaded from, a list; None if a function makes all blocks in turn."""
         return self._items
 
-    def load(self, i):
+    def load(self, i: int) -> sparse.csr_array:
         """Block ``i``, a sparse matrix."""
         return load_block(self._items[i], self.name_of(i))
 
-    def name_of(self, i):
+    def name_of(self, i: int) -> str:
         """The name of block ``i`` in errors."""
         item = None if self._items is None else self._items[i]
         return f"block {i} ({os.fspath(item)!r})" if isinstance(item, (str, os.PathLike)) else f"block {i}"
 
-    def corpora(self):
+    def corpora(self) -> Iterator[Corpus]:
         """Iterate over blocks as ``Corpus``; raises if they are no longer those that were checked."""
         n_read = 0
         for i, (block, sizes) in enumerate(zip(self, self.sizes, strict=False)):
@@ -193,31 +194,31 @@ class CountBlocks:
         return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
 
     @property
-    def is_elsewhere(self):
+    def is_elsewhere(self) -> bool:
         """Whether blocks are computed by Dask, or lie in files, and so need not pass through this process."""
         return self.is_dask or all(isinstance(item, (str, os.PathLike)) for item in self._items or [None])
 
     @property
-    def is_checked(self):
+    def is_checked(self) -> bool:
         """Whether the blocks were checked already."""
         return "sizes" in self.__dict__
 
-    def take_sizes(self, sizes):
+    def take_sizes(self, sizes: list[BlockSizes]) -> None:
         """Use sizes that a check elsewhere has found, a list of ``BlockSizes``."""
         self.__dict__["sizes"] = checked_sizes(sizes, self.name_of)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Documents and words, over all blocks."""
         return sum(each.n_docs for each in self.sizes), self.sizes[0].n_words
 
     @property
-    def n_tokens(self):
+    def n_tokens(self) -> int:
         """Tokens of all blocks."""
         return sum(each.n_tokens for each in self.sizes)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Two, as for a matrix."""
         return 2
 
@@ -234,6 +235,9 @@ class CountBlocks:
             "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA, DMRTopicModel and "
             "GammaProcessTopicModel take it in fit, partial_fit, transform and score; pass blocks one by one to others."
         )
+
+
+CountsLike = MatrixLike | CountBlocks
 
 
 def present_client():

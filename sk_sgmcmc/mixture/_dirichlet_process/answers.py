@@ -1,10 +1,12 @@
 """A Dirichlet-process mixture after fitting: clusters and densities of rows, and what marks each cluster."""
 
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp, xlogy
 from sklearn.utils import Bunch
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...metrics import partition_distance, point_partition
@@ -12,7 +14,8 @@ from ...utils import as_table
 from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
-from ...utils._sklearn import check_sample_weight
+from ...utils._sklearn import available_if, check_sample_weight
+from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
 from .rows import CATEGORICAL
 
 _PARTITION_ROWS = 3000  # at most this many rows determine the point partition
@@ -146,7 +149,7 @@ class FittedDPMixture:
 
     @available_if(lambda self: not getattr(self, "_with_y", True))
     @by_rows(lambda self: self.n_clusters_)
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each cluster, averaged over draws.
 
         Parameters
@@ -167,7 +170,7 @@ class FittedDPMixture:
         return self._in_pieces(self._encoded(X), self._proba)
 
     @by_rows(lambda self: self.n_clusters_)
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each cluster, for pipelines; as ``predict_proba``.
 
         Parameters
@@ -196,7 +199,7 @@ class FittedDPMixture:
         return self.n_clusters_
 
     @by_rows(dtype=np.intp)
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> IntArray:
         """The most probable cluster of each row.
 
         Parameters
@@ -211,7 +214,9 @@ class FittedDPMixture:
         check_is_fitted(self)
         return self._most_probable(self._encoded(X))
 
-    def fit_predict(self, X, y=None, sample_weight=None):
+    def fit_predict(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> IntArray:
         """`fit`, then the clusters of the rows.
 
         Parameters
@@ -226,7 +231,7 @@ class FittedDPMixture:
         return self.fit(X, y, sample_weight).labels_
 
     @by_rows()
-    def score_samples(self, X):
+    def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive probability of each row: the log of the probability averaged over draws.
 
         Parameters
@@ -254,7 +259,7 @@ class FittedDPMixture:
 
         return self._in_pieces(X, answer)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean of `score_samples` over rows; higher is better.
 
         Parameters
@@ -271,7 +276,7 @@ class FittedDPMixture:
         check_is_fitted(self)
         return _mean(self._log_probability(self._encoded(X)), sample_weight)
 
-    def co_clustering(self, X):
+    def co_clustering(self, X: MatrixLike) -> FloatArray:
         """Probability that each pair of rows is in one component.
 
         Parameters
@@ -285,7 +290,7 @@ class FittedDPMixture:
             component yet unseen count as apart.
         """
         check_is_fitted(self)
-        together, n = 0.0, 0
+        together, n = np.zeros(()), 0
         for _, log_weight in self._each_draw(self._encoded(X), _N_SCORED):
             share = _responsibilities(log_weight)[:, :-1]
             together, n = together + share @ share.T, n + 1
@@ -293,7 +298,9 @@ class FittedDPMixture:
         np.fill_diagonal(together, 1.0)
         return together
 
-    def consensus_partition(self, X, loss=None, interval=0.9):
+    def consensus_partition(
+        self, X: MatrixLike, loss: Literal["vi", "binder"] | None = None, interval: float = 0.9
+    ) -> Bunch:
         """The clustering of rows that is nearest to all draws, and how far the draws are from it.
 
         `predict` assigns rows one by one to the clusters found in the fitted rows; this clusters the given rows anew.
@@ -342,7 +349,7 @@ class FittedDPMixture:
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
-    def top_categories(self, n=5, interval=0.9):
+    def top_categories(self, n: int = 5, interval: float = 0.9) -> Table:
         """What marks each cluster: the entries that are much more probable in it than in all rows.
 
         Parameters
@@ -382,7 +389,7 @@ class FittedDPMixture:
             del columns["level"]
         return as_table({name: np.asarray(column) for name, column in columns.items()})
 
-    def n_clusters_posterior(self):
+    def n_clusters_posterior(self) -> Table:
         """Posterior of the number of clusters that hold rows.
 
         Returns
@@ -404,7 +411,7 @@ class FittedDPMixture:
         values, often = np.unique(self.samples_["n_clusters"], return_counts=True)
         return as_table({"n_clusters": values, "probability": often / often.sum()})
 
-    def profile_table(self, interval=0.9):
+    def profile_table(self, interval: float = 0.9) -> Table:
         """Every probability of every cluster, with its uncertainty.
 
         Parameters

@@ -1,14 +1,18 @@
 """Dirichlet-process mixtures of categorical rows: clustering without a fixed number of clusters."""
 
 from numbers import Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
 
 from ...base import BaseSGMCMC, all_or_nothing
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
+from ...samplers._base import Sampler
 from ...utils._sklearn import Interval, StrOptions
+from ...utils._typing import Callbacks, MatrixLike, RandomState
 from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
@@ -31,7 +35,7 @@ def _steps_of_a_pass(pair, data):
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
-class DPCategoricalMixture(
+class DPCategoricalMixture(  # type: ignore[misc]
     CheckedInput, FittedDPMixture, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseSGMCMC
 ):
     r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without a fixed number.
@@ -195,24 +199,24 @@ class DPCategoricalMixture(
     def __init__(
         self,
         *,
-        likelihood="multinomial",
-        concentration_prior=(1.0, 1.0),
-        category_prior=0.5,
-        weights="replication",
-        sampler=None,
-        assignments="auto",
-        total_samples=None,
-        partition_loss="vi",
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial",
+        concentration_prior: float | tuple[float, float] = (1.0, 1.0),
+        category_prior: float | ArrayLike = 0.5,
+        weights: Literal["replication", "survey"] = "replication",
+        sampler: str | Sampler | None = None,
+        assignments: Literal["auto", "stored", "fresh"] = "auto",
+        total_samples: float | None = None,
+        partition_loss: Literal["vi", "binder"] = "vi",
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.likelihood = likelihood
         self.concentration_prior = concentration_prior
         self.category_prior = category_prior
@@ -243,7 +247,7 @@ class DPCategoricalMixture(
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Draw clusters given rows.
 
         Parameters
@@ -283,7 +287,7 @@ class DPCategoricalMixture(
         return self._fit_rows([chain.bind(data) for chain in chains], n_iter, X)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Continue the chains with more rows.
 
         Each row is visited ten times, those of the first call fifty times. Rows of earlier calls stay in the clusters
@@ -355,7 +359,7 @@ class DPCategoricalMixture(
         return self
 
     @all_or_nothing
-    def resume(self, X, y=None, sample_weight=None):
+    def resume(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Gives the draws that an uninterrupted ``fit`` would have given.

@@ -1,8 +1,10 @@
 """Mixtures of von Mises-Fisher laws: clusters of directions."""
 
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, xlogy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +15,13 @@ from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...metrics import align_draws
+from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
 from ...utils._rowwise import log_mean_exp
 from ...utils._sklearn import Interval, StrOptions
+from ...utils._typing import Callbacks, FloatArray, IntArray, MatrixLike, RandomState
 from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
@@ -148,26 +152,28 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def __init__(
         self,
-        n_components=8,
+        n_components: int = 8,
         *,
-        kappa="auto",
-        kappa0=0.0,
-        kappa_prior_scale=3.0,
-        weight_concentration_prior=1.0,
-        weight_concentration_prior_type="dirichlet_distribution",
-        sampler=None,
-        normalize=True,
-        n_inner=10,
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        kappa: float | ArrayLike | Literal["auto"] = "auto",
+        kappa0: float = 0.0,
+        kappa_prior_scale: float = 3.0,
+        weight_concentration_prior: float = 1.0,
+        weight_concentration_prior_type: Literal[
+            "dirichlet_distribution", "dirichlet_process"
+        ] = "dirichlet_distribution",
+        sampler: str | Sampler | None = None,
+        normalize: bool = True,
+        n_inner: int = 10,
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.n_components = n_components
         self.kappa = kappa
         self.kappa0 = kappa0
@@ -200,7 +206,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the components given rows.
 
         Parameters
@@ -232,7 +238,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return self._run(self._new_chains(rows, data, sampler, lambda: plan), plan.n_iter)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Continue the chains with more rows, which are visited once.
 
         Rows of earlier calls keep their labels, and count in full. Priors are those of the first call. Another step
@@ -380,7 +386,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return total / n
 
     @by_rows(lambda self: len(self.means_), dtype=None)
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each component, averaged over draws.
 
         Parameters
@@ -396,7 +402,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
     @by_rows(dtype=np.intp)
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> IntArray:
         """The most probable component of each row.
 
         Parameters
@@ -412,7 +418,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
     @by_rows()
-    def score_samples(self, X):
+    def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 
         Parameters
@@ -438,7 +444,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def _log_density(self, rows):
         return log_mean_exp([logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)])
 
-    def score(self, X, y=None):
+    def score(self, X: MatrixLike, y: Any = None) -> float:
         """Mean of `score_samples` over rows that are not all-zero; higher is better.
 
         Parameters

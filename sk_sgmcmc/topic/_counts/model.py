@@ -1,7 +1,9 @@
 """Base of the count topic models: fitting, streams, scores, and default choices."""
 
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +16,8 @@ from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._by_rows import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._typing import AnyArray, FloatArray
+from ...utils.blocks import CountsLike
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
 from .._answers.merging import refuse_merged
@@ -104,7 +108,7 @@ class CountTopicModel(BaseTopicModel):
     # -- fit -------------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, *, feature_names=None):
+    def fit(self, X: CountsLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None) -> Self:
         """Draw topics given documents.
 
         Parameters
@@ -256,7 +260,7 @@ class CountTopicModel(BaseTopicModel):
     # -- streams ---------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: CountsLike, y: Any = None) -> Self:
         """Continue the chains with one pass over more documents.
 
         Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
@@ -382,7 +386,7 @@ class CountTopicModel(BaseTopicModel):
     # -- documents -------------------------------------------------------------------------------------------------
 
     @by_rows(lambda self: len(self.components_), dtype=None, draws=())
-    def transform(self, X):
+    def transform(self, X: CountsLike) -> FloatArray:
         """Topic proportions of documents.
 
         Parameters
@@ -425,7 +429,7 @@ class CountTopicModel(BaseTopicModel):
         prior = self._doc_prior(corpus, c * n_kept + chosen)
         return proportion_draws(corpus, topics, prior, random_state=random_state, n_jobs=self.n_jobs)
 
-    def score(self, X, y=None):
+    def score(self, X: CountsLike, y: Any = None) -> float:
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.
 
         Parameters
@@ -444,7 +448,7 @@ class CountTopicModel(BaseTopicModel):
         """
         return self._completion(X).score
 
-    def perplexity(self, X):
+    def perplexity(self, X: CountsLike) -> float:
         """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.
 
         Parameters

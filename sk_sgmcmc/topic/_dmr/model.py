@@ -1,33 +1,37 @@
 """Dirichlet-multinomial regression: topics whose prevalence follows metadata of the documents."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
 from ...base import all_or_nothing
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
 from ...utils._by_rows import by_rows
-from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
+from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState
 from ...utils._warnings import warn_user
+from ...utils.blocks import CountsLike
 from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
+from .answers import PrevalenceAnswers
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
 from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse_other_coef_sampler
 from .documents import metadata_places, parted, refuse_table, with_columns
-from .effects import Counterfactuals, ObservedMetadata, effects_of
+from .effects import ObservedMetadata
 from .formula import FormulaEncoder, parsed
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
-from .prevalence import coefficient_table, difference_table, doc_priors, mean_doc_priors, predicted_prevalence
+from .prevalence import doc_priors, mean_doc_priors
 
 
-class DMRTopicModel(BayesianLDA):
+class DMRTopicModel(PrevalenceAnswers, BayesianLDA):
     r"""Topic model in which the prevalence of topics follows metadata: Dirichlet-multinomial regression.
 
     Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
@@ -207,38 +211,38 @@ class DMRTopicModel(BayesianLDA):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        sampler=None,
-        coef_sampler=None,
-        formula=None,
-        spline_prior="smooth",
-        metadata_prior_scale=1.0,
-        intercept_prior_scale=10.0,
-        metadata_columns=None,
-        handle_unknown="warn",
-        doc_topic_prior="auto",
-        topic_word_prior="auto",
-        seed_words=None,
-        seed_weight=5.0,
-        topic_prior="dirichlet",
-        topic_prior_scale=1.0,
-        whiten=True,
-        assignments="auto",
-        n_sweeps=(5, 5),
-        init="soft",
-        total_samples=None,
-        new_features="error",
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        sampler: str | Sampler | None = None,
+        coef_sampler: str | Sampler | None = None,
+        formula: str | None = None,
+        spline_prior: Literal["smooth", "independent"] = "smooth",
+        metadata_prior_scale: float = 1.0,
+        intercept_prior_scale: float = 10.0,
+        metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None,
+        handle_unknown: Literal["warn", "ignore", "error"] = "warn",
+        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
+        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
+        seed_words: Mapping[str, Any] | None = None,
+        seed_weight: float = 5.0,
+        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
+        topic_prior_scale: float = 1.0,
+        whiten: bool = True,
+        assignments: Literal["auto", "stored", "fresh"] = "auto",
+        n_sweeps: tuple[int, int] = (5, 5),
+        init: Literal["soft", "random"] = "soft",
+        total_samples: float | None = None,
+        new_features: Literal["error", "extend"] = "error",
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         super().__init__(
             n_components,
             sampler=sampler,
@@ -272,7 +276,7 @@ class DMRTopicModel(BayesianLDA):
         self.metadata_columns = metadata_columns
         self.handle_unknown = handle_unknown
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; ``sampler__...`` and ``coef_sampler__...`` also work if the sampler is a name or None.
 
         Parameters
@@ -293,7 +297,14 @@ class DMRTopicModel(BayesianLDA):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, *, metadata=None, feature_names=None):
+    def fit(
+        self,
+        X: CountsLike,
+        y: Any = None,
+        *,
+        metadata: Columns | None = None,
+        feature_names: Sequence[str] | AnyArray | None = None,
+    ) -> Self:
         """Draw topics and coefficients given documents and their metadata.
 
         Parameters
@@ -326,7 +337,7 @@ class DMRTopicModel(BayesianLDA):
         refuse_table(y)
         return self._fit(X, feature_names, metadata=metadata)
 
-    def fit_transform(self, X, y=None, *, metadata=None):
+    def fit_transform(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> FloatArray:
         """Fit, and return the topic proportions of the same documents.
 
         Parameters
@@ -341,7 +352,7 @@ class DMRTopicModel(BayesianLDA):
         return self.fit(X, y, metadata=metadata).transform(X, metadata=metadata)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None, *, metadata=None):
+    def partial_fit(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> Self:
         """Continue the chains with one pass over more documents; see `BayesianLDA.partial_fit`.
 
         Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
@@ -367,7 +378,7 @@ class DMRTopicModel(BayesianLDA):
         return self
 
     @all_or_nothing
-    def resume(self, X, y=None, *, metadata=None):
+    def resume(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
         Parameters
@@ -472,7 +483,7 @@ class DMRTopicModel(BayesianLDA):
             super()._refuse_width(n_columns, **given)
 
     @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
-    def transform(self, X, *, metadata=None):
+    def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
         """Topic proportions of documents.
 
         Parameters
@@ -492,7 +503,7 @@ class DMRTopicModel(BayesianLDA):
         """
         return self._transform(X, metadata=metadata)
 
-    def score(self, X, y=None, *, metadata=None):
+    def score(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> float:
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.
 
         Parameters
@@ -508,7 +519,7 @@ class DMRTopicModel(BayesianLDA):
         refuse_table(y)
         return self._completion(X, metadata=metadata).score
 
-    def perplexity(self, X, *, metadata=None):
+    def perplexity(self, X: CountsLike, *, metadata: Columns | None = None) -> float:
         """Perplexity of hidden tokens, ``exp(-score(X))``; lower is better.
 
         Parameters
@@ -521,164 +532,6 @@ class DMRTopicModel(BayesianLDA):
         perplexity : float
         """
         return self._completion(X, metadata=metadata).perplexity
-
-    # -- coefficients ----------------------------------------------------------------------------------------------
-
-    def coef_table(self, interval=0.9):
-        """Coefficients with their uncertainty.
-
-        Parameters
-        ----------
-        interval : float, default=0.9
-            Mass of the central credible interval.
-
-        Returns
-        -------
-        table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
-            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three use the
-            draws of all chains that agree on the topic.
-        """
-        check_is_fitted(self)
-        if self._merged_into is not None:
-            raise ValueError(
-                "Merged topics have no coefficients: their Dirichlet parameters are sums of exponentials. Use effects, "
-                "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
-                "was merged."
-            )
-        terms = ["intercept", *self.metadata_names_]
-        return coefficient_table(self.samples_["coef"], self.coef_, terms, self._agreement, interval_tails(interval))
-
-    def predict_prevalence(self, metadata, interval=None):
-        r"""Expected topic proportions of documents with given metadata, before any of their words is read.
-
-        Parameters
-        ----------
-        metadata : as for `fit`
-            One row per prediction.
-        interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9.
-
-        Returns
-        -------
-        prevalence : ndarray of shape (n_rows, n_components)
-            Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
-            low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
-            The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
-            on it.
-        """
-        encoded = self._encoded(metadata)
-        return predicted_prevalence(encoded, self._coef_draws, self._agreement, interval, self._merged_into)
-
-    def doc_topic_priors(self, metadata):
-        r"""Dirichlet parameters of documents with given metadata, under each draw.
-
-        Parameters
-        ----------
-        metadata : as for `fit`
-            One row per document.
-
-        Returns
-        -------
-        priors : ndarray of shape (n_draws, n_rows, n_components)
-            :math:`\exp(x_d^\top \lambda_k)`, with the draws of all chains in sequence, in the form that
-            `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
-        """
-        encoded = self._encoded(metadata)
-        return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
-
-    def prevalence_difference(self, metadata_a, metadata_b, interval=0.9):
-        """How much more prevalent topics are in one group of documents than in another.
-
-        Parameters
-        ----------
-        metadata_a, metadata_b : as for `fit`
-            Rows of the two groups, over which prevalence is averaged.
-        interval : float, default=0.9
-            Mass of the central credible interval.
-
-        Returns
-        -------
-        table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
-            ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
-        """
-        groups, tails = (self._encoded(metadata_a), self._encoded(metadata_b)), interval_tails(interval)
-        return difference_table(groups, self._coef_draws, self._agreement, tails, self._merged_into)
-
-    def effects(
-        self, covariate, at=None, *, kind="difference", reference=None, pairwise=False, given=None, metadata=None,
-        interval=0.9,
-    ):  # fmt: skip
-        r"""Effect of a covariate on the prevalence of topics, averaged over documents.
-
-        In the metadata of all documents the covariate is set to one value and then to another, with everything else as
-        it was observed, and the mean of the expected topic proportions is compared.
-
-        Parameters
-        ----------
-        covariate : str
-            A column of metadata; "x0", "x1" and so on if they have no names.
-        at : value or list of values, default=None
-            Values to compare. None takes all levels; of numbers the first and third quartiles, or both values if there
-            are only two.
-        kind : {"difference", "prevalence"}, default="difference"
-            Contrasts between values, or the prevalence at each.
-        reference : value, default=None
-            What the other values are compared with. None is the first of ``at``.
-        pairwise : bool, default=False
-            Compare all pairs of values, the later with the earlier.
-        given : dict, default=None
-            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
-        metadata : as for `fit`, default=None
-            Documents over which to average. None takes those of `fit`.
-        interval : float, default=0.9
-            Mass of the central credible interval.
-
-        Returns
-        -------
-        table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per topic and contrast: ``topic``, ``name``, ``value``, ``reference``, ``prevalence`` (at the
-            value), ``difference`` (posterior mean of the prevalence at the value less that at the reference, in the
-            reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
-            all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
-            ``name``, ``value``, ``prevalence``, ``low``, ``high``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
-        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
-        >>> table = model.effects("party")
-        >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
-        ('red', 'green', True)
-        """
-        average = self._counterfactuals(metadata, given)
-        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
-        return effects_of(self, average, covariate, at, **comparison)
-
-    def _counterfactuals(self, metadata=None, given=None):
-        """Averages over documents of which some covariates are set; of those of `fit` without ``metadata``."""
-        check_is_fitted(self)
-        if not self._encoder.levels:
-            raise ValueError(f"This {type(self).__name__} was fitted without metadata, so nothing has an effect.")
-        if metadata is None and self._observed is None:
-            raise ValueError("The metadata of a stream are not kept; pass metadata=, the documents to average over.")
-        observed = self._observed if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
-        return Counterfactuals(self._encoder, observed, given)
-
-    def _encoded(self, metadata):
-        check_is_fitted(self)
-        if metadata is None or not self._encoder.levels:
-            raise ValueError(
-                "Predictions need metadata, here and in fit; doc_topic_prior_ is the mean prior of the documents."
-            )
-        encoded = self._encoder.encode(joined_metadata(metadata), None, self.handle_unknown)
-        if encoded.shape[0] == 0:
-            raise ValueError("metadata has no rows; pass one for each prediction.")
-        return encoded
 
     # -- merged topics ---------------------------------------------------------------------------------------------
 
@@ -694,7 +547,7 @@ class DMRTopicModel(BayesianLDA):
         draws = self._coef_draws
         return draws.reshape(-1, *draws.shape[2:])
 
-    def merge_topics(self, groups):
+    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
         """Join topics into one, in all draws.
 
         Parameters

@@ -1,8 +1,10 @@
 """Poisson factor analysis whose topics have the weights of a gamma process."""
 
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...samplers._base import Sampler
@@ -10,6 +12,7 @@ from ...samplers._registry import check_fits, fitting_pair, make_sampler
 from ...utils import as_table
 from ...utils._numbers import interval_tails, real_array
 from ...utils._sklearn import Interval
+from ...utils._typing import Callbacks, RandomState, Table
 from .._counts.model import CountTopicModel
 from .atoms import ProcessPrior
 from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
@@ -151,31 +154,31 @@ class GammaProcessTopicModel(CountTopicModel):
 
     def __init__(
         self,
-        n_components=100,
+        n_components: int = 100,
         *,
-        sampler=None,
-        topics_sampler=None,
-        concentration_prior=(1.0, 0.1),
-        rate_prior=(1.0, 1.0),
-        scale_prior=(0.01, 0.01),
-        atoms_per_round=1.0,
-        topic_word_prior=0.05,
-        n_inner=50,
-        assignments="auto",
-        n_sweeps=(5, 5),
-        init="soft",
-        total_samples=None,
-        new_features="error",
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        sampler: str | Sampler | None = None,
+        topics_sampler: str | Sampler | None = None,
+        concentration_prior: tuple[float, float] = (1.0, 0.1),
+        rate_prior: tuple[float, float] = (1.0, 1.0),
+        scale_prior: tuple[float, float] = (0.01, 0.01),
+        atoms_per_round: float = 1.0,
+        topic_word_prior: float | ArrayLike = 0.05,
+        n_inner: int = 50,
+        assignments: Literal["auto", "stored", "fresh"] = "auto",
+        n_sweeps: tuple[int, int] = (5, 5),
+        init: Literal["soft", "random"] = "soft",
+        total_samples: float | None = None,
+        new_features: Literal["error", "extend"] = "error",
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.n_components = n_components
         self.sampler = sampler
         self.topics_sampler = topics_sampler
@@ -202,7 +205,7 @@ class GammaProcessTopicModel(CountTopicModel):
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; ``sampler__...`` and ``topics_sampler__...`` also work if these are names or None.
 
         Parameters
@@ -346,7 +349,7 @@ class GammaProcessTopicModel(CountTopicModel):
         weights = self.samples_["weights"]
         return (weights >= min_share * weights.sum(axis=2, keepdims=True)).sum(axis=2)
 
-    def n_topics_posterior(self, min_share=0.01):
+    def n_topics_posterior(self, min_share: float = 0.01) -> Table:
         """Posterior of the number of topics.
 
         Parameters
@@ -365,7 +368,7 @@ class GammaProcessTopicModel(CountTopicModel):
         values, often = np.unique(self._numbers_of_topics(min_share), return_counts=True)
         return as_table({"n_topics": values, "probability": often / often.sum()})
 
-    def topic_weights(self, interval=0.9):
+    def topic_weights(self, interval: float = 0.9) -> Table:
         """Weights of the topics with their uncertainty.
 
         Parameters

@@ -1,8 +1,11 @@
 """The spherical admixture model: topics as directions, in which words may be present or absent."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
@@ -10,10 +13,12 @@ from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
+from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
+from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import TopicDraws
@@ -178,29 +183,29 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        sampler=None,
-        doc_topic_prior=10.0,
-        kappa0=None,
-        kappa1=None,
-        sigma=None,
-        normalize=True,
-        n_inner=10,
-        n_doc_draws=None,
-        proportions="stored",
-        total_samples=None,
-        init="centroids",
-        n_iter=None,
-        burn_in=0.5,
-        thin="auto",
-        batch_size="auto",
-        n_chains=1,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callbacks=None,
-    ):
+        sampler: str | Sampler | None = None,
+        doc_topic_prior: float | ArrayLike | Literal["auto"] = 10.0,
+        kappa0: float | Literal["auto"] | None = None,
+        kappa1: float | Literal["auto"] | None = None,
+        sigma: float | Literal["auto"] | None = None,
+        normalize: bool = True,
+        n_inner: int = 10,
+        n_doc_draws: tuple[int, int] | None = None,
+        proportions: Literal["stored", "fresh"] = "stored",
+        total_samples: int | None = None,
+        init: Literal["centroids", "random"] = "centroids",
+        n_iter: int | None = None,
+        burn_in: float = 0.5,
+        thin: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        n_chains: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        callbacks: Callbacks = None,
+    ) -> None:
         self.n_components = n_components
         self.sampler = sampler
         self.doc_topic_prior = doc_topic_prior
@@ -226,7 +231,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the topics given rows.
 
         Parameters
@@ -262,7 +267,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return self._run([chain.bind(data) for chain in chains], plan.n_iter)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Continue the chains with one pass over more documents.
 
         The gradient comes from the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
@@ -436,7 +441,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     # -- documents -----------------------------------------------------------------------------------------------
 
     @by_rows(lambda self: len(self.components_), dtype=None, draws=())
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> FloatArray:
         """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
         Parameters
@@ -454,7 +459,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return as_precise_as(X, proportions)
 
     @by_rows()
-    def score_samples(self, X, *, n_temperatures=N_TEMPERATURES):
+    def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
         """Log of each row's density averaged over draws, with proportions integrated by annealing.
 
         Parameters
@@ -481,7 +486,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         states = [(draws[i], *self._laws(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
         return annealed_mean(rows, states, n_temperatures, self.n_jobs)
 
-    def score(self, X, y=None, *, n_temperatures=N_TEMPERATURES):
+    def score(self, X: MatrixLike, y: Any = None, *, n_temperatures: int = N_TEMPERATURES) -> float:
         """Mean log density of the rows that are not all-zero, by annealed importance sampling; see `score_samples`.
 
         Parameters
@@ -509,7 +514,14 @@ class SphericalAdmixtureModel(BaseTopicModel):
         state = chain.current()["components"], chain.alpha, chain.numbers[1]
         return annealed_mean(rows, [state], **given, n_jobs=self.n_jobs).mean()
 
-    def log_perplexity(self, X, method="prior", *, pooled=True, n_proportions=200):
+    def log_perplexity(
+        self,
+        X: MatrixLike,
+        method: Literal["prior", "annealed"] = "prior",
+        *,
+        pooled: bool = True,
+        n_proportions: int = 200,
+    ) -> float:
         """Mean negative log density of the rows that are not all-zero.
 
         Parameters
@@ -549,7 +561,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
             alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
         return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
 
-    def top_words(self, n=10, interval=None, *, feature_names=None):
+    def top_words(  # type: ignore[override]
+        self, n: int = 10, interval: float | None = None, *, feature_names: Sequence[str] | AnyArray | None = None
+    ) -> Table:
         """The words present in each topic, and those absent from it.
 
         Parameters
