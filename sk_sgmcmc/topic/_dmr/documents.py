@@ -6,7 +6,9 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
+from ...utils._sklearn import validate_data
 from ...utils._sparse import well_formed
+from .._counts.blocks import is_in_blocks
 
 
 def refuse_table(y):
@@ -20,6 +22,26 @@ def refuse_table(y):
             f"y is a table, of type {type(y).__name__}, which would be ignored. If it is metadata, pass metadata=M, as "
             "in fit(X, metadata=M). Only one-dimensional labels may be passed as y."
         )
+
+
+def taken_apart(model, X, metadata, *, reset):
+    """Counts, metadata, and the indices of the columns of metadata, of an X that may hold both."""
+    if is_in_blocks(X, model):
+        raise ValueError(
+            "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
+            "one for all documents."
+        )
+    if model.new_features == "extend":
+        raise ValueError(
+            'new_features="extend" needs metadata separate from X: pass metadata= and leave metadata_columns=None.'
+        )
+    X = with_columns(X)
+    if not reset and metadata is not None and X.shape[1] == model.n_features_in_ - model._metadata_in_X.size:
+        return X, metadata, model._metadata_in_X
+    validate_data(model, X, skip_check_array=True, reset=reset)
+    places = metadata_places(X, model.metadata_columns) if reset else model._metadata_in_X
+    counts, columns = parted(X, places)
+    return counts, columns if metadata is None else metadata, places
 
 
 def with_columns(X):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
@@ -51,6 +52,17 @@ class Counterfactuals:
         self.encoder, self.observed, self.given = encoder, observed, dict(given or {})
         for name, value in self.given.items():
             self.value_of(name, value)
+
+    @classmethod
+    def of_model(cls, model, metadata=None, given=None):
+        """Those of a fitted model: without ``metadata`` of the documents of its fit."""
+        check_is_fitted(model)
+        if not model._encoder.levels:
+            raise ValueError(f"This {type(model).__name__} was fitted without metadata, so nothing has an effect.")
+        if metadata is None and model._observed is None:
+            raise ValueError("The metadata of a stream are not kept; pass metadata=, the documents to average over.")
+        observed = model._observed if metadata is None else ObservedMetadata.of(model._encoder.table(metadata))
+        return cls(model._encoder, observed, given)
 
     def place(self, name):
         """Index of a covariate; raises for an unknown one."""

@@ -3,35 +3,43 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
 from ...utils._by_rows import by_rows
-from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions, validate_data
-from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState
+from ...utils._numbers import interval_tails
+from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
+from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
-from .answers import PrevalenceAnswers
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
 from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse_other_coef_sampler
-from .documents import metadata_places, parted, refuse_table, with_columns
-from .effects import ObservedMetadata
+from .documents import refuse_table, taken_apart
+from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
-from .prevalence import doc_priors, mean_doc_priors
+from .prevalence import (
+    coefficient_table,
+    difference_table,
+    doc_priors,
+    encoded_rows,
+    mean_doc_priors,
+    predicted_prevalence,
+)
 
 
-class DMRTopicModel(PrevalenceAnswers, BayesianLDA):
+class DMRTopicModel(BayesianLDA):
     r"""Topic model in which the prevalence of topics follows metadata: Dirichlet-multinomial regression.
 
     Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
@@ -426,13 +434,9 @@ class DMRTopicModel(PrevalenceAnswers, BayesianLDA):
     def _check_X(self, X, *, reset, metadata=None, may_lack=True):
         """A checked corpus with encoded metadata, which it ``may_lack`` where nothing is learnt from the documents."""
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
-        if in_X and is_in_blocks(X, self):
-            raise ValueError(
-                "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
-                "one for all documents."
-            )
         if in_X:
-            corpus, metadata, places = self._taken_apart(X, metadata, reset)
+            counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
+            corpus = Corpus.from_counts(counts, whom=type(self).__name__)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
         if isinstance(corpus, BlockCorpus):
@@ -456,22 +460,6 @@ class DMRTopicModel(PrevalenceAnswers, BayesianLDA):
         if isinstance(corpus, BlockCorpus):
             return DescribedBlocks(corpus.blocks, described, self._encoder)
         return DescribedCorpus.of(corpus, described)
-
-    def _taken_apart(self, X, metadata, reset):
-        """The corpus, its metadata, and the indices of the columns of metadata in X."""
-        if self.new_features == "extend":
-            raise ValueError(
-                'new_features="extend" needs metadata separate from X: pass metadata= and leave metadata_columns=None.'
-            )
-        X = with_columns(X)
-        if not reset and metadata is not None and X.shape[1] == self.n_features_in_ - self._metadata_in_X.size:
-            counts, places = X, self._metadata_in_X
-        else:
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            places = metadata_places(X, self.metadata_columns) if reset else self._metadata_in_X
-            counts, columns = parted(X, places)
-            metadata = columns if metadata is None else metadata
-        return Corpus.from_counts(counts, whom=type(self).__name__), metadata, places
 
     def _tokens(self, corpus, *args):
         return MetadataTokens(self._encoder, corpus, *args)
@@ -532,6 +520,160 @@ class DMRTopicModel(PrevalenceAnswers, BayesianLDA):
         perplexity : float
         """
         return self._completion(X, metadata=metadata).perplexity
+
+    # -- prevalence and coefficients ---------------------------------------------------------------------------
+
+    def coef_table(self, interval: float = 0.9) -> Table:
+        """Coefficients with their uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
+            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three use the
+            draws of all chains that agree on the topic.
+        """
+        check_is_fitted(self)
+        if self._merged_into is not None:
+            raise ValueError(
+                "Merged topics have no coefficients: their Dirichlet parameters are sums of exponentials. Use effects, "
+                "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
+                "was merged."
+            )
+        terms = ["intercept", *self.metadata_names_]
+        return coefficient_table(self.samples_["coef"], self.coef_, terms, self._agreement, interval_tails(interval))
+
+    @overload
+    def predict_prevalence(self, metadata: Columns, interval: None = None) -> FloatArray: ...
+    @overload
+    def predict_prevalence(self, metadata: Columns, interval: float) -> tuple[FloatArray, FloatArray, FloatArray]: ...
+    def predict_prevalence(
+        self, metadata: Columns, interval: float | None = None
+    ) -> FloatArray | tuple[FloatArray, FloatArray, FloatArray]:
+        r"""Expected topic proportions of documents with given metadata, before any of their words is read.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row per prediction.
+        interval : float or None, default=None
+            Mass of the central credible interval, for example 0.9.
+
+        Returns
+        -------
+        prevalence : ndarray of shape (n_rows, n_components)
+            Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
+            low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
+            The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
+            on it.
+        """
+        encoded = encoded_rows(self, metadata)
+        return predicted_prevalence(encoded, self._coef_draws, self._agreement, interval, self._merged_into)
+
+    def doc_topic_priors(self, metadata: Columns) -> FloatArray:
+        r"""Dirichlet parameters of documents with given metadata, under each draw.
+
+        Parameters
+        ----------
+        metadata : as for `fit`
+            One row per document.
+
+        Returns
+        -------
+        priors : ndarray of shape (n_draws, n_rows, n_components)
+            :math:`\exp(x_d^\top \lambda_k)`, with the draws of all chains in sequence, in the form that
+            `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
+        """
+        encoded = encoded_rows(self, metadata)
+        return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
+
+    def prevalence_difference(self, metadata_a: Columns, metadata_b: Columns, interval: float = 0.9) -> Table:
+        """How much more prevalent topics are in one group of documents than in another.
+
+        Parameters
+        ----------
+        metadata_a, metadata_b : as for `fit`
+            Rows of the two groups, over which prevalence is averaged.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
+            ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
+        """
+        groups = encoded_rows(self, metadata_a), encoded_rows(self, metadata_b)
+        return difference_table(groups, self._coef_draws, self._agreement, interval_tails(interval), self._merged_into)
+
+    def effects(
+        self,
+        covariate: str,
+        at: Any = None,
+        *,
+        kind: Literal["difference", "prevalence"] = "difference",
+        reference: Any = None,
+        pairwise: bool = False,
+        given: Mapping[str, Any] | None = None,
+        metadata: Columns | None = None,
+        interval: float = 0.9,
+    ) -> Table:
+        r"""Effect of a covariate on the prevalence of topics, averaged over documents.
+
+        In the metadata of all documents the covariate is set to one value and then to another, with everything else as
+        it was observed, and the mean of the expected topic proportions is compared.
+
+        Parameters
+        ----------
+        covariate : str
+            A column of metadata; "x0", "x1" and so on if they have no names.
+        at : value or list of values, default=None
+            Values to compare. None takes all levels; of numbers the first and third quartiles, or both values if there
+            are only two.
+        kind : {"difference", "prevalence"}, default="difference"
+            Contrasts between values, or the prevalence at each.
+        reference : value, default=None
+            What the other values are compared with. None is the first of ``at``.
+        pairwise : bool, default=False
+            Compare all pairs of values, the later with the earlier.
+        given : dict, default=None
+            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+        metadata : as for `fit`, default=None
+            Documents over which to average. None takes those of `fit`.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic and contrast: ``topic``, ``name``, ``value``, ``reference``, ``prevalence`` (at the
+            value), ``difference`` (posterior mean of the prevalence at the value less that at the reference, in the
+            reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
+            all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
+            ``name``, ``value``, ``prevalence``, ``low``, ``high``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> table = model.effects("party")
+        >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
+        ('red', 'green', True)
+        """
+        average = self._counterfactuals(metadata, given)
+        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
+        return effects_of(self, average, covariate, at, **comparison)
+
+    def _counterfactuals(self, metadata=None, given=None):
+        return Counterfactuals.of_model(self, metadata, given)
 
     # -- merged topics ---------------------------------------------------------------------------------------------
 

@@ -2,15 +2,30 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from ...utils import as_table
 from ...utils._numbers import interval_tails
 from ...utils._rowwise import rowwise_product
 from .._answers.merging import summed
 from .._counts.answers import scored_draws
+from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 
 _CELLS_AT_ONCE = 10_000_000
+
+
+def encoded_rows(model, metadata):
+    """Rows of metadata as a fitted model reads them; raises if there are none."""
+    check_is_fitted(model)
+    if metadata is None or not model._encoder.levels:
+        raise ValueError(
+            "Predictions need metadata, here and in fit; doc_topic_prior_ is the mean prior of the documents."
+        )
+    encoded = model._encoder.encode(joined_metadata(metadata), None, model.handle_unknown)
+    if encoded.shape[0] == 0:
+        raise ValueError("metadata has no rows; pass one for each prediction.")
+    return encoded
 
 
 def doc_priors(encoded, coef, new=None):
