@@ -32,23 +32,35 @@ _OF_A_FIT = (
 )  # fmt: skip
 
 
-def all_or_nothing(fit: Function) -> Function:
+def fits_anew(fit: Function) -> Function:
+    """Decorate ``fit`` as `all_or_nothing` does other methods; it begins without what an earlier fit has left."""
+    return _all_or_nothing(fit, with_callbacks(fit), _forget)
+
+
+def all_or_nothing(method: Function) -> Function:
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
     Its changes stay only if it raises `FitInterrupted` or `WorkersLostError` for this estimator, which is then fitted
-    with the draws made so far. ``fit`` begins without the fitted attributes of an earlier fit, and makes new chains;
-    other methods change the existing chains, and therefore work on copies.
+    with the draws made so far. The method changes the existing chains, and therefore works on copies.
     """
-    run = with_callbacks(fit) if fit.__name__ == "fit" else fit
+    return _all_or_nothing(method, method, _copy)
 
-    @wraps(fit)
+
+def _forget(estimator):
+    kept = {name: value for name, value in estimator.__dict__.items() if not name.endswith("_")}
+    estimator.__dict__ = kept  # a single assignment, as below
+
+
+def _copy(estimator):
+    estimator.__dict__.update(estimator._copied_state())
+
+
+def _all_or_nothing(method, run, prepare):
+    @wraps(method)
     def refusing(self, *args, **kwargs):
         before = self.__dict__.copy()
         try:
-            if fit.__name__ == "fit":
-                self.__dict__ = {name: value for name, value in before.items() if not name.endswith("_")}
-            else:
-                self.__dict__.update(self._copied_state())
+            prepare(self)
             with plain_integers(self):
                 return run(self, *args, **kwargs)
         except (FitInterrupted, WorkersLostError) as interrupted:

@@ -9,7 +9,7 @@ from scipy import linalg, special, stats
 from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
-from ..base import all_or_nothing
+from ..base import all_or_nothing, fits_anew
 from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
@@ -149,7 +149,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
             verbose=verbose, callbacks=callbacks,
         )  # fmt: skip
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the mean and the precision given rows.
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.base import RegressorMixin
 
-from ..base import all_or_nothing
+from ..base import all_or_nothing, fits_anew
 from ..chains.chain import stacked_draws
 from ..chains.plans import DrawPlan
 from ..dense.chain import DenseData
@@ -197,7 +197,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the coefficients and the noise given rows and responses.
 

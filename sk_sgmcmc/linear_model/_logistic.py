@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
-from ..base import all_or_nothing
+from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
@@ -193,7 +193,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the coefficients given labelled rows.
 

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from ..base import all_or_nothing
+from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
@@ -165,7 +165,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         tags.target_tags.positive_only = True
         return tags
 
-    @all_or_nothing
+    @fits_anew
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:

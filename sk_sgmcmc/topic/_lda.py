@@ -262,9 +262,8 @@ class BayesianLDA(CountTopicModel):
         return not self.seed_words and super()._fits_word_prior(n_passes)
 
     def _document_prior(self, alpha, stored, plan):
-        prior = (FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior)(alpha, stored)
-        prior.bears_heat = True
-        return prior
+        make = FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior
+        return make(alpha, stored, bears_heat=True)
 
     def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
         """Join topics into one, in all draws.

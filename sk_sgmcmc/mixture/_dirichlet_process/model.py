@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
 
-from ...base import BaseSGMCMC, all_or_nothing
+from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
 from ...samplers._base import Sampler
@@ -246,7 +246,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Draw clusters given rows.
 

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, xlogy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...base import BaseSGMCMC, all_or_nothing
+from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
@@ -205,7 +205,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the components given rows.
 

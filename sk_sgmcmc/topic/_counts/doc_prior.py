@@ -70,17 +70,19 @@ class DocumentPrior:
         Parameter of the Dirichlet law.
     stored : bool
         Whether the chain keeps the assignments of all documents, or draws them afresh in each minibatch.
+    bears_heat : bool, default=False
+        Whether collapsed Gibbs sampling begins at a temperature above 1.
     """
 
     reads_every_draw = False  # whether `after_minibatch` needs all draws of fresh assignments, not just the last
     refines = False  # whether `refine` improves first assignments
-    bears_heat = False  # whether collapsed Gibbs sampling begins at a temperature above 1
     _unpickled = ("data",)
     data = None
 
-    def __init__(self, alpha, stored=True):
+    def __init__(self, alpha, stored=True, bears_heat=False):
         self.alpha = np.array(alpha, dtype=np.float64)
         self.stored = stored
+        self.bears_heat = bears_heat
 
     def __getstate__(self):
         return {name: value for name, value in self.__dict__.items() if name not in self._unpickled}

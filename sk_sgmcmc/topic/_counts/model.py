@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...base import all_or_nothing
+from ...base import all_or_nothing, fits_anew
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
@@ -107,7 +107,7 @@ class CountTopicModel(BaseTopicModel):
 
     # -- fit -------------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: CountsLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None) -> Self:
         """Draw topics given documents.
 

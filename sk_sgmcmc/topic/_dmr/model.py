@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...base import all_or_nothing
+from ...base import all_or_nothing, fits_anew
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
@@ -304,7 +304,7 @@ class DMRTopicModel(BayesianLDA):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(
         self,
         X: CountsLike,

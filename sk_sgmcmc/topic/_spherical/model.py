@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...base import all_or_nothing
+from ...base import all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
@@ -230,7 +230,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    @all_or_nothing
+    @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Draw the topics given rows.
 
