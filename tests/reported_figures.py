@@ -1,8 +1,8 @@
 """What three silent faults gave, and give: prints figures.
 
-    python tests/reported_figures.py
+    python -m tests.reported_figures
 
-Uses the public interface alone, so it runs on any commit.
+Uses the public interface alone, so it runs on any commit, beside ``test_reported.py``.
 The others have scripts for users: ``two_chains.py`` and ``seeded_topics.py`` in ``examples/reproduce``.
 """
 
@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from test_reported import poisson, poisson_data  # beside this script
 
 from sk_sgmcmc import DMRTopicModel, DPCategoricalMixture, sample
 from sk_sgmcmc.targets import Density
+from tests.test_reported import poisson, poisson_data
 
 
 def outcome(function):
