@@ -191,7 +191,7 @@ BASE = [
     *_in(
         "base.py", "tests/test_callbacks.py -k on_the_way",
         ("self.__dict__ = before  # a single assignment", "pass  # one assignment"),
-        ("self.__dict__.update(self._copied_state())", "pass"),
+        ("estimator.__dict__.update(estimator._copied_state())", "pass"),
     ),
     *_in(
         "base.py", "tests/test_callbacks.py -k lda-1",
