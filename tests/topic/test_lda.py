@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.chains import chain
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import ChainDivergedError
@@ -326,6 +326,12 @@ def test_topics_with_word_priors_of_their_own_have_their_own_means():
 def test_a_prior_that_no_token_outweighs_makes_all_documents_alike(prior):
     model = BayesianLDA(4, doc_topic_prior=prior, n_iter=5, random_state=0)
     np.testing.assert_allclose(model.fit_transform(np.eye(3, 6) * 9.0), 0.25)
+
+
+@pytest.mark.parametrize("model", [BayesianLDA(4), GammaProcessTopicModel(4), DMRTopicModel(4)], ids=repr)
+def test_a_prior_that_no_token_outweighs_makes_all_words_alike(model):
+    model.set_params(topic_word_prior=1e300, n_iter=5, random_state=0).fit(np.eye(3, 6) * 9.0)
+    np.testing.assert_allclose(model.components_ / model.components_.sum(axis=1, keepdims=True), 1.0 / 6.0)
 
 
 def test_vector_and_matrix_priors_are_used():

@@ -198,7 +198,8 @@ class SoftTopics:
     """
 
     def __init__(self, data, n_topics, doc_prior, word_prior, total, rng):
-        self.data, self.word_prior, self.total = data, word_prior, total
+        self.data, self.total = data, total
+        self.word_prior = min(word_prior, _LARGEST_PRIOR)  # as `give_prior` does
         self.raw = np.empty((data.n_words, n_topics), dtype=np.float32)
         for start in range(0, data.n_words, _WORDS_AT_ONCE):
             rows = self.raw[start : start + _WORDS_AT_ONCE]
