@@ -194,6 +194,41 @@ def helper(function=None, *, fast_sums=False, inline=False):
     return decorate if function is None else decorate(function)
 
 
+class _Library:
+    """The machine code of a kernel, which looks up each address by name only once."""
+
+    def __init__(self, library):
+        self._library, self._addresses = library, {}
+
+    def get_pointer_to_function(self, name):
+        if name not in self._addresses:
+            self._addresses[name] = self._library.get_pointer_to_function(name)
+        return self._addresses[name]
+
+    def __getattr__(self, name):
+        return getattr(self._library, name)
+
+
+def _remember_addresses(dispatcher):
+    """Let numba find a kernel that is an argument of a loop at once.
+
+    It would check the signature and look up two addresses by name at each call of the loop, 100 microseconds for each
+    kernel: more than a step of a small model takes.
+    """
+    search, found = dispatcher.get_compile_result, []
+
+    def get_compile_result(signature):
+        for known, result in found:
+            if known is signature:  # numba keeps one object for each loop
+                return result
+        result = search(signature)
+        result = result._replace(library=_Library(result.library))
+        found.append((signature, result))
+        return result
+
+    dispatcher.get_compile_result = get_compile_result
+
+
 class Kernel:
     """A function compiled for one signature at its first use; callable like the function itself.
 
@@ -227,6 +262,7 @@ class Kernel:
                     else:
                         dispatcher.compile(self.signature)
                         dispatcher.disable_compile()
+                        _remember_addresses(dispatcher)
                         self._dispatcher = dispatcher
             _warn_of_troubles()
         return self._dispatcher

@@ -16,7 +16,9 @@ class LazyModule(ModuleType):
     """Stands for a module until one of its attributes is needed."""
 
     def __getattr__(self, name):
-        return getattr(importlib.import_module(self.__name__), name)
+        value = getattr(importlib.import_module(self.__name__), name)
+        self.__dict__[name] = value  # found there from now on: a step looks up a dozen kernels
+        return value
 
 
 def lazy_modules(package):

@@ -247,7 +247,9 @@ class Sampler(BaseEstimator):
     def _hyper(self, start, stop):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
         steps = self._step_sizes(start, stop) if hasattr(self, "step_size_") else np.zeros(stop - start)
-        return np.column_stack([steps, *(np.full(steps.size, float(number)) for number in self._numbers())])
+        hyper = np.empty((stop - start, 1 + len(self._numbers())))
+        hyper[:, 0], hyper[:, 1:] = steps, self._numbers()
+        return hyper
 
     def _step_sizes(self, start, stop):
         """The schedule's step sizes, checked because users may write their own."""

@@ -225,6 +225,50 @@ def answers(names):
     return out
 
 
+LOOPS = """
+import numpy as np
+from numba import types
+from sk_sgmcmc.kernels._jit import F1, F8, I8, kernel
+
+@kernel(I8(F1, I8))
+def entry(x, i):
+    if i >= x.size:
+        raise ValueError("no such entry")
+    return i + x.size
+
+def loop(signature):
+    @kernel(I8(types.FunctionType(signature), F1, I8))
+    def of_kernel(function, x, i):
+        return function(x, i)
+    return of_kernel
+"""
+
+
+def test_kernels_in_loops_are_found_once_raise_and_are_checked(tmp_path):
+    (tmp_path / "loops_of_a_test.py").write_text(LOOPS)
+    script = """
+import numpy as np
+from numba import types
+from sk_sgmcmc.kernels._jit import F1, F8, I8
+import loops_of_a_test as made
+
+x, right, wrong = np.ones(3), made.loop(I8(F1, I8)), made.loop(F8(F1, F8))
+for _ in range(3):
+    print(right(made.entry.compiled, x, 2))
+for loop, i in ((right, 3), (wrong, 2), (right, 3)):
+    try:
+        loop(made.entry.compiled, x, i)
+    except Exception as error:
+        print(type(error).__name__)
+print(right(made.entry.compiled, x, 1))
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert said == ["5", "5", "5", "ValueError", "TypeError", "ValueError", "4"]
+
+
 def test_with_the_compiler_off_python_gives_the_same_answers():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c",

@@ -251,9 +251,9 @@ class TopicChain(Chain):
             self.word_prior = fitted_word_prior(self.collapsed.counts, self.word_prior)
             self.collapsed.set_topic_word_prior(self.topic_word_prior)
 
-    def _now(self):
-        """The `Moment` of the chain, for its document prior."""
-        forgotten = -np.expm1(-float(self._hyper()[0]))
+    def _now(self, hyper=None):
+        """The `Moment` of the chain, for its document prior; ``hyper`` are the sampler's numbers if they are known."""
+        forgotten = -np.expm1(-float((self._hyper() if hyper is None else hyper)[0]))
         n_warm = self.n_warm or np.inf
         return Moment(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignments.seed, forgotten, n_warm)
 
@@ -265,10 +265,10 @@ class TopicChain(Chain):
         prior, group = self.doc_prior.table(docs)
         self.doc_prior.before_minibatch(docs, self.assignments.z)
         counts, doc_counts = self._assign(docs, rows, cells, total, prior, group)
-        self.doc_prior.after_minibatch(docs, doc_counts, self.assignments.z, self._now())
+        self.doc_prior.after_minibatch(docs, doc_counts, self.assignments.z, self._now(hyper))
         if self.assignments.stored and not len(self.batches):
             self.n_passes += 1
-            self.doc_prior.after_epoch(self.assignments.z, self._now())
+            self.doc_prior.after_epoch(self.assignments.z, self._now(hyper))
         self._move(docs, rows, counts, hyper)
         self.step += 1
 
@@ -290,7 +290,7 @@ class TopicChain(Chain):
         else:
             counts *= self.data.total_samples / docs.size / self.assignments.n_sweeps[1]
             if self.mean is not None:
-                self.mean.add(rows, counts, self._now().forgotten)
+                self.mean.add(rows, counts, self._now(hyper).forgotten)
             signal = self._shape_of(moved)
             extra = simplex.add_rows(signal, np.arange(rows.size) if is_lazy else rows, counts)
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
