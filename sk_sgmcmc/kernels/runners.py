@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from ._jit import F1, F1_IN, F2, F2_IN, F3, F8, FLOW, I1_IN, I8, OK, PROJECT, RNG, TRANSITION, helper, kernel
+from .math.arrays import set_to
 from .samplers.mass import (
     ADAPTED,
     FREEZE_AT,
@@ -103,9 +104,9 @@ def run_dense(
         if status != OK:
             return status, t
         if slots[t] >= 0:
-            kept[slots[t]] = theta
+            set_to(kept[slots[t]], theta)
             if kept_aux.shape[0] > 0:
-                kept_aux[slots[t]] = aux[0]
+                set_to(kept_aux[slots[t]], aux[0])
     return OK, starts.shape[0]
 
 
@@ -159,9 +160,9 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         project(theta, p, W)
         times_inverse_mass(scalars, p, velocity)
         before = 0.5 * kinetic(p, velocity) - extra[0]
-        proposal[:] = theta
-        end[:] = p
-        new_gradient[:] = gradient
+        set_to(proposal, theta)
+        set_to(end, p)
+        set_to(new_gradient, gradient)
         status = OK
         for _ in range(length):
             for r in range(end.shape[0]):
@@ -182,10 +183,10 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         # A trajectory that becomes infinite or NaN is rejected.
         rate = min(1.0, np.exp(change)) if status == OK and np.isfinite(change) else 0.0
         if rng.random() < rate:
-            theta[:] = proposal
-            p[:] = end
-            gradient[:] = new_gradient
-            extra[:] = new_extra
+            set_to(theta, proposal)
+            set_to(p, end)
+            set_to(gradient, new_gradient)
+            set_to(extra, new_extra)
         scalars[N_ACCEPTED] += rate
         if scalars[TAIL] > 0.0:
             adapt(scalars, theta, rate, hypers[t, 0], hypers[t, 3])
@@ -196,5 +197,5 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         times_inverse_mass(scalars, p, velocity)
         learn_mass(scalars, p, velocity, 1.0, rng)
         if slots[t] >= 0:
-            kept[slots[t]] = theta
+            set_to(kept[slots[t]], theta)
     return OK, slots.shape[0]

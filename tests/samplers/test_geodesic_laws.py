@@ -9,7 +9,7 @@ from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import FLOW, OK, PROJECT, TRANSITION, kernel
 from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels.samplers import geodesic
-from sk_sgmcmc.kernels.samplers.geometry import SPHERE, project
+from sk_sgmcmc.kernels.samplers.geometry import SPHERE, move_spheres, project_spheres
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.targets import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
 from tests.cases import THRESHOLD, z_scores
@@ -46,11 +46,11 @@ def noise_not_projected(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i]
-    project(SPHERE, theta, velocity, geodesic.blocks_of(scalars))
+    project_spheres(theta, velocity, geodesic.blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = decay * (velocity[r, i] + np.sqrt(2.0 * np.sinh(h * hyper[1])) * rng.standard_normal())
-    return geodesic.half_flow(SPHERE, theta, velocity, scalars, hyper)
+    return geodesic.half_flow(SPHERE, move_spheres, theta, velocity, scalars, hyper)
 
 
 @kernel(TRANSITION)
@@ -60,7 +60,7 @@ def embedding_size(theta, aux, scalars, signal, extra, hyper, rows, rng):
     n, dim = theta.size, theta.shape[0] * (theta.shape[1] - 1.0)
     # Both half steps of this step, put right by their difference from the right ones.
     scalars[1] += geodesic.squared_norm(aux[0]) * (1.0 / n - 1.0 / dim) * half
-    status = geodesic.second_half(SPHERE, theta, aux, scalars, signal, extra, hyper, rng)
+    status = geodesic.second_half(SPHERE, move_spheres, project_spheres, theta, aux, scalars, signal, extra, hyper, rng)
     scalars[1] += geodesic.squared_norm(aux[0]) * (1.0 / n - 1.0 / dim) * half
     return status
 

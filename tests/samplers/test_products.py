@@ -9,6 +9,7 @@ from sk_sgmcmc.dense import chain as dense_chain
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
 from sk_sgmcmc.kernels.models import manifold
 from sk_sgmcmc.kernels.samplers import geodesic, geometry
+from sk_sgmcmc.kernels.samplers.geometry import move_product, project_product
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.samplers._products import Block, Product
 from sk_sgmcmc.targets import MatrixCompletion, RestrictedGaussian
@@ -151,7 +152,9 @@ def all_coordinates_free(theta, aux, scalars, signal, extra, hyper, rows, rng):
     wrong = 1.0 / theta.size - 1.0 / geometry.dimension(geometry.PRODUCT, theta, geodesic.blocks_of(scalars))
     # Both half steps of this step, put right by their difference from the right ones.
     scalars[1] += geodesic.squared_norm(aux[0]) * wrong * half
-    status = geodesic.second_half(geometry.PRODUCT, theta, aux, scalars, signal, extra, hyper, rng)
+    status = geodesic.second_half(
+        geometry.PRODUCT, move_product, project_product, theta, aux, scalars, signal, extra, hyper, rng
+    )
     scalars[1] += geodesic.squared_norm(aux[0]) * wrong * half
     return status
 

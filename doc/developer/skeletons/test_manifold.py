@@ -5,7 +5,7 @@ import numpy as np
 from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
 from sk_sgmcmc.kernels.samplers import simplex
-from sk_sgmcmc.kernels.samplers.geometry import SPHERE, move, project
+from sk_sgmcmc.kernels.samplers.geometry import move_spheres, project_spheres
 from sk_sgmcmc.samplers._base import STEP_SIZE_CONSTRAINT, Sampler
 from sk_sgmcmc.targets import RestrictedGaussian
 from tests.cases import THRESHOLD, z_scores
@@ -22,8 +22,8 @@ def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = h * signal[r, i] + spread * rng.standard_normal()
-    project(SPHERE, theta, velocity, no_blocks)
-    return move(SPHERE, theta, velocity, no_blocks, 1.0)
+    project_spheres(theta, velocity, no_blocks)
+    return move_spheres(theta, velocity, no_blocks, 1.0)
 
 
 # ----------------------------------------------------------------------- sk_sgmcmc/samplers/_geodesic_langevin.py
@@ -112,8 +112,8 @@ def noise_of_epsilon(theta, aux, scalars, signal, extra, hyper, rows, rng):
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             aux[0, r, i] = hyper[0] * signal[r, i] + np.sqrt(hyper[0]) * rng.standard_normal()
-    project(SPHERE, theta, aux[0], np.empty((0, 3)))
-    return move(SPHERE, theta, aux[0], np.empty((0, 3)), 1.0)
+    project_spheres(theta, aux[0], np.empty((0, 3)))
+    return move_spheres(theta, aux[0], np.empty((0, 3)), 1.0)
 
 
 class Broken(GeodesicLangevin):

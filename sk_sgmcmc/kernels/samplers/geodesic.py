@@ -23,12 +23,26 @@ Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, se
 import math
 
 from .._jit import NOT_FINITE, TRANSITION, helper, kernel
-from .geometry import PRODUCT, SIMPLEX, SPHERE, STIEFEL, dimension, move, project
+from .geometry import (
+    PRODUCT,
+    SIMPLEX,
+    SPHERE,
+    STIEFEL,
+    dimension,
+    move_frames,
+    move_product,
+    move_simplices,
+    move_spheres,
+    project_frames,
+    project_product,
+    project_simplices,
+    project_spheres,
+)
 
 N_SCALARS = 2  # before the table of blocks
 
 
-@helper
+@helper(inline=True)
 def blocks_of(scalars):
     """The table of blocks of a product; empty for other geometries."""
     return scalars[N_SCALARS:].reshape(((scalars.shape[0] - N_SCALARS) // 3, 3))
@@ -44,11 +58,11 @@ def squared_norm(v):
     return total
 
 
-@helper
-def half_flow(geometry, theta, velocity, scalars, hyper):
+@helper(inline=True)
+def half_flow(geometry, move, theta, velocity, scalars, hyper):
     """A: flow over h/2, and the thermostat unless its mass is infinite."""
     blocks = blocks_of(scalars)
-    status = move(geometry, theta, velocity, blocks, 0.5 * hyper[0])
+    status = move(theta, velocity, blocks, 0.5 * hyper[0])
     if hyper[4] > 0.0:
         n = dimension(geometry, theta, blocks)
         if n > 0:  # the sphere in one dimension is two points
@@ -61,8 +75,8 @@ def half_flow(geometry, theta, velocity, scalars, hyper):
     return status
 
 
-@helper
-def first_half(geometry, theta, aux, scalars, hyper, rng):
+@helper(inline=True)
+def first_half(geometry, move, project, theta, aux, scalars, hyper, rng):
     """Draw the velocity at the first step, then A."""
     if scalars[0] == 0.0:
         scalars[0] = 1.0
@@ -70,12 +84,12 @@ def first_half(geometry, theta, aux, scalars, hyper, rng):
         for r in range(theta.shape[0]):
             for i in range(theta.shape[1]):
                 aux[0, r, i] = rng.standard_normal()
-        project(geometry, theta, aux[0], blocks_of(scalars))
-    return half_flow(geometry, theta, aux[0], scalars, hyper)
+        project(theta, aux[0], blocks_of(scalars))
+    return half_flow(geometry, move, theta, aux[0], scalars, hyper)
 
 
-@helper
-def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
+@helper(inline=True)
+def second_half(geometry, move, project, theta, aux, scalars, signal, extra, hyper, rng):
     """B O B A."""
     h = hyper[0]
     noise_variance = hyper[2] if hyper[2] >= 0.0 else -hyper[2] * extra[1]
@@ -90,59 +104,59 @@ def second_half(geometry, theta, aux, scalars, signal, extra, hyper, rng):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
     # The velocity is already tangential, so projecting the sum projects gradient and noise.
-    project(geometry, theta, velocity, blocks_of(scalars))
+    project(theta, velocity, blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] *= decay
-    return half_flow(geometry, theta, velocity, scalars, hyper)
+    return half_flow(geometry, move, theta, velocity, scalars, hyper)
 
 
 @kernel(TRANSITION)
 def sphere_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """First half flow on spheres."""
-    return first_half(SPHERE, theta, aux, scalars, hyper, rng)
+    return first_half(SPHERE, move_spheres, project_spheres, theta, aux, scalars, hyper, rng)
 
 
 @kernel(TRANSITION)
 def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on spheres."""
-    return second_half(SPHERE, theta, aux, scalars, signal, extra, hyper, rng)
+    return second_half(SPHERE, move_spheres, project_spheres, theta, aux, scalars, signal, extra, hyper, rng)
 
 
 @kernel(TRANSITION)
 def simplex_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """First half flow on flat simplices."""
-    return first_half(SIMPLEX, theta, aux, scalars, hyper, rng)
+    return first_half(SIMPLEX, move_simplices, project_simplices, theta, aux, scalars, hyper, rng)
 
 
 @kernel(TRANSITION)
 def simplex_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on flat simplices."""
-    return second_half(SIMPLEX, theta, aux, scalars, signal, extra, hyper, rng)
+    return second_half(SIMPLEX, move_simplices, project_simplices, theta, aux, scalars, signal, extra, hyper, rng)
 
 
 @kernel(TRANSITION)
 def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """First half flow on the Stiefel manifold."""
-    return first_half(STIEFEL, theta, aux, scalars, hyper, rng)
+    return first_half(STIEFEL, move_frames, project_frames, theta, aux, scalars, hyper, rng)
 
 
 @kernel(TRANSITION)
 def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on the Stiefel manifold."""
-    return second_half(STIEFEL, theta, aux, scalars, signal, extra, hyper, rng)
+    return second_half(STIEFEL, move_frames, project_frames, theta, aux, scalars, signal, extra, hyper, rng)
 
 
 @kernel(TRANSITION)
 def product_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """First half flow on a product."""
-    return first_half(PRODUCT, theta, aux, scalars, hyper, rng)
+    return first_half(PRODUCT, move_product, project_product, theta, aux, scalars, hyper, rng)
 
 
 @kernel(TRANSITION)
 def product_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """B O B A on a product."""
-    return second_half(PRODUCT, theta, aux, scalars, signal, extra, hyper, rng)
+    return second_half(PRODUCT, move_product, project_product, theta, aux, scalars, signal, extra, hyper, rng)
 
 
 # By geometry.

@@ -26,9 +26,8 @@ sections 3.1 and 4.
 
 import math
 
-import numpy as np
-
 from .._jit import FLOW, NOT_FINITE, OK, PROJECT, helper, kernel
+from .stiefel import flow_stiefel, project_stiefel
 
 SPHERE, SIMPLEX, STIEFEL, EUCLIDEAN, PRODUCT = range(5)
 
@@ -122,75 +121,6 @@ def flow_simplex_row(x, v, time):
     return NOT_FINITE
 
 
-# ----------------------------------------------------------------------------------------------------------- Stiefel
-
-
-@helper
-def project_stiefel(X, V):
-    """Rows orthonormal: V <- V - (X V' + V X') X / 2."""
-    across = np.dot(X, V.T)
-    V -= np.dot(0.5 * (across + across.T), X)
-
-
-@helper
-def _exponential(A):
-    """Matrix exponential by scaling and squaring of a Taylor polynomial."""
-    n = A.shape[0]
-    size = 0.0
-    for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += abs(A[i, j])
-        size = max(size, total)
-    halvings = 0
-    while size > 0.25 and halvings < 60:
-        size *= 0.5
-        halvings += 1
-    B = A / 2.0**halvings
-    result = np.eye(n)
-    term = np.eye(n)
-    for k in range(1, 14):
-        term = np.dot(term, B) / k
-        result = result + term
-    for _ in range(halvings):
-        result = np.dot(result, result)
-    return result
-
-
-@helper
-def flow_stiefel(X, V, time):
-    """[X V] exp(t [[A, -S], [I, A]]) diag(exp(-tA), exp(-tA)), A = X'V, S = V'V, for columns; here for rows."""
-    p = X.shape[0]
-    A = np.dot(X, V.T)
-    S = np.dot(V, V.T)
-    block = np.zeros((2 * p, 2 * p))
-    block[:p, :p] = time * A
-    block[:p, p:] = -time * S
-    block[p:, :p] = time * np.eye(p)
-    block[p:, p:] = time * A
-    both = _exponential(block)
-    back = _exponential(-time * A)
-    to_x = np.dot(np.ascontiguousarray(both[:, :p]), back).T.copy()
-    to_v = np.dot(np.ascontiguousarray(both[:, p:]), back).T.copy()
-    stacked = np.vstack((X, V))
-    X[:] = np.dot(to_x, stacked)
-    V[:] = np.dot(to_v, stacked)
-    # Back onto the manifold by a step of Newton's iteration for the polar factor: (3 I - X X') X / 2. It squares the
-    # rounding error, which after a flow through thousands of turns is too large.
-    gram = np.dot(X, X.T)
-    for i in range(p):
-        for j in range(p):
-            if not abs(gram[i, j] - (1.0 if i == j else 0.0)) < 1e-7:
-                return NOT_FINITE
-    X[:] = np.dot(1.5 * np.eye(p) - 0.5 * gram, X)
-    project_stiefel(X, V)
-    for i in range(p):
-        for j in range(X.shape[1]):
-            if not (math.isfinite(X[i, j]) and math.isfinite(V[i, j])):
-                return NOT_FINITE
-    return OK
-
-
 # -------------------------------------------------------------------------------------------------------- flat space
 
 
@@ -207,33 +137,98 @@ def flow_euclidean(x, v, time):
 
 # ----------------------------------------------------------------------------------------------- one for each geometry
 
+# Two helpers each, `move_...` and `project_...`, of the same arguments, which the halves of a step take as arguments:
+# each kernel then holds the code of its own geometry, and compiles in a tenth of the time of all of them.
+
 
 @helper
-def _move_one(geometry, theta, momentum, time):
-    if geometry == STIEFEL:
-        return flow_stiefel(theta, momentum, time)
-    if geometry == EUCLIDEAN:
-        return flow_euclidean(theta, momentum, time)
+def move_spheres(theta, momentum, blocks, time):
+    """Great circles; returns a status."""
     for r in range(theta.shape[0]):
-        if geometry == SPHERE:
-            status = flow_sphere_row(theta[r], momentum[r], time)
-        else:
-            status = flow_simplex_row(theta[r], momentum[r], time)
+        status = flow_sphere_row(theta[r], momentum[r], time)
         if status != OK:
             return status
     return OK
 
 
 @helper
-def _project_one(geometry, theta, vector):
-    if geometry == STIEFEL:
-        project_stiefel(theta, vector)
-    elif geometry != EUCLIDEAN:
-        for r in range(theta.shape[0]):
-            if geometry == SPHERE:
-                project_sphere_row(theta[r], vector[r])
-            else:
-                project_simplex_row(vector[r])
+def project_spheres(theta, vector, blocks):
+    """Onto the tangent spaces of spheres."""
+    for r in range(theta.shape[0]):
+        project_sphere_row(theta[r], vector[r])
+
+
+@helper
+def move_simplices(theta, momentum, blocks, time):
+    """Straight lines with specular reflection; returns a status."""
+    for r in range(theta.shape[0]):
+        status = flow_simplex_row(theta[r], momentum[r], time)
+        if status != OK:
+            return status
+    return OK
+
+
+@helper
+def project_simplices(theta, vector, blocks):
+    """Onto vectors that sum to 0."""
+    for r in range(theta.shape[0]):
+        project_simplex_row(vector[r])
+
+
+@helper(inline=True)
+def move_frames(theta, momentum, blocks, time):
+    """Geodesics of the embedded metric between orthonormal frames; returns a status."""
+    return flow_stiefel(theta, momentum, time)
+
+
+@helper(inline=True)
+def project_frames(theta, vector, blocks):
+    """Onto the tangent space of orthonormal frames."""
+    project_stiefel(theta, vector)
+
+
+@helper
+def _block(theta, blocks, b, at):
+    """Block ``b`` of a product as a matrix, from the place ``at`` in memory; and the place after it."""
+    end = at + int(blocks[b, 1] * blocks[b, 2])
+    return theta.reshape(theta.size)[at:end].reshape((int(blocks[b, 1]), int(blocks[b, 2]))), end
+
+
+@helper(inline=True)
+def move_product(theta, momentum, blocks, time):
+    """Every block along its own geodesic; returns a status."""
+    at = 0
+    for b in range(blocks.shape[0]):
+        x, _ = _block(theta, blocks, b, at)
+        v, at = _block(momentum, blocks, b, at)
+        geometry = int(blocks[b, 0])
+        if geometry == SPHERE:
+            status = move_spheres(x, v, blocks, time)
+        elif geometry == SIMPLEX:
+            status = move_simplices(x, v, blocks, time)
+        elif geometry == STIEFEL:
+            status = flow_stiefel(x, v, time)
+        else:
+            status = flow_euclidean(x, v, time)
+        if status != OK:
+            return status
+    return OK
+
+
+@helper(inline=True)
+def project_product(theta, vector, blocks):
+    """Every block onto its own tangent space."""
+    at = 0
+    for b in range(blocks.shape[0]):
+        x, _ = _block(theta, blocks, b, at)
+        v, at = _block(vector, blocks, b, at)
+        geometry = int(blocks[b, 0])
+        if geometry == SPHERE:
+            project_spheres(x, v, blocks)
+        elif geometry == SIMPLEX:
+            project_simplices(x, v, blocks)
+        elif geometry == STIEFEL:
+            project_stiefel(x, v)
 
 
 @helper
@@ -241,40 +236,6 @@ def _dimension_of_one(geometry, n_rows, width):
     if geometry == STIEFEL:
         return float(n_rows * width) - 0.5 * n_rows * (n_rows + 1.0)
     return n_rows * (width if geometry == EUCLIDEAN else width - 1.0)
-
-
-@helper
-def move(geometry, theta, momentum, blocks, time):
-    """Geodesic flow by the geometry's code."""
-    if geometry != PRODUCT:
-        return _move_one(geometry, theta, momentum, time)
-    x, v = theta.reshape(theta.size), momentum.reshape(momentum.size)
-    at = 0
-    for b in range(blocks.shape[0]):
-        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
-        end = at + n_rows * width
-        status = _move_one(
-            int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)), time
-        )
-        if status != OK:
-            return status
-        at = end
-    return OK
-
-
-@helper
-def project(geometry, theta, vector, blocks):
-    """Projection onto the tangent space by the geometry's code."""
-    if geometry != PRODUCT:
-        _project_one(geometry, theta, vector)
-        return
-    x, v = theta.reshape(theta.size), vector.reshape(vector.size)
-    at = 0
-    for b in range(blocks.shape[0]):
-        n_rows, width = int(blocks[b, 1]), int(blocks[b, 2])
-        end = at + n_rows * width
-        _project_one(int(blocks[b, 0]), x[at:end].reshape((n_rows, width)), v[at:end].reshape((n_rows, width)))
-        at = end
 
 
 @helper
@@ -291,52 +252,52 @@ def dimension(geometry, theta, blocks):
 @kernel(FLOW)
 def sphere_flow(theta, momentum, blocks, time):
     """Great circles."""
-    return move(SPHERE, theta, momentum, blocks, time)
+    return move_spheres(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def sphere_project(theta, momentum, blocks):
     """Onto the tangent spaces of spheres."""
-    project(SPHERE, theta, momentum, blocks)
+    project_spheres(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def simplex_flow(theta, momentum, blocks, time):
     """Straight lines with specular reflection."""
-    return move(SIMPLEX, theta, momentum, blocks, time)
+    return move_simplices(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def simplex_project(theta, momentum, blocks):
     """Onto vectors that sum to 0."""
-    project(SIMPLEX, theta, momentum, blocks)
+    project_simplices(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def stiefel_flow(theta, momentum, blocks, time):
     """Geodesics of the embedded metric between orthonormal frames."""
-    return move(STIEFEL, theta, momentum, blocks, time)
+    return move_frames(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def stiefel_project(theta, momentum, blocks):
     """Onto the tangent space of orthonormal frames."""
-    project(STIEFEL, theta, momentum, blocks)
+    project_frames(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def product_flow(theta, momentum, blocks, time):
     """Every block along its own geodesic."""
-    return move(PRODUCT, theta, momentum, blocks, time)
+    return move_product(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def product_project(theta, momentum, blocks):
     """Every block onto its own tangent space."""
-    project(PRODUCT, theta, momentum, blocks)
+    project_product(theta, momentum, blocks)
     return OK
 
 

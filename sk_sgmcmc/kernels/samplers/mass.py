@@ -85,7 +85,7 @@ def kinetic(p, velocity):
     return total
 
 
-@helper
+@helper(inline=True)
 def maximise(scalars, D):
     """M-step: W <- (1 - kappa) W + kappa S^{-1}, S the shrunken second moment of the stored momenta."""
     kind = kind_of(scalars)
@@ -119,7 +119,10 @@ def maximise(scalars, D):
                 S[i, j] = (1.0 - share) * scalars[HEAD + 2 * m + i * D + j] / n
             S[i, i] += share * mean
         factor = max(n - D - 1.0, 1.0) / n
-        W = (1.0 - kappa) * scalars[HEAD : HEAD + m].copy().reshape((D, D))
+        W = np.empty((D, D))
+        for i in range(D):
+            for j in range(D):
+                W[i, j] = (1.0 - kappa) * scalars[HEAD + i * D + j]
         if np.isfinite(S.sum()):  # the eigensolver would raise
             values, vectors = np.linalg.eigh(S)
             for k in range(D):

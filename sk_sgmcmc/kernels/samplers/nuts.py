@@ -4,6 +4,7 @@ import numpy as np
 from numba import types
 
 from .._jit import F1, F1_IN, F2, F2_IN, F3, I1_IN, I8, OK, RNG, helper, kernel
+from ..math.arrays import set_to
 from ..runners import DENSE_SIGNAL
 from .mass import ADAPTED, FREEZE_AT, HEAD, LOG_FACTOR, draw_momentum, kind_of
 from .windows import N_AFTER, N_DEEPEST, N_DIVERGED, N_LEAPFROG, RATES, TAIL, adapt
@@ -21,7 +22,7 @@ def velocity_of(kind, W, p, out):
     """out = W p, for flat p; W is symmetric, (1, 1), (1, D) or (D, D)."""
     D = p.size
     if kind == 0:
-        out[:] = p
+        set_to(out, p)
     elif kind == 1:
         for i in range(D):
             out[i] = W[0, i] * p[i]
@@ -120,9 +121,9 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
         h = hypers[t, 0] * np.exp(scalars[LOG_FACTOR])
         draw_momentum(scalars, aux[0], rng)
         for side in range(2):
-            q[side] = theta
-            g[side] = gradient
-            p[side] = aux[0].reshape(D)
+            set_to(q[side], theta)
+            set_to(g[side], gradient)
+            set_to(p[side], aux[0].reshape(D))
             velocity_of(kind, W, p[side], v[side])
         energy = 0.5 * np.dot(p[0], v[0]) - value
         own_energy = energy
@@ -166,8 +167,8 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
                 rates += min(1.0, np.exp(change))
                 new_weight = log_add(new_weight, change)
                 if np.log(rng.random()) < change - new_weight:
-                    drawn[:] = position
-                    drawn_gradient[:] = force
+                    set_to(drawn, position)
+                    set_to(drawn_gradient, force)
                     drawn_value = extra[0]
                     drawn_energy = energy - change
                 record = waiting[height]
@@ -188,8 +189,8 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
                 break
             depth += 1
             if np.log(rng.random()) < new_weight - log_weight:
-                theta[:] = drawn
-                gradient[:] = drawn_gradient
+                set_to(theta, drawn)
+                set_to(gradient, drawn_gradient)
                 value = drawn_value
                 own_energy = drawn_energy
             log_weight = log_add(log_weight, new_weight)

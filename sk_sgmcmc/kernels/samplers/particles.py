@@ -10,6 +10,7 @@ import numpy as np
 from numba import types
 
 from .._jit import F1, F1_IN, F2_IN, F3, F8, I1_IN, I8, NOT_FINITE, OK, RNG, TRANSITION, helper, kernel
+from ..math.arrays import cholesky, set_to, solve_positive
 from ..runners import DENSE_SIGNAL, gather
 
 BLOB, GFSD, GFSF, SVGD = 0, 1, 2, 3
@@ -23,11 +24,18 @@ _REACH = 1.1  # factor by which one search may change the HE bandwidth
 _FROM_MEDIAN = 4.0  # factor by which it may differ from the median's bandwidth
 
 
-@helper
+@helper(inline=True)
 def gram(X):
     """The particles about their mean, their Gram matrix, and their squared distances."""
-    M = X.shape[0]
-    Y = X - np.sum(X, axis=0) / M
+    M, D = X.shape
+    Y = np.empty((M, D))
+    for k in range(D):
+        mean = 0.0
+        for i in range(M):
+            mean += X[i, k]
+        mean /= M
+        for i in range(M):
+            Y[i, k] = X[i, k] - mean
     G = np.dot(Y, Y.T)
     squares = np.zeros((M, M))
     for i in range(M):
@@ -51,6 +59,18 @@ def median_bandwidth(squares):
 
 
 @helper
+def kernel_matrix(squares, h):
+    """K = exp(-|x_i - x_j|^2 / 2h) and its rows' sums, from the squared distances."""
+    M = squares.shape[0]
+    K, sums = np.empty((M, M)), np.zeros(M)
+    for i in range(M):
+        for j in range(M):
+            K[i, j] = np.exp(-0.5 / h * squares[i, j])
+            sums[i] += K[i, j]
+    return K, sums
+
+
+@helper
 def log_heat_error(G, squares, n_entries, h):
     """log of h^(D + 2) sum_k lambda_k^2: the distance of the smoothed particles from the heat equation.
 
@@ -58,10 +78,11 @@ def log_heat_error(G, squares, n_entries, h):
     h^(-D/2) of q and 1/h of the derivatives cancel and are never formed.
     """
     M = G.shape[0]
-    K = np.exp(-0.5 / h * squares)
+    K, sums = kernel_matrix(squares, h)
     P = np.empty((M, M))
     for j in range(M):
-        P[j] = K[j] / np.sum(K[j])
+        for i in range(M):
+            P[j, i] = K[j, i] / sums[j]
     H = np.dot(P, G)
     total = 0.0
     for k in range(M):
@@ -73,7 +94,7 @@ def log_heat_error(G, squares, n_entries, h):
     return np.log(total)
 
 
-@helper
+@helper(inline=True)
 def he_bandwidth(G, squares, n_entries, previous):
     """One search on log h from the previous bandwidth: the best of it, both neighbours and their parabola's minimum.
 
@@ -113,25 +134,32 @@ def interact(X, interaction, rule, ridge, scalars, at):
     Y, G, squares = gram(X)
     h = he_bandwidth(G, squares, D, scalars[at]) if rule == HE else median_bandwidth(squares)
     scalars[at] = h
-    K = np.exp(-0.5 / h * squares)
+    K, sums = kernel_matrix(squares, h)
     weight = np.ones(M)
     if interaction in (BLOB, GFSD):
         for i in range(M):
-            weight[i] = 1.0 / np.sum(K[i])
-    A = np.empty((M, M))
+            weight[i] = 1.0 / sums[i]
+    A, totals = np.empty((M, M)), np.zeros(M)
     for i in range(M):
         for j in range(M):
             A[i, j] = K[i, j] * (weight[i] + weight[j] if interaction == BLOB else weight[i])
+            totals[i] += A[i, j]
     b = np.dot(A, Y)
+    finite = True
     for i in range(M):
-        total = np.sum(A[i])
+        finite = finite and np.isfinite(sums[i])
         for k in range(D):
-            b[i, k] = (total * Y[i, k] - b[i, k]) / h
+            b[i, k] = (totals[i] * Y[i, k] - b[i, k]) / h
+            finite = finite and np.isfinite(b[i, k])
     if interaction == GFSF:
-        if not np.isfinite(np.sum(K) + np.sum(b)):
-            b[:] = np.nan  # LAPACK would raise; the flows return a status instead
+        L = np.zeros((M, M))
+        set_to(A, K)
+        for i in range(M):
+            A[i, i] += ridge
+        if finite and cholesky(A, L):
+            solve_positive(L, b)
         else:
-            b = np.linalg.solve(K + ridge * np.eye(M), b)
+            b[:] = np.nan  # the flows return a status
     return b, K
 
 
@@ -167,7 +195,8 @@ def hamiltonian_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
         for i in range(M):
             for k in range(D):
                 p[i, k] = np.sqrt(hyper[MASS]) * rng.standard_normal()
-        aux[1], _ = interact(p, interaction, rule, ridge, scalars, MOMENTA)
+        start, _ = interact(p, interaction, rule, ridge, scalars, MOMENTA)
+        set_to(aux[1], start)
     push = aux[1]
     if both != 0.0:
         b, _ = interact(theta, interaction, rule, ridge, scalars, POSITIONS)
@@ -179,8 +208,8 @@ def hamiltonian_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
             p[i, k] += h * (force + b[i, k] if both != 0.0 else force)
             if not np.isfinite(p[i, k]):
                 return NOT_FINITE
-    aux[1], _ = interact(p, interaction, rule, ridge, scalars, MOMENTA)
-    push = aux[1]
+    end, _ = interact(p, interaction, rule, ridge, scalars, MOMENTA)
+    set_to(push, end)
     for i in range(M):
         for k in range(D):
             theta[i, k] += h * (W * p[i, k] - both * push[i, k])

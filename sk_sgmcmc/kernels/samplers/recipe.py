@@ -9,6 +9,7 @@ import numpy as np
 
 from .._jit import NOT_FINITE, OK, TRANSITION, helper
 from .._user import kernel_of
+from ..math.arrays import set_to
 from .particles import BLOB, MOMENTA, N_SCALARS, POSITIONS, STARTED, interact
 
 # hyper: step size, number of auxiliaries, last stage; for particles also whether the score acts along Q, the
@@ -66,8 +67,8 @@ def _stochastic(matrices):
         m = n_theta + int(hyper[N_AUXILIARY])
         flat, others, gradient = theta.reshape(n_theta), aux.reshape(aux.size), signal.reshape(n_theta)
         z, slope, moved, noise = np.empty(m), np.zeros(m), np.zeros(m), np.zeros(m)
-        z[:n_theta] = flat
-        z[n_theta:] = others[: m - n_theta]
+        set_to(z[:n_theta], flat)
+        set_to(z[n_theta:], others[: m - n_theta])
         for stage in range(int(hyper[LAST_STAGE]) + 1):
             D, Q, div_D, div_Q = np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(m)
             slope[:] = 0.0
@@ -101,12 +102,14 @@ def _deterministic(matrices):
                 for j in range(n_aux):
                     others[p, j] += hyper[SPREAD] * rng.standard_normal()
         for stage in range(int(hyper[LAST_STAGE]) + 1):
-            score[:, :n_theta], _ = interact(theta, BLOB, rule, 0.0, scalars, POSITIONS)
+            pushed, _ = interact(theta, BLOB, rule, 0.0, scalars, POSITIONS)
+            set_to(score[:, :n_theta], pushed)
             if n_aux > 0:
-                score[:, n_theta:], _ = interact(others, BLOB, rule, 0.0, scalars, MOMENTA)
+                pushed, _ = interact(others, BLOB, rule, 0.0, scalars, MOMENTA)
+                set_to(score[:, n_theta:], pushed)
             for p in range(M):
-                z[:n_theta] = theta[p]
-                z[n_theta:] = others[p]
+                set_to(z[:n_theta], theta[p])
+                set_to(z[n_theta:], others[p])
                 D, Q, div_D, div_Q = np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(m)
                 slope[:] = 0.0
                 for i in range(n_theta):

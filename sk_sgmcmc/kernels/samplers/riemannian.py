@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 
 from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F3, F8, I1_IN, I8, NOT_FINITE, OK, RNG, helper, kernel
+from ..math.arrays import set_to
 from ..runners import DENSE_SIGNAL, gather
 from .mass import ADAPTED, FREEZE_AT, H0, LAST_ENERGY, LOG_FACTOR, N_ACCEPTED, Q_MASS, STARTED, Q
 from .nose_poincare import S, after_kick, before_drift
@@ -122,10 +123,10 @@ def kick_explicit(p, momentum, gradient, metric, diagonal, inverse, s, T, time, 
 def kick_implicit(p, gradient, metric, diagonal, inverse, s, T, time, n_iter, tolerance, work):
     """p' = p + time s force(p'), in place."""
     start, new = work[2], work[3]
-    start[:] = p
+    set_to(start, p)
     change = 0.0
     for _ in range(n_iter):
-        new[:] = start
+        set_to(new, start)
         kick_explicit(new, p, gradient, metric, diagonal, inverse, s, T, time, work)
         change = 0.0
         for i in range(p.shape[0]):
@@ -166,7 +167,7 @@ def drift_implicit(
             if not np.isfinite(new):
                 return NOT_FINITE
             place[i, 0] = new
-        theta[:] = place
+        set_to(theta, place)
         if change <= tolerance:
             return OK
     return NOT_SOLVED if tolerance > 0.0 else OK
@@ -226,10 +227,10 @@ def run_metropolis(
         draw_under(root, diagonal, rng, work[0], p)
         times(inverse, diagonal, p, 1.0, work[0])
         before = 0.5 * inner(p, work[0]) + 0.5 * log_volume - extra[0]
-        proposal[:] = theta
-        new_gradient[:] = gradient
-        new_metric[:] = metric
-        new_inverse[:] = inverse
+        set_to(proposal, theta)
+        set_to(new_gradient, gradient)
+        set_to(new_metric, metric)
+        set_to(new_inverse, inverse)
         for _ in range(int(hypers[t, 1])):
             status = kick_implicit(
                 p, new_gradient, new_metric, diagonal, new_inverse, 1.0, 1.0, 0.5 * h, n_iter, tolerance, work
@@ -255,11 +256,11 @@ def run_metropolis(
             change = before - 0.5 * inner(p, work[0]) - 0.5 * new_log_volume + new_extra[0]
             rate = min(1.0, np.exp(change)) if np.isfinite(change) else 0.0
         if rng.random() < rate:
-            theta[:] = proposal
-            gradient[:] = new_gradient
-            metric[:] = new_metric
-            root[:] = new_root
-            inverse[:] = new_inverse
+            set_to(theta, proposal)
+            set_to(gradient, new_gradient)
+            set_to(metric, new_metric)
+            set_to(root, new_root)
+            set_to(inverse, new_inverse)
             log_volume = new_log_volume
             extra[0] = new_extra[0]
             scalars[N_ACCEPTED] += 1.0

@@ -8,6 +8,7 @@ where the tail begins; 0 means that there is none. The sum of squares of a windo
 import numpy as np
 
 from .._jit import helper
+from ..math.arrays import cholesky
 from .mass import ADAPTED, COUNT, FREEZE_AT, HEAD, LOG_FACTOR, N_UPDATES, block, kind_of
 
 TAIL = 30
@@ -21,7 +22,7 @@ _SHRINKAGE, _OFFSET, _DECAY = 0.05, 10.0, 0.75  # of dual averaging
 _PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # mixed into a variance learnt from a window
 
 
-@helper
+@helper(inline=True)
 def average_step(scalars, rate, target):
     """Dual averaging of the logarithm of the step size's factor, towards an acceptance rate."""
     tail = int(scalars[TAIL])
@@ -45,7 +46,7 @@ def begin_averaging(scalars, log_factor):
     scalars[tail + LOG_MEAN] = 0.0
 
 
-@helper
+@helper(inline=True)
 def collect(scalars, theta):
     """Add a draw to the mean and the squares of the present window."""
     kind, D, width = kind_of(scalars), theta.size, theta.shape[1]
@@ -66,26 +67,7 @@ def collect(scalars, theta):
                 scalars[squares + i * D + j] += after * before[j]
 
 
-@helper
-def cholesky(A, L):
-    """Lower triangular root of a matrix; returns False where it is not positive definite."""
-    D = A.shape[0]
-    for j in range(D):
-        total = A[j, j]
-        for k in range(j):
-            total -= L[j, k] * L[j, k]
-        if not (total > 0.0 and np.isfinite(total)):
-            return False
-        L[j, j] = np.sqrt(total)
-        for i in range(j + 1, D):
-            total = A[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
-    return True
-
-
-@helper
+@helper(inline=True)
 def shrinkage_of(W, n):
     """Share by which to shrink the correlations of a covariance of n draws.
 
@@ -101,7 +83,7 @@ def shrinkage_of(W, n):
     return min(1.0, chance / squares) if squares > 0.0 else 1.0
 
 
-@helper
+@helper(inline=True)
 def learn_from_window(scalars, D):
     """Make the shrunken variance of a window the inverse mass, and forget the window; returns whether it is usable."""
     kind, n = kind_of(scalars), scalars[COUNT]

@@ -12,6 +12,7 @@ from math import lgamma
 import numpy as np
 
 from ..._jit import F1, F1_IN, F2, F8, I1, I1_IN, I8, RNG, helper, kernel
+from ...math.arrays import set_to
 from .rows import BERNOULLI, I4, I4_IN, add_row, log_predictive, log_zeros
 
 
@@ -113,8 +114,8 @@ def split_merge(
     bar = np.log(1.0 - rng.random())
     two = np.empty((counts.shape[0], 2))
     two_sizes = np.empty(2)
-    two[:, 0] = counts[:, a]
-    two[:, 1] = counts[:, b]
+    set_to(two[:, 0], counts[:, a])
+    set_to(two[:, 1], counts[:, b])
     two_sizes[0] = sizes[a]
     two_sizes[1] = sizes[b]
     one = np.empty((counts.shape[0], 1))
@@ -159,8 +160,8 @@ def split_merge(
         free = 0
         while sizes[free] > 0.0:
             free += 1
-        counts[:, a] = two[:, 0]
-        counts[:, free] = two[:, 1]
+        set_to(counts[:, a], two[:, 0])
+        set_to(counts[:, free], two[:, 1])
         sizes[a] = two_sizes[0]
         sizes[free] = two_sizes[1]
         z[k] = free
@@ -174,7 +175,7 @@ def split_merge(
     else:
         if least >= log_q:
             return 0
-        counts[:, a] = one[:, 0]
+        set_to(counts[:, a], one[:, 0])
         counts[:, b] = 0.0
         sizes[a] = one_size[0]
         sizes[b] = 0.0

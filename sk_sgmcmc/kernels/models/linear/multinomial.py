@@ -7,6 +7,7 @@ followed by the probabilities there and by the logarithm of the sum of e^eta.
 import numpy as np
 
 from ..._jit import helper, kernel
+from ...math.arrays import set_to
 from ...math.vector import exp_not_positive
 from ...runners import DENSE_SIGNAL
 from .design import CONTROL, ONES, SECOND_ORDER, WITH_VALUE, finish, unwhiten
@@ -111,10 +112,10 @@ def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
                 value, begin = params[at], int(params[at + 1]) * K
                 for k in range(K):
                     own[k] += value * delta[begin + k]
-            e[:, i] = own
+            set_to(e[:, i], own)
         rest += multinomial_residuals(e, y, weight, lo, n, params, r, top, total)
         for i in range(n):
-            own[:] = r[:, i]
+            set_to(own, r[:, i])
             for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
                 value, begin = params[at], int(params[at + 1]) * K
                 for k in range(K):

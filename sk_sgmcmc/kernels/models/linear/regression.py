@@ -13,6 +13,7 @@ rows, those of earlier calls included.
 import numpy as np
 
 from ..._jit import helper, kernel
+from ...math.arrays import set_to
 from ...runners import DENSE_SIGNAL
 from .design import CONTROL, HEAD, SECOND_ORDER, finish, unwhiten
 from .rows import BLOCK, add_pull, predict, predict_dense, pull_dense
@@ -94,7 +95,7 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
             pull[m] += slope
             rest += value
         pull_dense(r, X, lo, n, along)
-    pull[:m] = along
+    set_to(pull[:m], along)
     # Beyond the second order of the prior, which is part of the quadratic matrix.
     pull[m] += of_prior * (shrink - 1.0 + 2.0 * t) / scale
     rest -= 0.5 * of_prior * (shrink - 1.0 + 2.0 * t - 2.0 * t * t) / scale

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, OK, helper, kernel, read_only
+from ...math.arrays import set_to
 from ...math.bessel import bessel_ratio, log_vmf_normaliser
 
 F3_IN = read_only(F8, 3)
@@ -32,7 +33,7 @@ def sparse_products(beta, ptr, words, values, docs, out):
 @helper
 def gram_matrix(beta, gram):
     """Gram = beta beta'."""
-    gram[:] = np.dot(beta, beta.T)
+    set_to(gram, np.dot(beta, beta.T))
 
 
 @helper(fast_sums=True)
@@ -152,7 +153,7 @@ def admixture_gradient(
     changes = 0.0
     if lag > 0.0:
         changes = add_changes(gram, products, before, terms, prior[1], lag, share, across)
-    signal[:] = np.dot(across, beta)
+    set_to(signal, np.dot(across, beta))
     norm = 0.0
     for k in range(n_topics):
         for w in range(n_words):

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1, F1_IN, F2, F2_IN, F3, F8, FLOW, I1_IN, I8, OK, PROJECT, RNG, TRANSITION, helper, kernel
+from ...math.arrays import set_to
 from ...math.random import TINY
 from ...samplers.geodesic import squared_norm
 from ...samplers.geometry import flow_simplex_row, project_simplex_row
@@ -79,7 +80,7 @@ def draw_proportions(
     in_logs = alpha.min() < 1.0
     work = np.empty((4, n_topics))
     for s in range(docs.shape[0]):
-        x[:] = theta[docs[s]]
+        set_to(x, theta[docs[s]])
         log_step = math.log(step_sizes[docs[s]])
         if in_logs:
             log_step = draw_in_logs(
@@ -119,8 +120,8 @@ def draw_proportions(
             if rng.random() < chance:
                 log_density = now
             else:
-                x[:] = old
-                gradient[:] = old_gradient
+                set_to(x, old)
+                set_to(gradient, old_gradient)
             if t < n_burn:
                 log_step = min(max(log_step + adapts * (chance - _TARGET), -30.0), 0.0)
             else:
@@ -260,7 +261,7 @@ def run_topic_trajectories(
         h = step_size
         if jitter > 0.0:
             h *= 1.0 + jitter * (2.0 * rng.random() - 1.0)
-        old[:] = beta
+        set_to(old, beta)
         energy = extra[0] - 0.5 * squared_norm(momentum)
         status = OK
         for _ in range(n_leapfrog):
@@ -279,5 +280,5 @@ def run_topic_trajectories(
         chance = 0.0 if status != OK or not gain > -1e300 else math.exp(min(gain, 0.0))
         accepted += chance
         if not rng.random() < chance:
-            beta[:] = old
+            set_to(beta, old)
     return accepted / n_trajectories

@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from ..._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, OK, helper, kernel
+from ...math.arrays import set_to
 from ...math.special import digamma, trigamma
 
 
@@ -87,7 +88,7 @@ def ascend_documents(gram, products, alpha, kappa, mean_length, docs, a, step_si
                     trial[k] = min(max(own[k] * math.exp(move), 1e-3), 1e7)
                 value = document_bound(trial, gram, products[s], alpha, kappa, mean_length, bent)
                 if value >= bound:
-                    own[:] = trial
+                    set_to(own, trial)
                     bound = value
                     step_sizes[d] *= 1.5
                     break
