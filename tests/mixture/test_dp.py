@@ -177,6 +177,23 @@ def test_counts_of_any_size_are_fitted(scale):
     assert np.all(np.isfinite(model.score_samples(scale * X)))
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_clusters_that_overlap_are_predicted_as_surely_as_rightly(seed):
+    rng = np.random.default_rng(seed)
+    profiles = np.where(rng.random((4, 12)) < 0.5, 0.2, 0.8)
+    (X, _), (new, z) = answers(1000, seed, profiles), answers(4000, seed + 10, profiles)
+    proba = fitted(X, n_iter=300).predict_proba(new)
+    seen = np.zeros((proba.shape[1], 4))
+    np.add.at(seen, (proba.argmax(axis=1), z), 1)
+    right = seen.max(axis=1).sum() / len(z)
+    assert right > 0.75
+    assert abs(proba.max(axis=1).mean() - right) < 0.03
+    for at_least in (0.6, 0.9):
+        sure = proba.max(axis=1) > at_least
+        hits = seen.argmax(axis=1)[proba.argmax(axis=1)] == z
+        assert abs(proba.max(axis=1)[sure].mean() - hits[sure].mean()) < 0.03
+
+
 def test_degenerate_rows_are_fitted():
     for X in (np.zeros((5, 4)), np.eye(4), np.eye(4)[:1], np.ones((1, 1)), np.zeros((1, 1))):
         for likelihood in ("multinomial", "bernoulli", "categorical"):

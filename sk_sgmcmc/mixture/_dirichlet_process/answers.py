@@ -9,6 +9,7 @@ from scipy.special import logsumexp, xlogy
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
 from ...utils._by_rows import by_rows
@@ -20,6 +21,8 @@ from .rows import CATEGORICAL
 
 _PARTITION_ROWS = 3000  # at most this many rows determine the point partition
 _PIECE = 20_000  # rows per block
+_DIVISION_STEPS = 10  # of EM
+_NO_ROWS = 1e-6  # a component that holds fewer rows in expectation has none
 _N_SCORED, _N_PREDICTED = 100, 25  # at most this many draws are averaged for densities, and for clusters
 
 
@@ -159,7 +162,7 @@ class FittedDPMixture:
         Returns
         -------
         proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
-            Rows sum to 1. A draw's component contributes to a cluster in proportion to the share of its rows in it.
+            Rows sum to 1. A draw's component contributes to the clusters in which its rows are.
 
         Notes
         -----
@@ -482,7 +485,7 @@ def _spread(n, n_most):
 
 
 def _parts_of(partition, shares, weights):
-    """Each draw's components in the order of the clusters, and the share of each in every cluster.
+    """Each draw's components in the order of the clusters, and how each divides between the clusters.
 
     Parameters
     ----------
@@ -495,16 +498,45 @@ def _parts_of(partition, shares, weights):
     -------
     order : ndarray of shape (n_draws, n_slots)
     part_of : ndarray of float32, shape (n_draws, n_slots + 1, n_clusters)
-        Components are in their new order.
+        Probability that a row of a component is in each cluster; components are in their new order.
     """
-    n_slots = weights.shape[1]
     member = np.eye(partition.max() + 1)[partition]
-    overlap = np.stack([share.T @ member for share in shares])
-    order = np.stack([_in_order_of_clusters(of[:n_slots], w) for of, w in zip(overlap, weights, strict=True)])
-    overlap[:, :n_slots] = np.take_along_axis(overlap[:, :n_slots], order[:, :, None], axis=1)
-    # A component without rows is divided in proportion to all rows.
-    overlap += 1e-6 * member.mean(axis=0)
-    return order, (overlap / overlap.sum(axis=2, keepdims=True)).astype(np.float32)
+    order, part_of = np.empty(weights.shape, dtype=np.int64), []
+    for s, share in enumerate(shares):
+        order[s] = _in_order_of_clusters(share[:, :-1].T @ member, weights[s])
+        part_of.append(_division(share[:, [*order[s], weights.shape[1]]], partition, member))
+    return order, np.stack(part_of).astype(np.float32)
+
+
+def _division(share, partition, member):
+    """Probability that a row of each component is in each cluster: that under which the partition is most probable.
+
+    By EM. Counting the rows of a component by ``share`` instead would blur clusters that overlap twice: once between
+    components, and again between these and the clusters.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n_rows, n_components)
+        Probability that each row belongs to each component.
+    partition : ndarray of shape (n_rows,)
+    member : ndarray of shape (n_rows, n_clusters)
+        1 for the cluster of each row.
+
+    Returns
+    -------
+    division : ndarray of shape (n_components, n_clusters)
+        Rows sum to 1. A component without rows is divided in proportion to all rows.
+    """
+    everywhere = member.mean(axis=0)
+    counts = share.T @ member
+    held = counts.sum(axis=1) > _NO_ROWS
+    share, counts = share[:, held], counts[held]
+    for _ in range(_DIVISION_STEPS):
+        explained = share * (counts / counts.sum(axis=1, keepdims=True)).T[partition]
+        counts = (explained / (explained.sum(axis=1, keepdims=True) + TINY)).T @ member + _NO_ROWS * everywhere
+    division = np.tile(everywhere, (held.size, 1))
+    division[held] = counts / counts.sum(axis=1, keepdims=True)
+    return division
 
 
 def _in_order_of_clusters(overlap, weights):
