@@ -130,7 +130,7 @@ SAMPLERS = [
         ("np.maximum(0.5 * (np.cos(np.pi * phase) + 1.0), self.floor)", "0.5 * (np.cos(np.pi * phase) + 1.0)"),
         ("(1.0 + np.asarray(step, dtype=float) / self.offset)", "(1.0 + np.asarray(step, dtype=float))"),
     ),
-    *_in("samplers/_base.py", f"{_LAWS} -k step_sizes", ("usable = (steps > 0) &", "usable = (steps >= 0) &")),
+    *_in("samplers/_base.py", f"{_LAWS} -k step_sizes", ("not (smallest > 0 and", "not (smallest >= 0 and")),
     *_in(
         "samplers/_base.py", "tests/topic/test_streaming.py",
         ("for name in mine.keys() - _PACE)", "for name in ())"),

@@ -247,15 +247,16 @@ class Sampler(BaseEstimator):
     def _hyper(self, start, stop):
         """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
         steps = self._step_sizes(start, stop) if hasattr(self, "step_size_") else np.zeros(stop - start)
-        hyper = np.empty((stop - start, 1 + len(self._numbers())))
-        hyper[:, 0], hyper[:, 1:] = steps, self._numbers()
+        numbers = self._numbers()
+        hyper = np.empty((stop - start, 1 + len(numbers)))
+        hyper[:, 0], hyper[:, 1:] = steps, numbers
         return hyper
 
     def _step_sizes(self, start, stop):
         """The schedule's step sizes, checked because users may write their own."""
         steps = np.asarray(self.step_size_(np.arange(start, stop)), dtype=float)
-        usable = (steps > 0) & (np.isfinite(steps) | self._is_exact)
-        if steps.shape != (stop - start,) or not np.all(usable):
+        smallest, largest = steps.min(initial=np.inf), steps.max(initial=-np.inf)  # NaN if one of them is
+        if steps.shape != (stop - start,) or not (smallest > 0 and (self._is_exact or largest < np.inf)):
             raise ValueError(
                 f"step_size={self.step_size_!r} gives {steps} at the steps {start} to {stop - 1}; a schedule must give "
                 "a positive number for each" + ("." if self._is_exact else ", and a finite one.")

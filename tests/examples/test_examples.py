@@ -40,7 +40,7 @@ SMALLER = {
     "plot_many_rows.py": [("2_000_000", "40_000")],
     "plot_mixture_density.py": [("N_ITER = 2000", "N_ITER = 200")],
     "plot_stream.py": [("N_ROWS, N_BLOCKS = 40_000, 8", "N_ROWS, N_BLOCKS = 2_000, 2")],
-    "plot_blocks.py": [("n_components=20, n_iter=100", "n_components=4, n_iter=62")],
+    "plot_blocks.py": [("n_components=20, n_iter=100", "n_components=4, n_iter=12"), ("step == 60", "step == 7")],
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_product_of_manifolds.py": [("SHARE = 1.0", "SHARE = 0.02")],

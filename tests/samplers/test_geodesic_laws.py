@@ -153,7 +153,7 @@ def vmf_z(sampler, V, kappa, seed, n_iter, n_rows=2, **kwargs):
     return z_scores(means, [A, second, 0.0, (1.0 - second) / (V - 1)]), heat
 
 
-@pytest.mark.parametrize("V, kappa", [(3, 0.0), (3, 5.0), (10, 5.0), (60, 0.0), (60, 100.0)])
+@pytest.mark.parametrize("V, kappa", [(3, 0.0), (3, 5.0), (10, 5.0), (60, 100.0)])
 @pytest.mark.parametrize("make", [SGGMC, GSGNHT, GMC])
 def test_von_mises_fisher_in_many_dimensions(make, V, kappa, global_random_seed):
     size = 0.3 / np.sqrt(kappa + 1.0)

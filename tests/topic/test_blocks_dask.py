@@ -22,7 +22,7 @@ da = importorskip("dask.array")
 
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
 TIMEOUT = 60
-PARAMS = {"n_components": 3, "n_iter": 24, "random_state": 0}
+PARAMS = {"n_components": 3, "n_iter": 14, "random_state": 0}
 
 
 def new_cluster(n_workers=2):
@@ -191,7 +191,7 @@ def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
     monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
     source = CountBlocks([counts], shard_tokens=3000)
     model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
-    model._chains[0]._advance(24)
+    model._chains[0]._advance(14)
     assert model._chains[0].round.next_shard == 2
     with distributed.Client(cluster, timeout=TIMEOUT):
         assert same(model.resume(source), local)
@@ -214,7 +214,7 @@ class Kill:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
 def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
-    rounds = np.sort(np.random.default_rng(0).choice(np.arange(1, 23), 5, replace=False))
+    rounds = np.sort(np.random.default_rng(0).choice(np.arange(1, 13), 5, replace=False))
     with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
         kill = Kill(client, rounds)
         model = BayesianLDA(**PARAMS, callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
@@ -227,7 +227,7 @@ def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
 def test_killed_workers_change_no_coefficient(counts):
     here = DMRTopicModel(**PARAMS).fit(CountBlocks([counts], shard_tokens=3000), metadata=columns())
     with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
-        kill = Kill(client, [2, 14])
+        kill = Kill(client, [2, 11])
         model = DMRTopicModel(**PARAMS, callbacks=kill)
         model.fit(CountBlocks(blocks_of(counts), shard_tokens=3000), metadata=columns())
     assert kill.killed == 2
@@ -257,12 +257,12 @@ def test_without_any_worker_the_last_checkpoint_stays(counts, local, monkeypatch
     with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
 
         def close(estimator, step):
-            if step == 17:
+            if step == 12:
                 cluster.scale(0)
                 client.sync(cluster._correct_state)
 
         model = BayesianLDA(**PARAMS, callbacks=close)
-        with pytest.raises(WorkersLostError, match="after 10 of 24 steps, and resume"):
+        with pytest.raises(WorkersLostError, match="after 10 of 14 steps, and resume"):
             model.fit(source)
         assert model.n_iter_ == 10 and model.components_.shape == (3, 60)
         with pytest.raises(WorkersLostError, match="no worker"):

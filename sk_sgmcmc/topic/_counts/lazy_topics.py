@@ -19,8 +19,11 @@ def in_blocks(work, n_rows, width, pool=None):
     The blocks do not depend on the threads.
     """
     n_blocks = n_blocks_of(n_rows, width)
+    if n_blocks == 1:
+        work(0, 0, n_rows)
+        return
     cuts = [n_rows * i // n_blocks for i in range(n_blocks + 1)]
-    list((pool.map if pool is not None and n_blocks > 1 else map)(work, range(n_blocks), cuts[:-1], cuts[1:]))
+    list((map if pool is None else pool.map)(work, range(n_blocks), cuts[:-1], cuts[1:]))
 
 
 def n_blocks_of(n_rows, width):
