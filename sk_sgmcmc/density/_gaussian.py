@@ -332,6 +332,15 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         -------
         Bunch
             ``mean`` (n_draws, n_features) and ``precision`` (n_draws, n_features, n_features).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianGaussian
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> model = BayesianGaussian(n_iter=200, random_state=0).fit(X)
+        >>> model.exact_samples(X, n_draws=100, random_state=0)["mean"].shape
+        (100, 2)
         """
         law = self.exact_posterior(X)
         rng = np.random.default_rng(random_state)

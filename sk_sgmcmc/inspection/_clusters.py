@@ -260,7 +260,7 @@ class CoClusteringDisplay:
     >>> from sk_sgmcmc import DPCategoricalMixture
     >>> from sk_sgmcmc.inspection import CoClusteringDisplay
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.random((60, 12)) < 0.9, rng.random((40, 12)) < 0.1]).astype(float)
+    >>> X = np.concatenate([rng.random((60, 12)) < 0.95, rng.random((40, 12)) < 0.05]).astype(float)
     >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=40, random_state=0).fit(X)
     >>> display = CoClusteringDisplay.from_estimator(mixture, X)
     >>> np.bincount(display.labels).tolist()

@@ -172,6 +172,16 @@ class DrawsPredictMixin:
         -------
         mean, low, high : ndarray of shape (n_samples, n_classes)
             The interval has equal tails.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sk_sgmcmc import BayesianLogisticRegression
+        >>> X, y = make_classification(100, 4, random_state=0)
+        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> mean, low, high = model.predict_interval(X)
+        >>> mean.shape, bool(((low <= mean) & (mean <= high)).all())
+        ((100, 2), True)
         """
         tails = interval_tails(interval)
         parts = [(p.mean(axis=1), *np.quantile(p, tails, axis=1)) for _, p in self._probabilities(X)]
@@ -216,6 +226,16 @@ class DrawsPredictMixin:
         -------
         Bunch of ndarray of shape (n_samples,)
             ``total``, ``aleatoric`` and ``epistemic``, in nats.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sk_sgmcmc import BayesianLogisticRegression
+        >>> X, y = make_classification(100, 4, random_state=0)
+        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> found = model.predict_uncertainty(X)
+        >>> sorted(found), found.total.shape
+        (['aleatoric', 'epistemic', 'total'], (100,))
         """
         total, noise = [], []
         for _, p in self._probabilities(X):
@@ -237,6 +257,16 @@ class DrawsPredictMixin:
         pandas.DataFrame, or Bunch of columns if pandas is not installed
             One row for each class and feature, the intercept first: mean, sd, low, high, the probability of being
             positive, and the effective number of draws.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sk_sgmcmc import BayesianLogisticRegression
+        >>> X, y = make_classification(100, 4, random_state=0)
+        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> table = model.coef_table()
+        >>> len(table["mean"]), bool((table["low"] < table["high"]).all())
+        (5, True)
         """
         check_is_fitted(self, "samples_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])

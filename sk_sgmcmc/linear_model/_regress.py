@@ -93,6 +93,16 @@ class RegressorDrawsMixin:
         -------
         mean, low, high : ndarray of shape (n_samples,)
             The interval has equal tails. The ends of an interval of counts are counts, and hold at least its mass.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_regression
+        >>> from sk_sgmcmc import BayesianLinearRegression
+        >>> X, y = make_regression(100, 3, noise=5.0, random_state=0)
+        >>> model = BayesianLinearRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> mean, low, high = model.predict_interval(X, 0.9)
+        >>> bool(80 <= ((low <= y) & (y <= high)).sum())  # of 100 observations
+        True
         """
         if of not in ("observation", "mean"):
             raise ValueError(f'of={of!r} is unknown; use "observation" or "mean".')
@@ -136,6 +146,15 @@ class RegressorDrawsMixin:
         pandas.DataFrame, or Bunch of columns if pandas is not installed
             One row for each feature, the intercept first: mean, sd, low, high, the probability of being positive, and
             the effective number of draws.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_regression
+        >>> from sk_sgmcmc import BayesianLinearRegression
+        >>> X, y = make_regression(100, 3, noise=5.0, random_state=0)
+        >>> model = BayesianLinearRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> len(model.coef_table()["mean"])
+        4
         """
         check_is_fitted(self, "samples_")
         names = [*getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]

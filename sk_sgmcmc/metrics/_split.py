@@ -38,6 +38,15 @@ def split_tokens(
     The coins of a row come from a stream keyed by the row's content and the seed. So the split of a document depends
     neither on the other documents nor on their order, and scores of two models on the same document are comparable
     whatever else was passed. (Equal documents are split equally.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import split_tokens
+    >>> X = np.array([[8, 6, 0, 0], [0, 0, 7, 9]])
+    >>> observed, hidden = split_tokens(X)
+    >>> bool(np.all((observed + hidden).toarray() == X))
+    True
     """
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must lie in [0, 1], got {fraction!r}; 0.5 is the usual choice.")

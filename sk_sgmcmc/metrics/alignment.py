@@ -22,6 +22,12 @@ def hellinger_distances(p: ArrayLike, q: ArrayLike) -> FloatArray:
     -------
     distances : ndarray of shape (n_rows, n_columns)
         In [0, 1].
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import hellinger_distances
+    >>> hellinger_distances([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]).round(2).tolist()
+    [[0.0, 1.0, 0.54]]
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     return np.sqrt(np.clip(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0, None))
@@ -117,6 +123,15 @@ def align_draws(
     -------
     order : ndarray of int64, shape (..., n_components)
         ``numpy.take_along_axis(draws, order[..., None], axis=-2)`` are the aligned draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import align_draws
+    >>> first = [[0.9, 0.1], [0.2, 0.8]]
+    >>> second = [[0.3, 0.7], [0.8, 0.2]]  # the same topics, numbered otherwise
+    >>> align_draws([first, second]).tolist()
+    [[0, 1], [1, 0]]
     """
     draws = np.asarray(draws)
     if draws.ndim < 3 or 0 in draws.shape:
@@ -171,6 +186,13 @@ def topic_stability(
     -------
     stability : ndarray of shape (n_components,)
         In the order of the aligned draws.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import topic_stability
+    >>> draws = [[[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.6, 0.4]]]  # the first topic stays, the second moves
+    >>> topic_stability(draws).round(2).tolist()
+    [1.0, 0.85]
     """
     draws = np.asarray(draws)
     if draws.ndim < 3 or 0 in draws.shape:

@@ -22,6 +22,12 @@ def top_word_indices(topics: ArrayLike, n_words: int = 10) -> IntArray:
     Returns
     -------
     indices : ndarray of int64, shape (..., n_components, min(n_words, n_features))
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import top_word_indices
+    >>> top_word_indices([[0.1, 0.6, 0.3], [0.5, 0.5, 0.0]], n_words=2).tolist()
+    [[1, 2], [0, 1]]
     """
     topics = np.asarray(topics)
     if n_words < 1:
@@ -188,6 +194,12 @@ def topic_diversity(topics: ArrayLike, n_words: int = 25) -> float | FloatArray:
     References
     ----------
     A. Dieng, F. Ruiz and D. Blei (2020), Topic modeling in embedding spaces, TACL 8, section 6.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import topic_diversity
+    >>> topic_diversity([[0.1, 0.6, 0.3], [0.5, 0.5, 0.0]], n_words=2)
+    0.75
     """
     topics = np.asarray(topics)
     if topics.dtype.kind in "US" or topics.dtype == object:

@@ -169,6 +169,14 @@ def completion_perplexity(
     -------
     float
         An ndarray of shape (n_draws,) for ``average="running"`` or "window".
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import completion_perplexity, split_tokens
+    >>> observed, hidden = split_tokens([[8, 6, 0, 0], [0, 0, 7, 9]])
+    >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    >>> bool(2.0 <= completion_perplexity(observed, hidden, topics) < 2.1)  # two words are as likely
+    True
     """
     result = document_completion(observed, hidden, topics, **params)
     return np.exp(-result.scores) if "scores" in result else result.perplexity
@@ -193,6 +201,15 @@ def paired_difference(a: Bunch, b: Bunch) -> Bunch:
     result : sklearn.utils.Bunch
         ``difference`` : float, score of a minus score of b, positive where a is better.
         ``standard_error`` : float. ``z`` : float, their ratio (0 where both are 0). ``n_documents`` : int.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
+    >>> halves = split_tokens([[8, 6, 0, 0], [0, 0, 7, 9], [5, 5, 0, 1]])
+    >>> good = document_completion(*halves, [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    >>> flat = document_completion(*halves, [[0.25, 0.25, 0.25, 0.25]] * 2)
+    >>> bool(paired_difference(good, flat).difference > 0)
+    True
     """
     if a.n_hidden.shape != b.n_hidden.shape or not np.array_equal(a.n_hidden, b.n_hidden):
         raise ValueError(
@@ -236,6 +253,13 @@ def doc_topic_proportions(
     -------
     proportions : ndarray of shape (n_samples, n_components)
         Rows sum to 1; a document without tokens gets the mean of the prior.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import doc_topic_proportions
+    >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    >>> doc_topic_proportions([[8, 6, 0, 0], [3, 3, 3, 3]], topics).round(2).tolist()
+    [[0.99, 0.01], [0.5, 0.5]]
     """
     corpus = Corpus.from_counts(X, whom="doc_topic_proportions")
     topics = as_draws(topics)

@@ -163,6 +163,14 @@ def split_r_hat(draws: ArrayLike, rank_normalized: bool = True) -> float | Float
     References
     ----------
     Vehtari et al. (2021), as in `effective_sample_size`, sections 3.1 and 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import split_r_hat
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> bool(split_r_hat(draws) < 1.01), bool(split_r_hat(draws + [[0], [0], [5], [5]]) > 1.5)
+    (True, True)
     """
     if not rank_normalized:
         return _per_column(lambda x: _r_hat(_split(x)), draws)
@@ -188,5 +196,13 @@ def mcse(draws: ArrayLike) -> float | FloatArray:
     -------
     float, or ndarray of the trailing shape
         NaN as in `effective_sample_size`, of kind "mean".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import mcse
+    >>> draws = np.random.default_rng(0).normal(size=(4, 2500))  # independent: 1 / sqrt(10,000)
+    >>> bool(0.008 < mcse(draws) < 0.012)
+    True
     """
     return _per_column(lambda x: x.reshape(-1, x.shape[2]).std(axis=0, ddof=1) / np.sqrt(_ess(_split(x))), draws)

@@ -45,6 +45,14 @@ def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: boo
     ----------
     M. Rosenblatt (1952), Remarks on a multivariate transformation, Ann. Math. Stat. 23. J. Baker, P. Fearnhead, E. Fox
     and C. Nemeth (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS, section 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc.metrics import ks_distance, rosenblatt_transform
+    >>> draws = np.random.default_rng(0).dirichlet([0.2, 1.0, 3.0], 2000)
+    >>> bool(np.all(ks_distance(rosenblatt_transform(draws, [0.2, 1.0, 3.0])) < 0.05))
+    True
     """
     draws = np.asarray(draws, dtype=np.float64)
     a = np.asarray(concentration, dtype=np.float64)
@@ -97,6 +105,12 @@ def ks_distance(sample: ArrayLike, cdf: Callable[[FloatArray], FloatArray] | Non
     Returns
     -------
     float, or ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.metrics import ks_distance
+    >>> float(ks_distance([0.125, 0.375, 0.625, 0.875]))
+    0.125
     """
     sample = np.asarray(sample, dtype=np.float64)
     if sample.ndim not in (1, 2) or sample.shape[0] == 0 or np.isnan(sample).any():

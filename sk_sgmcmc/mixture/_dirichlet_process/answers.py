@@ -168,6 +168,15 @@ class FittedDPMixture:
         -----
         Available only after a fit without ``y``: clusters are not classes of y, and tools of scikit-learn that find the
         method would take the mixture for a classifier.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture.predict_proba(X[:2]).argmax(axis=1).tolist() == mixture.labels_[:2].tolist()
+        True
         """
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
@@ -291,6 +300,16 @@ class FittedDPMixture:
         together : ndarray of shape (n_samples, n_samples)
             The mean over draws of the probability that both are in one component; ones on the diagonal. Two rows of a
             component yet unseen count as apart.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> together = mixture.co_clustering(X[:3])
+        >>> bool(together[0, 1] < 0.1), bool(together[0, 2] > 0.9)
+        (True, True)
         """
         check_is_fitted(self)
         together, n = np.zeros(()), 0
@@ -368,6 +387,16 @@ class FittedDPMixture:
             One row per entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (only for
             categories), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
             the ratio of the two. Ranks are by probability times the logarithm of the lift.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DPCategoricalMixture
+        >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
+        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> table = mixture.top_categories(2)
+        >>> sorted({str(level) for level in table["level"]})
+        ['never', 'no', 'often', 'yes']
         """
         check_is_fitted(self)
         if not n >= 1:

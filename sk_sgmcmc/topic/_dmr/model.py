@@ -537,6 +537,16 @@ class DMRTopicModel(BayesianLDA):
             One row per coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
             ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three use the
             draws of all chains that agree on the topic.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> len(model.coef_table()["mean"])  # an intercept and two parties, of two topics
+        6
         """
         check_is_fitted(self)
         if self._merged_into is not None:
@@ -588,6 +598,16 @@ class DMRTopicModel(BayesianLDA):
         priors : ndarray of shape (n_draws, n_rows, n_components)
             :math:`\exp(x_d^\top \lambda_k)`, with the draws of all chains in sequence, in the form that
             `sk_sgmcmc.metrics.document_completion` takes as ``doc_topic_prior``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> model.doc_topic_priors({"party": ["green", "red"]}).shape[-2:]
+        (2, 2)
         """
         encoded = encoded_rows(self, metadata)
         return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
@@ -607,6 +627,17 @@ class DMRTopicModel(BayesianLDA):
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
             ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> table = model.prevalence_difference({"party": ["green"]}, {"party": ["red"]})
+        >>> bool(np.abs(table["difference"]).min() > 0.5)
+        True
         """
         groups = encoded_rows(self, metadata_a), encoded_rows(self, metadata_b)
         return difference_table(groups, self._coef_draws, self._agreement, interval_tails(interval), self._merged_into)

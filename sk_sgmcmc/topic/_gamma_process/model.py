@@ -361,6 +361,15 @@ class GammaProcessTopicModel(CountTopicModel):
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per number that occurs: ``n_topics``, ``probability``.
+
+        Examples
+        --------
+        >>> from sk_sgmcmc import GammaProcessTopicModel
+        >>> from sk_sgmcmc.datasets import make_lda
+        >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+        >>> model = GammaProcessTopicModel(10, n_iter=60, random_state=0).fit(X)
+        >>> bool(abs(model.n_topics_posterior()["probability"].sum() - 1.0) < 1e-9)
+        True
         """
         check_is_fitted(self)
         if not 0 <= min_share <= 1:
@@ -381,6 +390,16 @@ class GammaProcessTopicModel(CountTopicModel):
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
             weight (posterior mean in the reference chain). Intervals use all chains that agree on the topic.
+
+        Examples
+        --------
+        >>> from sk_sgmcmc import GammaProcessTopicModel
+        >>> from sk_sgmcmc.datasets import make_lda
+        >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+        >>> model = GammaProcessTopicModel(10, n_iter=60, random_state=0).fit(X)
+        >>> table = model.topic_weights()
+        >>> bool((table["low"] <= table["high"]).all())
+        True
         """
         check_is_fitted(self)
         (low, high), _ = self._agreement.summary(self.samples_["weights"], interval_tails(interval))

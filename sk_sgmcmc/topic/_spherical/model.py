@@ -582,6 +582,15 @@ class SphericalAdmixtureModel(BaseTopicModel):
             mean of the topic's entry in the reference chain, by which words are ranked); with ``interval`` also ``low``
             and ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
             rescaled to unit length.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import SphericalAdmixtureModel
+        >>> X = np.random.default_rng(0).normal(size=(60, 12)) + 3.0 * np.eye(12)[np.arange(60) % 3]
+        >>> model = SphericalAdmixtureModel(3, n_iter=40, random_state=0).fit(X)
+        >>> sorted(set(model.top_words(2)["topic"].tolist()))
+        [0, 1, 2]
         """
         check_is_fitted(self)
         names = self._word_names(self.components_.shape[1], feature_names)
