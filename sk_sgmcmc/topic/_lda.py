@@ -70,7 +70,7 @@ class BayesianLDA(CountTopicModel):
     init : {"soft", "random"}, default="soft"
         Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
         With "soft", chains of `partial_fit` restart while their stream is young, and `Gibbs` starts at random if there
-        are more than 200 topics, since its sweeps are then faster than such passes.
+        are more than 125 topics, since its sweeps then find better topics by themselves.
     total_samples : int or None, default=None
         Number of documents behind the posterior, at most 1e15. None counts those in X in `fit`, those seen so far in
         `partial_fit`.

@@ -6,7 +6,7 @@ import pytest
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain, first_temperature
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
@@ -32,14 +32,18 @@ def recorded(model, *args, **given):
     return np.array(recorder.temperatures)
 
 
-@pytest.mark.parametrize("burn_in", [1, 2, 3, 30])
-def test_sweeps_are_cool_before_draws_are_kept(burn_in):
+@pytest.mark.parametrize(("burn_in", "n_warm"), [(1, 1), (2, 2), (3, 2), (30, 18), (200, 100)])
+def test_sweeps_cool_down_before_draws_are_kept(burn_in, n_warm):
     seen = recorded(BayesianLDA(4, n_iter=burn_in + 4, burn_in=burn_in))
-    assert np.all(seen[burn_in:] == 1.0)
-    assert seen[0] == pytest.approx(1.1) and np.all(np.diff(seen) <= 0.0)
-    if burn_in == 30:
-        assert np.all(seen[:18] > 1.0) and np.all(seen[18:] == 1.0)
-        np.testing.assert_allclose(np.diff(seen[:18]), -0.1 / 18)
+    assert np.all(seen[:n_warm] > 1.0) and np.all(seen[n_warm:] == 1.0)
+    assert seen[0] == pytest.approx(1.4) and np.all(np.diff(seen) <= 0.0)
+    if n_warm > 3:
+        np.testing.assert_allclose(np.diff(seen[: n_warm + 1]), -0.4 / n_warm)
+
+
+def test_many_topics_begin_cooler():
+    first = [first_temperature(n_topics) for n_topics in (1, 2, 20, 100, 500)]
+    assert first[0] == first[1] == 1.4 and np.all(np.diff(first[2:]) < 0.0) and first[-1] > 1.1
 
 
 def test_nothing_is_warm_without_burn_in():

@@ -136,7 +136,7 @@ def test_a_start_of_one_pass_is_not_cut(in_three, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("only_sweeps", "n_topics", "way"), [(True, 200, "soft"), (True, 201, "random"), (False, 201, "soft")]
+    ("only_sweeps", "n_topics", "way"), [(True, 125, "soft"), (True, 126, "random"), (False, 201, "soft")]
 )
 def test_many_topics_start_at_random_where_only_sweeps_follow(only_sweeps, n_topics, way):
     assert start.start_of("soft", n_topics, only_sweeps) == way and start.start_of("random", 2, only_sweeps) == "random"
@@ -145,7 +145,7 @@ def test_many_topics_start_at_random_where_only_sweeps_follow(only_sweeps, n_top
 def test_a_default_fit_of_many_topics_makes_no_soft_pass(monkeypatch):
     monkeypatch.setattr(start, "soft_start", None)
     counts = make_lda(30, 40, 4, random_state=0).counts
-    model = BayesianLDA(start._FEW + 1, n_iter=10, random_state=0).fit(counts)
+    model = BayesianLDA(start._MOST_SOFT + 1, n_iter=10, random_state=0).fit(counts)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
 
 

@@ -14,7 +14,8 @@ _GROWTH = 0.7  # exponent at which the memory grows
 _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
-_FEW = 200  # topics
+_FEW = 200  # topics, of which a pass can afford twice as many, to be joined
+_MOST_SOFT = 125  # topics, up to which a pass starts sweeps better than chance does
 _LARGEST_PRIOR = 1e15  # beyond any number of tokens
 _TOKENS_PER_PIECE = 200_000  # tokens searched for seeds at a time
 _WORDS_AT_ONCE = 10_000  # words whose expected counts are drawn at a time
@@ -24,10 +25,10 @@ _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 def start_of(init, n_topics, only_sweeps):
     """How a chain starts, given the parameter ``init`` and whether all of its burn-in are collapsed sweeps.
 
-    With many topics, a streaming pass cannot afford to join the most alike, and teaches less than collapsed sweeps that
-    take as long.
+    With many topics, those of a streaming pass are narrower than those that warm sweeps find by themselves, and
+    hundreds of sweeps do not leave them.
     """
-    return "random" if only_sweeps and n_topics > _FEW else init
+    return "random" if only_sweeps and n_topics > _MOST_SOFT else init
 
 
 def first_assignments(data, doc_prior, word_prior, init, is_normal, rng, pool=None):
