@@ -144,7 +144,8 @@ class BayesianLDA(CountTopicModel):
     A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
     others, and topics are drawn from their Dirichlet law given the assignments of a kept draw. In burn-in, shards of a
     large corpus are swept side by side, each with the other shards' counts of before the sweep. With whole counts and
-    one number as the topics' prior, sweeps begin at a temperature of 1.1, which falls to 1 over 60 % of burn-in.
+    one number as the topics' prior, sweeps begin warm, at a temperature of at most 1.4 that falls to 1 over 60 % of
+    burn-in or 60 sweeps, whichever ends first.
 
     `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
     words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,

@@ -11,7 +11,7 @@ from .start import pieces
 # topics there are, the lower is the temperature at which they melt into one another, hence the logarithm of their
 # number. It falls to 1 evenly over this share of burn-in, and within so many sweeps.
 _HOTTEST, _HEAT = 1.4, 1.2
-_COOLING, _MOST_WARM = 0.6, 100
+_COOLING, _MOST_WARM = 0.6, 60
 
 
 def first_temperature(n_topics):
