@@ -369,6 +369,7 @@ KERNELS = [
         *_in(
             "kernels/models/linear/design.py", f"{_LOGISTIC} -k signal_is_the_gradient",
             ("signal[i, 0] = params[HEAD + i] - a", "signal[i, 0] = params[HEAD + i] - 0.5 * a"),
+            ("turn(pull, D, K)", "pass"),
         ),
     ]
 ]  # fmt: skip

@@ -11,12 +11,37 @@ from ._likelihoods import CLASSES
 _MAX_LBFGS = 500
 
 
+def turn(b):
+    """Turn the classes (..., K) of each column in place, as the kernels do: the first becomes their sum / sqrt(K)."""
+    K = b.shape[-1]
+    if K > 1:
+        share = b.dtype.type(K**-0.5)
+        first = share * b.sum(axis=-1)
+        away = (b[..., 0] - first) * (share / (1 - share))
+        b[..., 0] = first
+        for k in range(1, K):  # one class at a time: no copy of all draws
+            b[..., k] += away
+    return b
+
+
+def turned_curvature(curvature, weight, p):
+    """Minus the second derivatives in the turned predictors of each row; none in what all classes share."""
+    K = p.shape[1]
+    if K == 1:
+        return curvature
+    turns = turn(np.eye(K))
+    turned = weight[:, None] * np.maximum(p @ turns**2 - turn(p.copy()) ** 2, 0.0)
+    turned[:, 0] = 0.0
+    return turned
+
+
 class DiagonalDesign:
     """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
 
     Parameters as for `Design`, with a prior of diagonal precision. The state is stored column by column: the classes of
-    a column are neighbours. Its intercepts are those at ``centre``, the mean of the columns under the weights that the
-    Hessian gives to rows: with columns of one sign, the intercept at 0 would be correlated with all of them.
+    a column are neighbours. They are turned, so that one coordinate is what all classes share. Intercepts are those at
+    ``centre``, the mean of the columns under the weights that the Hessian gives to rows: with columns of one sign, the
+    intercept at 0 would be correlated with all of them.
 
     Attributes
     ----------
@@ -24,7 +49,7 @@ class DiagonalDesign:
         Ones: columns are not standardised.
     mode, whitener : (D,)
         Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
-        ``(centre - reference) . (whitener * theta)``.
+        ``(centre - reference) . (whitener * theta)``, all but ``mode`` in turned classes.
     centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
     """
 
@@ -57,19 +82,25 @@ class DiagonalDesign:
         found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x
         r, p = likelihood.residuals(y, weight, self.eta(rows))
-        hessian_weight = likelihood.curvature(weight, p)
-        square, each, total = rows.second_moments(hessian_weight)
-        self.centre = each / total if fit_intercept else np.zeros((d, n_predictors))
-        away = self.away
-        # About the centre; rounding must not make it negative.
-        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + precision[:n_coef]
+        curvature = likelihood.curvature(weight, p)
+        square, each, total = rows.second_moments(turned_curvature(curvature, weight, p))
+        self.centre = np.zeros((d, n_predictors))
         if fit_intercept:
-            last = precision[n_coef:]
+            # Nothing but the prior, which is at the reference, bounds what all classes share.
+            self.centre += self.reference[:, None]
+            np.divide(each, total, out=self.centre, where=total > 0.0)
+        away = self.away
+        turns = turn(np.eye(n_predictors))
+        turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
+        # About the centre; rounding must not make it negative.
+        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + turned_precision[:n_coef]
+        if fit_intercept:
+            last = turned_precision[n_coef:]
             hessian += (away**2 * last).ravel()
             # The intercepts' full Hessian: only the wide prior bounds what is added to all classes alike.
             block = np.diag(total + last)
             if n_predictors > 1:
-                block = np.diag((weight @ p) + last) - (p.T * weight) @ p
+                block = turns @ (np.diag((weight @ p) + precision[n_coef:]) - (p.T * weight) @ p) @ turns
             self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_predictors), lower=True).T
             hessian = np.append(hessian, np.ones(n_predictors))
         self.whitener = 1.0 / np.sqrt(hessian)
@@ -77,12 +108,13 @@ class DiagonalDesign:
         pull = -precision * (self.mode - mean)
         if control_variates:
             pull += rows.pull(r).T.ravel()
+        turn(pull.reshape(-1, n_predictors))
         if fit_intercept:
             pull[:n_coef] -= (away * pull[n_coef:]).ravel()
         self._linear = self.whitener * pull
         if fit_intercept:
             self._linear[n_coef:] = self.root.T @ pull[n_coef:]
-        square = np.maximum(rows.squares(hessian_weight).T.ravel(), 0.0) + precision
+        square = np.maximum(rows.squares(curvature).T.ravel(), 0.0) + precision
         self.summary = Quadratic(*(each.reshape(-1, n_predictors).T.ravel() for each in (self.mode, square)))
 
     @property
@@ -119,7 +151,8 @@ class DiagonalDesign:
     def coef_moments(self):
         """As `Design.coef_moments`."""
         d = len(self.centre)
-        return tuple(each.reshape(-1, self.n_predictors)[:d].T for each in (self.mode, self.whitener**2))
+        mode, variance = (each.reshape(-1, self.n_predictors)[:d] for each in (self.mode, self.whitener**2))
+        return mode.T, (variance @ turn(np.eye(self.n_predictors)) ** 2).T
 
     def warn_if_far(self, theta, temperature):
         """Never warn: these units are not those of the posterior's spread."""
@@ -129,19 +162,22 @@ class DiagonalDesign:
         b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_predictors)
         mode = self.mode.reshape(-1, self.n_predictors)
         if not self.fit_intercept:
+            turn(b)
             b += mode.astype(b.dtype)
             return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_predictors))
-        intercept = mode[-1] - self.reference @ mode[:-1] + b[..., -1, :] @ self.root.T
+        intercept = b[..., -1, :] @ self.root.T
         # One class at a time: otherwise numpy would copy all draws in float64.
         for k in range(self.n_predictors):
             intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
+        intercept = turn(intercept) + (mode[-1] - self.reference @ mode[:-1])
+        turn(b)
         b += mode.astype(b.dtype)
         return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
 
     def theta_of(self, coef, intercept):
         """The inverse of `coefficients`, for one draw."""
         b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
-        delta = b.T - self.mode.reshape(-1, self.n_predictors)
+        delta = turn(b.T - self.mode.reshape(-1, self.n_predictors))
         if self.fit_intercept:
             delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
         return delta.ravel() / self.whitener

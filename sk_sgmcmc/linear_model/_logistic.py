@@ -132,10 +132,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     own standard deviation grows by less than 2 %. The coordinates are those of the best Gaussian bound of the prior.
 
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
-    mode,
-    :math:`T` is the diagonal root of the Hessian's inverse diagonal, control variates remove the first order only,
-    fewer draws are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in
-    `partial_fit` the diagonal replaces the Hessian. Dense rows are then converted to sparse ones.
+    mode, :math:`T` is the diagonal root of the inverse of the Hessian's diagonal, in coordinates of which one is what
+    all classes of a column share (only the prior bounds it), control variates remove the first order only, fewer draws
+    are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in `partial_fit` the
+    diagonal replaces the Hessian. Dense rows are then converted to sparse ones.
 
     References
     ----------

@@ -14,7 +14,9 @@ from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _base, _design
 from sk_sgmcmc.linear_model._design import Design, independent_prior
 from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
+from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import HMC, SGHMC
+from tests.cases import THRESHOLD
 from tests.common.compare import StopAt
 from tests.common.instances import classes
 from tests.conftest import importorskip
@@ -331,11 +333,48 @@ def test_a_wide_model_has_the_law_of_the_exact_one(n_classes, monkeypatch):
     assert model._design.whitener.ndim == 1
     for name in ("coef", "intercept"):
         ours, theirs = model._all_samples[name][0], exact._all_samples[name][0]
-        if name == "intercept":  # what is added to all classes alike is known to no one
-            ours, theirs = (part - part.mean(axis=-1, keepdims=True) * (n_classes > 2) for part in (ours, theirs))
         sd = theirs.std(axis=0)
         assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 0.3 * sd)
         assert np.all(np.abs(np.log(ours.std(axis=0) / sd)) < 0.2)
+
+
+def common_shares(monkeypatch, **args):
+    """What all classes share of each coefficient, in units of its prior's spread: (n_kept, n_features)."""
+    X, y = classes(3)
+    X, y = some_zeros(np.tile(X, (20, 1))), np.tile(y, 20)
+    monkeypatch.setattr(_base, "MAX_ENTRIES", 4)
+    model = BayesianLogisticRegression(random_state=0, n_iter=2000, prior_scale=10.0, **args)
+    coef = model.fit(sparse.csr_matrix(X), y)._all_samples["coef"][0]
+    return coef.sum(axis=1) / (np.sqrt(3) * 10.0)
+
+
+def far_from_prior(shares):
+    """Largest z-score of the mean and of the second moment."""
+    moments = np.concatenate([shares, shares**2 - 1.0], axis=1)
+    sizes = [effective_sample_size(each[None]) for each in moments.T]
+    return np.abs(moments.mean(axis=0) * np.sqrt(sizes) / np.repeat([1.0, np.sqrt(2.0)], 5)).max()
+
+
+def test_what_all_classes_share_has_its_prior_and_moves_freely(monkeypatch):
+    shares = common_shares(monkeypatch)
+    assert far_from_prior(shares) < THRESHOLD
+    assert min(effective_sample_size(each[None]) for each in shares.T) > 0.3 * len(shares)
+
+
+def test_the_hessians_diagonal_by_class_does_not_see_what_classes_share(monkeypatch):
+    """The variant without turned classes: the same density, in which a chain of that length does not move freely."""
+
+    class ByClass(DiagonalDesign):
+        """Each turned coordinate has the mean of the classes' curvatures, as it would have without turning."""
+
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            units = self.whitener.reshape(-1, 3)[:-1]
+            units[:, 0] = units[:, 1:].mean(axis=1)
+
+    monkeypatch.setattr(_base, "DiagonalDesign", ByClass)
+    shares = common_shares(monkeypatch)
+    assert min(effective_sample_size(each[None]) for each in shares.T) < 0.1 * len(shares)
 
 
 def test_many_sparse_features():

@@ -7,10 +7,11 @@ although control variates are of second order), then
 
 * for a full or triangular T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T
   (D, D);
-* for a diagonal one, the root of the inverse of the Hessian's diagonal: an offset (D), the prior's precision (D),
-  T (D), and if there is an intercept the point c (columns x classes) to which it refers, a whitener R (classes
-  x classes) for it, and the reference r (columns) at which it has its prior: the intercepts of the columns as
-  given are b_0 + R theta_0 - c . delta, and the prior has those plus r . delta;
+* for a diagonal one, the root of the inverse of the Hessian's diagonal in turned classes (see `turn`): an offset (D),
+  the prior's precision (D), T (D), and if there is an intercept the point c (columns x turned classes) to which it
+  refers, a whitener R (turned classes x turned classes) for it, and the reference r (columns) at which it has its
+  prior: the turned intercepts of the columns as given are b_0 + R theta_0 - c . T theta, and the prior has those plus
+  r . delta;
 
 then, if the prior has kinks, four numbers for each entry of delta (the mode b, the inverse scale of its Laplace
 distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
@@ -37,6 +38,27 @@ FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control 
 
 
 @helper(fast_sums=True)
+def turn(values, D, K):
+    """Reflect the K classes of each column so that the first coordinate is their sum / sqrt(K); its own inverse.
+
+    What is added to all classes alike changes no probability, so that only the prior bounds it: a direction that is
+    sqrt(rows) times as wide as the others, which the Hessian's diagonal sees in this coordinate alone.
+    """
+    if K == 1:
+        return
+    share = 1.0 / np.sqrt(K)
+    for at in range(0, D, K):
+        total = 0.0
+        for k in range(K):
+            total += values[at + k]
+        first = share * total
+        away = share * (values[at] - first) / (1.0 - share)
+        values[at] = first
+        for k in range(1, K):
+            values[at + k] += away
+
+
+@helper(fast_sums=True)
 def unwhiten(theta, params, D, K, delta):
     """delta = T theta; K predictors, which matters for a diagonal."""
     if params[FORM] == DIAGONAL:
@@ -52,6 +74,7 @@ def unwhiten(theta, params, D, K, delta):
             for j in range(0, D - K, K):
                 for k in range(K):
                     delta[D - K + k] -= params[point + j + k] * delta[j + k]
+        turn(delta, D, K)
         return
     lo = HEAD + D + D * D
     for i in range(D):
@@ -65,7 +88,7 @@ def unwhiten(theta, params, D, K, delta):
 
 @helper(fast_sums=True)
 def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
-    """signal = offset + T^T (scale pull - P delta), P the prior's precision; overwrites ``pull``.
+    """signal = offset + T^T (scale pull - P delta) in turned classes, P the prior's precision; overwrites ``pull``.
 
     Returns offset . theta - delta P delta / 2, with the prior's intercept at its reference.
     """
@@ -87,7 +110,12 @@ def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
             value += params[HEAD + last] * theta[last, 0] - 0.5 * a * there
             pull[last] = scale * pull[last] - a
             for j in range(n_coef // K):
-                pull[j * K + k] -= params[reference + j] * a + params[point + j * K + k] * pull[last]
+                pull[j * K + k] -= params[reference + j] * a
+    turn(pull, D, K)
+    if params[ONES] != 0.0:
+        for j in range(0, n_coef, K):
+            for k in range(K):
+                pull[j + k] -= params[point + j + k] * pull[n_coef + k]
     for i in range(D):
         signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
     if params[ONES] != 0.0:
