@@ -51,7 +51,7 @@ def load_docstrings(
 ) -> Bunch:
     """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib, one document each.
 
-    About 5,000 documents and 0.7 million counted words; the exact numbers depend on the installed versions.
+    Some thousand documents; their number depends on the installed versions.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     ``prior="laplace"``: the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 + \epsilon^2}`
     for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation; the draws'
-    own standard deviation grows by less than 2 %. The coordinates are those of the best Gaussian bound of the prior.
+    own standard deviation hardly grows. The coordinates are those of the best Gaussian bound of the prior.
 
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
     mode, :math:`T` is the diagonal root of the inverse of the Hessian's diagonal, in coordinates of which one is what

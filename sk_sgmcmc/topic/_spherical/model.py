@@ -494,8 +494,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         X : array-like or sparse of shape (n_samples, n_features)
         y : ignored
         n_temperatures : int, default=400
-            As for `score_samples`. A sparse ``doc_topic_prior``, below about 0.1, needs more: with 0.05, and ``kappa1``
-            and ``sigma`` of 1500, a mean was 14,274 with 400 temperatures and 14,290 with 3000.
+            As for `score_samples`. A sparse ``doc_topic_prior``, below about 0.1, needs more.
 
         Returns
         -------
