@@ -258,34 +258,41 @@ def mixed_rows(n=500, seed=0):
 
 @numba.njit
 def mixture(low, gap, sd, p, rows, gradient):
-    """Means low, low + gap[0], ... in their order."""
-    mean, cell, pulls = np.empty(K), np.empty(K), np.zeros(K)
+    """Means low, low + gap[0], ... in their order; one exponential a row and component but the likeliest."""
+    mean, cell, error, sums = np.empty(K), np.empty(K), np.empty(K), np.zeros((K, 3))
     mean[0] = low
     for k in range(1, K):
         mean[k] = mean[k - 1] + gap[k - 1]
     log_sd, log_p = np.log(sd), np.log(p)
     value = -0.5 * (low**2 + (gap**2).sum()) / 25.0 + (log_p - 0.5 * log_sd**2 - log_sd).sum()
-    gradient.gap[:] = -gap / 25.0
-    gradient.sd[:] = -(log_sd + 1.0) / sd
-    gradient.p[:] = 1.0 / p
+    each, inverse, product = log_p - log_sd, 1.0 / sd, 1.0
     for i in range(rows.shape[0]):
-        high, total = -np.inf, 0.0
+        top, total = 0, 0.0
         for k in range(K):
-            cell[k] = log_p[k] - log_sd[k] - 0.5 * ((rows[i, 0] - mean[k]) / sd[k]) ** 2
-            high = max(high, cell[k])
+            error[k] = (rows[i, 0] - mean[k]) * inverse[k]
+            cell[k] = each[k] - 0.5 * error[k] ** 2
+            top = k if cell[k] > cell[top] else top
+        high = cell[top]
         for k in range(K):
-            cell[k] = np.exp(cell[k] - high)
+            cell[k] = 1.0 if k == top else np.exp(cell[k] - high)
             total += cell[k]
-        value += high + np.log(total)
+        value += high
+        product *= total
+        if product > 1e200:
+            value += np.log(product)
+            product = 1.0
         for k in range(K):
-            share, error = cell[k] / total, (rows[i, 0] - mean[k]) / sd[k]
-            gradient.p[k] += share / p[k]
-            gradient.sd[k] += share * (error**2 - 1.0) / sd[k]
-            pulls[k] += share * error / sd[k]
+            share = cell[k] / total
+            sums[k, 0] += share
+            sums[k, 1] += share * error[k]
+            sums[k, 2] += share * error[k] ** 2
+    pulls = sums[:, 1] * inverse
+    gradient.p[:] = (1.0 + sums[:, 0]) / p
+    gradient.sd[:] = (sums[:, 2] - sums[:, 0] - log_sd - 1.0) * inverse
     gradient.low[()] = pulls.sum() - low / 25.0
     for k in range(1, K):
-        gradient.gap[k - 1] += pulls[k:].sum()
-    return value
+        gradient.gap[k - 1] = pulls[k:].sum() - gap[k - 1] / 25.0
+    return value + np.log(product)
 
 
 def simplex_basis():
