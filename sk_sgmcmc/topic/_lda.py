@@ -41,9 +41,10 @@ class BayesianLDA(CountTopicModel):
         :math:`\alpha`. "auto" fits one value for each topic, to stored assignments in the second half of the sweeps of
         burn-in.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
-        :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in; with a sampler on flat
-        space, with fresh assignments, or with fewer than ten sweeps in burn-in, it is 0.01. A matrix distinguishes
-        topics: the words with a larger prior in one topic than in others are its seeds, from which chains start.
+        :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in or of a young stream's
+        restarts; with a sampler on flat space, in `fit` with fresh assignments, or with fewer than ten sweeps in
+        burn-in, it is 0.01. A matrix distinguishes topics: the words with a larger prior in one topic than in others
+        are its seeds, from which chains start.
     seed_words : dict of str to int, or to a list of int, default=None
         Topics of words that should be prominent there, such as ``{"canal": 0, "tariff": 0, "treaty": 1}``: made into a
         prior of shape (n_components, n_features), from which chains start. Words need names, by the columns of X or by

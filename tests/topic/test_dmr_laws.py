@@ -11,7 +11,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
-from sk_sgmcmc.topic._counts import collapsed_chain
+from sk_sgmcmc.topic._counts import heat
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
@@ -246,7 +246,7 @@ def test_a_stream_after_fit_remembers_the_fitted_documents():
 
 @pytest.mark.parametrize("params", [{}, {"sampler": "gibbs"}, {"batch_size": 20}, {"assignments": "fresh"}], ids=str)
 def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda(params, monkeypatch):
-    monkeypatch.setattr(collapsed_chain, "_HOTTEST", 1.0)  # burn-in of LDA alone is warm
+    monkeypatch.setattr(heat, "_HOTTEST", 1.0)  # burn-in of LDA alone is warm
     data = make_dmr(60, 30, 3, document_length=20, random_state=0)
     shared = {
         "n_components": 3,

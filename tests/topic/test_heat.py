@@ -6,7 +6,8 @@ import pytest
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain, first_temperature
+from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.heat import first_temperature
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 

@@ -18,7 +18,7 @@ from .start import first_assignments, start_of
 from .stream import swept
 from .tokens import total_of
 from .vocabulary import with_new_words
-from .word_prior import PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
+from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
 
 _GROWN = 1.5  # how many times as many documents a stream must have for topics on flat space to take new units
 
@@ -51,7 +51,7 @@ class TopicChain(Chain):
     flat : dict or None
         Arguments of `SoftmaxTopics`, for samplers on flat space; None for those on the simplex.
     fits_word_prior : bool
-        Whether collapsed sweeps of burn-in fit ``word_prior``, one number; only with stored assignments.
+        Whether collapsed sweeps, of burn-in or of a young stream's restarts, fit ``word_prior``, one number.
     """
 
     _unpickled = ("data", "_pool")
@@ -134,13 +134,14 @@ class TopicChain(Chain):
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
             init = start_of(self.init, alpha.size, self.n_warm >= max(1.0, self.plan.n_burn))
+            if self.fits_word_prior:
+                self.word_prior = DEFAULT
             z = first_assignments(data, alpha, self.word_prior, init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
         if self.assignments.stored:
             self.assignments.z = z
-            if self.fits_word_prior:
-                self.word_prior = first_word_prior(total_of(data), data.n_words, alpha.size)
+            self._begin_word_prior(data)
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self.start_topics()
@@ -151,9 +152,17 @@ class TopicChain(Chain):
 
     def _start_fresh(self, data, z, alpha):
         scale, restarts = self.data.total_samples / data.n_docs, self.data.start is not None
+        if restarts:
+            self._begin_word_prior(data)
         collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
         # A restart has few tokens: sweeps cost little, and lead close to the start of `fit`.
-        mean = swept(collapsed, data, alpha, self.rng) if restarts else collapsed.counts
+        mean = collapsed.counts
+        if restarts:
+
+            def fit_prior(n_passes):
+                self._fit_word_prior(collapsed, n_passes)
+
+            mean = swept(collapsed, data, alpha, self.rng, fit_prior, self.doc_prior.bears_heat)
         self.doc_prior.begin(data, z, alpha, self.rng, swept=restarts)
         counts, mean = scale * np.asarray(collapsed.counts, dtype=np.float64), scale * mean
         order = None if self.topics is None else self.order_like(self.topics.linear(), counts + 1e-9)
@@ -247,9 +256,19 @@ class TopicChain(Chain):
         """Collapsed sweeps have passed over all documents: fit what is fitted, in burn-in only."""
         now = self._now()
         self.doc_prior.after_pass(self.assignments.z, now, self.collapsed)
-        if self.fits_word_prior and now.burns_in and now.n_passes % PASSES_PER_FIT == 0:
-            self.word_prior = fitted_word_prior(self.collapsed.counts, self.word_prior)
-            self.collapsed.set_topic_word_prior(self.topic_word_prior)
+        if now.burns_in:
+            self._fit_word_prior(self.collapsed, now.n_passes)
+
+    def _begin_word_prior(self, data):
+        """Give a prior that is to be fitted its first value."""
+        if self.fits_word_prior:
+            self.word_prior = first_word_prior(total_of(data), data.n_words, self.n_topics)
+
+    def _fit_word_prior(self, collapsed, n_passes):
+        """Fit the topics' prior, if that is wanted and due after so many passes of collapsed sweeps."""
+        if self.fits_word_prior and n_passes % PASSES_PER_FIT == 0:
+            self.word_prior = fitted_word_prior(collapsed.counts, self.word_prior)
+            collapsed.set_topic_word_prior(self.topic_word_prior)
 
     def _now(self, hyper=None):
         """The `Moment` of the chain, for its document prior; ``hyper`` are the sampler's numbers if they are known."""

@@ -1,22 +1,10 @@
 """Collapsed Gibbs sampling: the exact reference, and the default of `fit`."""
 
-from math import log
-
 import numpy as np
 
 from .chain import TopicChain
+from .heat import temperature
 from .start import pieces
-
-# What the start leads to is a mode that hundreds of sweeps do not leave; warm ones do, and the topics stay. The more
-# topics there are, the lower is the temperature at which they melt into one another, hence the logarithm of their
-# number. It falls to 1 evenly over this share of burn-in, and within so many sweeps.
-_HOTTEST, _HEAT = 1.4, 1.2
-_COOLING, _MOST_WARM = 0.6, 60
-
-
-def first_temperature(n_topics):
-    """The temperature of the first sweep."""
-    return min(_HOTTEST, 1.0 + _HEAT / log(max(2, n_topics)))
 
 
 class CollapsedTopicChain(TopicChain):
@@ -58,10 +46,7 @@ class CollapsedTopicChain(TopicChain):
 
     def _temperature(self):
         """Temperature of the present sweep: above 1 early in burn-in only."""
-        n_warm = min(_COOLING * self.plan.n_burn, _MOST_WARM)
-        if not self.doc_prior.bears_heat or self.step >= n_warm:
-            return 1.0
-        return 1.0 + (first_temperature(self.n_topics) - 1.0) * (1.0 - self.step / n_warm)
+        return temperature(self.n_topics, self.step, self.plan.n_burn) if self.doc_prior.bears_heat else 1.0
 
     def _kept_draw(self):
         """What the documents' prior learns; topics are drawn from the record on demand."""

@@ -33,7 +33,7 @@ from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
-from .stream import grown, refuse_whole_passes
+from .stream import SWEEPS, grown, refuse_whole_passes
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -318,7 +318,8 @@ class CountTopicModel(BaseTopicModel):
         setting, alpha = self._setting(sampler, pair, corpus, n_batch, False, plan)
         # From here on chains change, and nothing is refused.
         if first:
-            chains = self._new_chains(chain_class(sampler, pair), setting, alpha)
+            fits_word_prior = self._young is not None and pair[0] != "euclidean" and self._fits_word_prior(SWEEPS)
+            chains = self._new_chains(chain_class(sampler, pair), setting, alpha, fits_word_prior=fits_word_prior)
         else:
             chains = [setting.continued(chain, begins_stream, **self._streaming_params()) for chain in self._chains]
         chains = [chain.begin_block(setting.data, begins_anew) for chain in chains]

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...utils import Corpus
+from .heat import temperature
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
 START_TOKENS = 5_000_000
 _GROWTH = 1.25
-_SWEEPS = 40  # of a restart
+SWEEPS = 60  # of a restart
 
 
 class YoungStream(NamedTuple):
@@ -60,11 +61,17 @@ def refuse_whole_passes(sampler, pair):
         )
 
 
-def swept(collapsed, data, doc_prior, rng):
-    """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the later half of them."""
-    group, mean = np.zeros(data.n_docs, dtype=np.int64), 0.0
-    for i in range(_SWEEPS):
+def swept(collapsed, data, doc_prior, rng, after_pass, is_warm):
+    """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the last third of them.
+
+    ``after_pass`` is called after each, with their number so far; ``is_warm`` is whether they begin warm.
+    """
+    group, mean, first = np.zeros(data.n_docs, dtype=np.int64), 0.0, 2 * SWEEPS // 3
+    for i in range(SWEEPS):
+        if is_warm:
+            collapsed.temperature = temperature(doc_prior.size, i, SWEEPS)
         collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
-        if i >= _SWEEPS // 2:
-            mean = mean + collapsed.counts / (_SWEEPS - _SWEEPS // 2)
+        after_pass(i + 1)
+        if i >= first:
+            mean = mean + collapsed.counts / (SWEEPS - first)
     return mean
