@@ -15,6 +15,7 @@ from sk_sgmcmc.topic._counts.general_sweeps import collapsed_sweeps
 from sk_sgmcmc.topic._counts.tokens import TokenData
 from sk_sgmcmc.topic._counts.word_prior import first_word_prior
 from sk_sgmcmc.utils import Corpus
+from tests.conftest import importorskip
 
 
 def planted(prior, n_samples=600, seed=3):
@@ -96,6 +97,14 @@ def test_a_dmr_fits_it_where_it_is_asked_to():
     assert model.topic_word_prior_ == pytest.approx(0.1, rel=0.2)
 
 
+@pytest.mark.parametrize("prior", [0.02, 0.1, 0.3])
+def test_the_restarts_of_a_young_stream_recover_it(prior):
+    counts, stream = planted(prior), BayesianLDA(5, random_state=0)
+    for block in np.array_split(np.arange(600), 3):
+        stream.partial_fit(counts[block])
+    assert stream.topic_word_prior_ == pytest.approx(prior, rel=0.2)
+
+
 # ------------------------------------------------------------------------------------------------------- when it moves
 
 
@@ -143,9 +152,22 @@ def test_where_nothing_is_fitted_it_is_small(params):
     assert BayesianLDA(5, random_state=0, **params).fit(planted(0.1)).topic_word_prior_ == 0.01
 
 
+@pytest.mark.parametrize(
+    "params",
+    [{"init": "random"}, {"sampler": "sghmc"}, {"seed_words": {"x3": 0}}, {"topic_word_prior": 0.01}],
+    ids=lambda params: next(iter(params)),
+)
+def test_other_streams_fit_none(params):
+    names = [f"x{i}" for i in range(200)]
+    block = importorskip("pandas").DataFrame(planted(0.1, n_samples=100).toarray(), columns=names)
+    stream = BayesianLDA(5, random_state=0, **params)
+    for _ in range(2):
+        prior = stream.partial_fit(block).topic_word_prior_
+    assert np.min(prior) == 0.01
+
+
 def test_streams_take_over_what_a_fit_has_found():
     counts = planted(0.1)
-    assert BayesianLDA(5, random_state=0).partial_fit(counts[:300]).topic_word_prior_ == 0.01
     model = BayesianLDA(5, n_iter=50, random_state=0).fit(counts[:300])
     found = model.topic_word_prior_
     assert found != 0.01
