@@ -1,13 +1,13 @@
 """The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from ...chains.chain import TINY, Chain
 from ...chains.minibatches import Minibatches, every_row, whole
 from ...kernels.samplers import simplex
-from ...metrics import align_topics
 from .assignments import Assignments
 from .doc_prior import Moment
 from .lazy_topics import LazyTopics, shapes_of
@@ -18,7 +18,7 @@ from .start import first_assignments, start_of
 from .stream import swept
 from .tokens import total_of
 from .vocabulary import with_new_words
-from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior
+from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior, order_like
 
 _GROWN = 1.5  # how many times as many documents a stream must have for topics on flat space to take new units
 
@@ -156,13 +156,8 @@ class TopicChain(Chain):
             self._begin_word_prior(data)
         collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
         # A restart has few tokens: sweeps cost little, and lead close to the start of `fit`.
-        mean = collapsed.counts
-        if restarts:
-
-            def fit_prior(n_passes):
-                self._fit_word_prior(collapsed, n_passes)
-
-            mean = swept(collapsed, data, alpha, self.rng, fit_prior, self.doc_prior.bears_heat)
+        fit, is_warm = partial(self._fit_word_prior, collapsed), self.doc_prior.bears_heat
+        mean = swept(collapsed, data, alpha, self.rng, fit, is_warm) if restarts else collapsed.counts
         self.doc_prior.begin(data, z, alpha, self.rng, swept=restarts)
         counts, mean = scale * np.asarray(collapsed.counts, dtype=np.float64), scale * mean
         order = None if self.topics is None else self.order_like(self.topics.linear(), counts + 1e-9)
@@ -178,15 +173,8 @@ class TopicChain(Chain):
         self.mean = MeanTopics(beyond, worth, self.step) if self.flat is None and self.sampler._is_lazy else None
 
     def order_like(self, before, after):
-        """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
-
-        Both are cells (n_words, n_topics). Topics change places within groups of equal priors.
-        """
-        groups, have_own = self.topic_groups, np.ndim(self.word_prior) == 2 and self.word_prior.shape[1] > 1
-        if np.ptp(groups) > 0 and not (have_own and np.unique(groups).size < groups.size):
-            return None
-        shares = ((cells / cells.sum(axis=0)).T for cells in (before, after))
-        return align_topics(*shares, groups=groups if have_own else None)
+        """The function of that name, under this chain's priors."""
+        return order_like(before, after, self.topic_groups, self.word_prior)
 
     @property
     def topic_groups(self):

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import digamma
 
+from ...metrics import align_topics
 from .._answers.words import places_of
 
 # The value of "auto" where it is not fitted, and in the passes from which chains start.
@@ -72,3 +73,16 @@ def equal_topics(labels, topic_word_prior):
     if topic_word_prior.strides[1] != 0:
         labels = np.vstack([labels, topic_word_prior])
     return np.unique(np.atleast_2d(labels), axis=1, return_inverse=True)[1].ravel()
+
+
+def order_like(before, after, groups, word_prior):
+    """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
+
+    Both are cells (n_words, n_topics). Topics change places within ``groups`` of equal priors, if ``word_prior``
+    distinguishes topics.
+    """
+    have_own = np.ndim(word_prior) == 2 and word_prior.shape[1] > 1
+    if np.ptp(groups) > 0 and not (have_own and np.unique(groups).size < groups.size):
+        return None
+    shares = ((cells / cells.sum(axis=0)).T for cells in (before, after))
+    return align_topics(*shares, groups=groups if have_own else None)
