@@ -11,7 +11,7 @@ from .collapsed_chain import CollapsedTopicChain
 from .record import CountRecord
 from .shard_steps import CollapsedStep, GivenTopicsStep, StartStep
 from .start import learnt_topics, seed_shares, seeded_start, start_of
-from .word_prior import PASSES_PER_FIT, first_word_prior, fitted_word_prior
+from .word_prior import first_word_prior
 
 _TOPICS_AT_ONCE = 16  # drawn at a time, each such block with a stream of its own
 
@@ -245,9 +245,8 @@ class BlockTopicChain(CollapsedTopicChain):
         if now.step.learns:
             self.doc_prior.after_round(now.statistics, moment)
         self.doc_prior.after_shards(self._assigned(), moment)
-        if self.fits_word_prior and moment.burns_in and self.n_passes % PASSES_PER_FIT == 0:
-            self.word_prior = fitted_word_prior(self.collapsed.counts, self.word_prior)
-            self.collapsed.set_topic_word_prior(self.topic_word_prior)
+        if moment.burns_in:
+            self._fit_word_prior(self.collapsed, self.n_passes)
 
     def _assigned(self):
         return AssignedShards(self.data.shards, self.assignments.z, self._threads())
