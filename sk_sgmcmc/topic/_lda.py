@@ -134,7 +134,7 @@ class BayesianLDA(CountTopicModel):
         fitted doc_topic_prior: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe
         a fit" in the user guide.
     n_samples_seen_ : int
-        Documents seen.
+        Documents seen; those of a block that `partial_fit` recognises count once.
     trace_ : dict
         Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
@@ -145,8 +145,9 @@ class BayesianLDA(CountTopicModel):
     A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
     others, and topics are drawn from their Dirichlet law given the assignments of a kept draw. In burn-in, shards of a
     large corpus are swept side by side, each with the other shards' counts of before the sweep. With whole counts and
-    one number as the topics' prior, sweeps begin warm, at a temperature of at most 1.4 that falls to 1 over 60 % of
-    burn-in or 60 sweeps, whichever ends first.
+    one number as the topics' prior, sweeps begin warm, at about the temperature at which the last topic would melt: 1
+    plus the ``n_components``-th singular value of the scaled counts, at most 1.4. It falls to 1 over 60 % of burn-in or
+    60 sweeps, whichever ends first.
 
     `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
     words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.chains import plans
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
@@ -94,7 +94,7 @@ def test_one_block_larger_than_a_start_needs_is_not_kept(planted, monkeypatch):
     monkeypatch.setattr(_stream, "START_TOKENS", X[:300].sum())
     model = BayesianLDA(**PARAMS).partial_fit(X[:400])
     assert model._young is None
-    assert not model.partial_fit(X[400:500])._chains[0].begins_anew
+    assert model.partial_fit(X[400:500])._chains[0].restart_due is None
     assert BayesianLDA(**PARAMS).fit(X[:100]).partial_fit(X[100:200])._young is None
 
 
@@ -236,13 +236,48 @@ def test_a_stream_keeps_its_own_copy_of_a_block(planted):
     assert_same_draws(model.partial_fit(planted[0][400:800]), expected)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_further_passes_over_the_same_blocks_count_no_document_twice(planted, monkeypatch, keeps):
+    X, test = planted[0][:600], planted[1]
+    if not keeps:
+        monkeypatch.setattr(_stream, "START_TOKENS", X[:100].sum())
+    model = stream(BayesianLDA(**PARAMS, batch_size=50), X)
+    once, swept = model.perplexity(test), model._chains[0].swept
+    for _ in range(2):
+        stream(model, X)
+        assert model.n_samples_seen_ == 600 == model._chains[0].data.total_samples
+        np.testing.assert_array_equal(model.word_counts_, np.asarray(X.sum(axis=0)).ravel())
+    assert model.n_iter_ == 36
+    assert model.perplexity(test) < 1.005 * once
+    if keeps:
+        assert (model._young.corpus.to_csr() != X).nnz == 0
+        assert model._chains[0].swept.n_averaged > swept.n_averaged  # sweeps went on from where they ended
+        pickle.loads(pickle.dumps(model)).partial_fit(X[:200])
+    # Without recognition, the third pass would see three times as many documents.
+    counted = stream(BayesianLDA(**PARAMS, batch_size=50), sparse.vstack([X, X[::-1], X[100:], X[:100]]).tocsr())
+    assert counted.n_samples_seen_ == 1800
+
+
+def test_a_tiny_block_that_comes_again_is_another_one(planted):
+    X = planted[0]
+    model = BayesianLDA(**PARAMS).partial_fit(X[:100]).partial_fit(X[100:101]).partial_fit(X[100:101])
+    assert X[100:101].sum() < 100 and model.n_samples_seen_ == 102
+
+
+def test_a_block_that_comes_again_with_other_metadata_is_another_one(planted):
+    X, kind = planted[0][:200], np.arange(200)[:, None] % 2.0
+    model = DMRTopicModel(4, random_state=0).partial_fit(X, metadata=kind).partial_fit(X, metadata=kind)
+    assert model.n_samples_seen_ == 200
+    assert model.partial_fit(X, metadata=1.0 - kind).n_samples_seen_ == 400
+
+
 def test_streams_of_fractions_restart_where_whole_counts_do(planted):
     corpora = [Corpus.from_counts(factor * planted[0][:100]) for factor in (1.0, 0.1)]
     streams, restarts = [_stream.YoungStream.begun_with(each) for each in corpora], []
     for _ in range(6):
-        after = [stream.with_block(each) for stream, each in zip(streams, corpora, strict=True)]
-        restarts.append([new.begun_at > old.begun_at for new, old in zip(after, streams, strict=True)])
-        streams = after
+        after = [stream.after_block(each) for stream, each in zip(streams, corpora, strict=True)]
+        restarts.append([restart is not None for _, restart in after])
+        streams = [stream for stream, _ in after]
     assert restarts[0] == [True, True] and all(a == b for a, b in restarts)
 
 

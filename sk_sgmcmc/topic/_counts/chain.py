@@ -15,7 +15,7 @@ from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import MovedTopics
 from .start import first_assignments, start_of
-from .stream import swept
+from .stream import FIRST, Swept, swept
 from .tokens import total_of
 from .vocabulary import with_new_words
 from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior, order_like
@@ -56,7 +56,7 @@ class TopicChain(Chain):
 
     _unpickled = ("data", "_pool")
     _pool = None
-    begins_anew = False  # whether the chain restarts before its next step
+    restart_due = swept = None  # how the chain restarts before its next step; what the sweeps of the last one led to
 
     def __init__(
         self, seed, plan, sampler, word_prior, n_words, doc_prior, *, stored=True, n_sweeps=(0, 1), n_warm=0,
@@ -139,9 +139,9 @@ class TopicChain(Chain):
             z = first_assignments(data, alpha, self.word_prior, init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
+        self._begin_word_prior(data)
         if self.assignments.stored:
             self.assignments.z = z
-            self._begin_word_prior(data)
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
             if self.n_warm == 0:
                 self.start_topics()
@@ -150,23 +150,24 @@ class TopicChain(Chain):
             self._start_fresh(data, z, alpha)
         return z
 
-    def _start_fresh(self, data, z, alpha):
-        scale, restarts = self.data.total_samples / data.n_docs, self.data.start is not None
-        if restarts:
-            self._begin_word_prior(data)
+    def _start_fresh(self, data, z, alpha, before=None):
+        """Start from assignments; ``before`` is the `Swept` that they are from, if sweeps continue."""
+        scale, has_sweeps = self.data.total_samples / data.n_docs, self.data.start is not None
         collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
-        # A restart has few tokens: sweeps cost little, and lead close to the start of `fit`.
-        fit, is_warm = partial(self._fit_word_prior, collapsed), self.doc_prior.bears_heat
-        mean = swept(collapsed, data, alpha, self.rng, fit, is_warm) if restarts else collapsed.counts
-        self.doc_prior.begin(data, z, alpha, self.rng, swept=restarts)
-        counts, mean = scale * np.asarray(collapsed.counts, dtype=np.float64), scale * mean
+        found = Swept(z, collapsed.counts, 1)
+        if has_sweeps:  # few tokens: sweeps cost little, and lead close to the start of `fit`
+            fit, due = partial(self._fit_word_prior, collapsed), self.restart_due or FIRST
+            found = swept(collapsed, data, alpha, self.rng, fit, due, before, self.doc_prior.bears_heat)
+        self.doc_prior.begin(data, z, alpha, self.rng, swept=has_sweeps)
+        counts = scale * np.asarray(collapsed.counts, dtype=np.float64)
         order = None if self.topics is None else self.order_like(self.topics.linear(), counts + 1e-9)
         if order is not None:
-            counts, mean = counts[:, order], mean[:, order]
+            counts, found = counts[:, order], found.renumbered(order)
             self.doc_prior.renumber(order)
+        self.swept = found if has_sweeps else None
         self.topics = self._topics_at(np.ascontiguousarray(counts))
         self.scaled_for = self.data.total_samples
-        self._begin_mean(mean, worth=data.n_docs / self.data.n_batch if self.plan.streams else 0.0)
+        self._begin_mean(scale * found.mean, worth=data.n_docs / self.data.n_batch if self.plan.streams else 0.0)
 
     def _begin_mean(self, beyond, worth=0.0):
         """Begin to average the conditional mean of the topics, where it is known; arguments as for `MeanTopics`."""
@@ -181,10 +182,13 @@ class TopicChain(Chain):
         """A number for each topic; topics with equal ones can change places without changing the posterior."""
         return equal_topics(self.doc_prior.labels, self.topic_word_prior)
 
-    def _begin_anew(self):
+    def _restart(self):
         """Restart, with the topics numbered as before as far as they match, and drop the draws of the old start."""
-        self.start()
-        self.begins_anew, self.plan.stride = False, 1
+        if self.restart_due.again and self.swept is not None:
+            self._start_fresh(self.data.start, self.swept.z, self.doc_prior.alpha, self.swept)
+        else:
+            self.start()
+        self.restart_due, self.plan.stride = None, 1
         self.restart(self.plan)
 
     def start_topics(self):
@@ -209,8 +213,8 @@ class TopicChain(Chain):
         return self.batches.next(data.n_docs, data.n_batch, every_row if self.plan.streams else whole)
 
     def _advance(self, until):
-        if self.begins_anew:
-            self._begin_anew()
+        if self.restart_due:
+            self._restart()
         self._ensure_started()
         if self.step < self.n_warm:
             self.warm_step()
@@ -303,11 +307,7 @@ class TopicChain(Chain):
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng)
-        if self.topics.is_flat:
-            self._rescale()
-
-    def _rescale(self):
-        if self.is_time_to_rescale():
+        if self.topics.is_flat and self.is_time_to_rescale():
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):
@@ -399,10 +399,10 @@ class TopicChain(Chain):
         self.restart(plan)
         self.n_warm, self.scaled_for = 0, 0.0
 
-    def begin_block(self, data, begins_anew):
-        """Read another block of documents; ``begins_anew`` restarts the chain, from ``data.start``, before a step."""
+    def begin_block(self, data, restart):
+        """Read another block of documents, after a `Restart` from ``data.start`` if one is due."""
         self.batches.forget()
-        self.begins_anew = begins_anew
+        self.restart_due, self.swept = restart, None if data.start is None else self.swept
         return self.bind(data)
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .chain import TopicChain
-from .heat import temperature
+from .heat import first_temperature, temperature
 from .start import pieces
 
 
@@ -12,6 +12,8 @@ class CollapsedTopicChain(TopicChain):
 
     Parameters as for `TopicChain`; assignments are always stored, and every step reads all documents.
     """
+
+    hottest = None  # the temperature of the first sweep, once it is known
 
     def start_topics(self):
         """Do nothing: topics stay integrated out."""
@@ -46,7 +48,15 @@ class CollapsedTopicChain(TopicChain):
 
     def _temperature(self):
         """Temperature of the present sweep: above 1 early in burn-in only."""
-        return temperature(self.n_topics, self.step, self.plan.n_burn) if self.doc_prior.bears_heat else 1.0
+        if self.hottest is None:
+            self.hottest = self._first_temperature()
+        return temperature(self.hottest, self.step, self.plan.n_burn)
+
+    def _first_temperature(self):
+        """The temperature of the first sweep; 1 where sweeps have no temperature, or no time to cool down."""
+        if self.plan.n_burn == 0 or not self.doc_prior.bears_heat or not self.collapsed.is_fast:
+            return 1.0
+        return first_temperature(self.data.start or self.data, self.n_topics)
 
     def _kept_draw(self):
         """What the documents' prior learns; topics are drawn from the record on demand."""

@@ -33,7 +33,7 @@ from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
-from .stream import SWEEPS, grown, refuse_whole_passes
+from .stream import SWEEPS, YoungStream, digest_of, refuse_whole_passes
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -153,13 +153,16 @@ class CountTopicModel(BaseTopicModel):
     def _begin(self, feature_names=None):
         """Forget the documents seen and the names given, and take new names of the words."""
         self._feature_names, self._topic_names = feature_names, None
-        self._young, self._warned_total = None, False
+        self._young, self._known, self._warned_total = None, frozenset(), False
         self.n_samples_seen_ = self._n_stored = 0
         self.word_counts_ = np.zeros(0)
 
-    def _setting(self, sampler, pair, corpus, n_batch, stored, plan):
-        """Count a corpus as seen; returns the `Setting` of a run over it, and the prior of documents at the start."""
-        self.n_samples_seen_ += corpus.n_docs
+    def _setting(self, sampler, pair, corpus, n_batch, stored, plan, is_known=False):
+        """Count a corpus as seen, unless it ``is_known``.
+
+        Returns the `Setting` of a run over it, and the prior of documents at the start.
+        """
+        self.n_samples_seen_ += 0 if is_known else corpus.n_docs
         total = self._checked_total(self.n_samples_seen_ - self._n_stored)
         # At each call of a stream, since the user may have set another step size, and N/n limits it on flat space.
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
@@ -167,8 +170,9 @@ class CountTopicModel(BaseTopicModel):
         self._token_args = n_batch, total
         data = self._token_data(corpus)
         self._fingerprint = data.fingerprint()
-        counts = corpus.word_counts
-        self.word_counts_ = None if counts is None else counts + padded(self.word_counts_, corpus.n_words)
+        if not is_known:
+            counts = corpus.word_counts
+            self.word_counts_ = None if counts is None else counts + padded(self.word_counts_, corpus.n_words)
         self._name_samplers(resolved, plan.streams)
         n_sweeps = (0, 1) if stored else n_sweeps
         return Setting(data, plan, resolved, word_prior, stored, n_sweeps, self.init, self._flat_arguments(pair)), alpha
@@ -272,8 +276,14 @@ class CountTopicModel(BaseTopicModel):
 
         While a stream is young, the estimator keeps its documents (also in a pickle). Chains with ``init="soft"``
         restart from all of them each time they have grown by a quarter; topics keep their numbers, and earlier draws no
-        longer count. This ends when the documents hold five million tokens; from then on, memory does not grow with the
-        stream.
+        longer count. This ends when the documents hold five million tokens; from then on, memory grows with the stream
+        by no more than the digest of each block.
+
+        A block of at least 100 tokens that comes again, with the same rows in the same order, is recognised: its
+        documents are not counted again, so that several passes over the same blocks do not make the posterior
+        narrower. While the stream is young, each quarter of its documents that comes again buys further sweeps over all
+        of them. To have equal blocks count as further documents, or to pass over the same documents in another order,
+        give ``total_samples``.
 
         A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
         the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
@@ -311,18 +321,25 @@ class CountTopicModel(BaseTopicModel):
             self._begin()
         elif begins_stream:
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
-        self._young, begins_anew = grown(self._young, corpus, first) if self.init == "soft" else (None, False)
+        digest = digest_of(corpus)
+        is_known, restart = digest in self._known, None
+        self._known = self._known if digest is None else self._known | {digest}
+        if first and self.init == "soft":
+            self._young = YoungStream.begun_with(corpus)
+        elif self._young is not None:
+            after = self._young.after_known_block if is_known else self._young.after_block
+            self._young, restart = after(corpus)
         # The last block of a stream may be shorter than a minibatch.
         n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         plan = StreamPlan(self.burn_in, self._bytes_per_draw(corpus))
-        setting, alpha = self._setting(sampler, pair, corpus, n_batch, False, plan)
+        setting, alpha = self._setting(sampler, pair, corpus, n_batch, False, plan, is_known)
         # From here on chains change, and nothing is refused.
         if first:
             fits_word_prior = self._young is not None and pair[0] != "euclidean" and self._fits_word_prior(SWEEPS)
             chains = self._new_chains(chain_class(sampler, pair), setting, alpha, fits_word_prior=fits_word_prior)
         else:
             chains = [setting.continued(chain, begins_stream, **self._streaming_params()) for chain in self._chains]
-        chains = [chain.begin_block(setting.data, begins_anew) for chain in chains]
+        chains = [chain.begin_block(setting.data, restart) for chain in chains]
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
     def _collapses(self, sampler):

@@ -60,7 +60,7 @@ class ParticleTopicChain(Chain):
         _of_first,
         ("sampler", "n_topics", "n_words", "assignments", "n_warm", "is_started", "topic_groups", "word_prior"),
     )
-    begins_anew = False
+    restart_due = None
     record = mean = None  # draws are the particles, whose topics are neither recorded nor averaged over time
 
     def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs):
@@ -97,10 +97,10 @@ class ParticleTopicChain(Chain):
         z = None
         for particle in self.particles:
             z = particle.start(None if z is None else z.copy())
-        self.begins_anew, self.state = False, None
+        self.restart_due = self.state = None
 
     def _advance(self, until):
-        if self.begins_anew:
+        if self.restart_due:
             self._start()
         self._ensure_started()
         if self.step < self.n_warm:
@@ -201,11 +201,11 @@ class ParticleTopicChain(Chain):
         """As `TopicChain.with_topics`."""
         return self
 
-    def begin_block(self, data, begins_anew):
-        """As `TopicChain.begin_block`."""
-        self.begins_anew = begins_anew
+    def begin_block(self, data, restart):
+        """As `TopicChain.begin_block`; particles that know all documents do not restart from them."""
+        self.restart_due = None if restart is None or restart.again else restart
         for particle in self.particles:
-            particle.begin_block(data, False)
+            particle.begin_block(data, None)
         return self.bind(data)
 
     def start_streaming(self, sampler, plan, n_sweeps, **of_prior):

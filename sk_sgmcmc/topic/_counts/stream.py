@@ -6,12 +6,36 @@ from typing import NamedTuple
 import numpy as np
 
 from ...utils import Corpus
-from .heat import temperature
+from .heat import first_temperature, temperature
 
-# A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much.
+# A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much,
+# or when this much of them has come again.
 START_TOKENS = 5_000_000
 _GROWTH = 1.25
-SWEEPS = 60  # of a restart
+SWEEPS = 60  # of a restart; as many again each time that all the documents have come again
+_RECOGNISED = 100  # tokens, with which no two blocks are the same by chance
+
+
+def digest_of(corpus):
+    """A digest by which a stream recognises a block; None for one so small that others may well be equal to it."""
+    return corpus.digest() if corpus.n_tokens >= _RECOGNISED else None
+
+
+class Restart(NamedTuple):
+    """How the chains of a young stream restart.
+
+    Parameters
+    ----------
+    n_sweeps : int
+    again : bool
+        From the assignments with which the last sweeps over the same documents ended.
+    """
+
+    n_sweeps: int
+    again: bool
+
+
+FIRST = Restart(SWEEPS, again=False)
 
 
 class YoungStream(NamedTuple):
@@ -22,34 +46,35 @@ class YoungStream(NamedTuple):
     corpus : Corpus
     begun_at : float
         Tokens that it held when chains last started from it.
+    repeated : float, default=0.0
+        Tokens that have come again since then.
     """
 
     corpus: Corpus
     begun_at: float
+    repeated: float = 0.0
 
     @classmethod
     def begun_with(cls, corpus):
         """A stream of one block, as a copy; None if the block is too large to be kept."""
         return cls(deepcopy(corpus), corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
 
-    def with_block(self, corpus):
-        """The stream with another block, from which chains restart if it grew enough; None if it is no longer young."""
+    def after_block(self, corpus):
+        """The stream with another block, None if it is no longer young; and the `Restart` that is due, or None."""
         if max(self.corpus.n_tokens, corpus.n_tokens) > START_TOKENS:
-            return None
+            return None, None
         joined = self.corpus.joined(corpus)
-        grew = joined.n_tokens >= _GROWTH * self.begun_at
-        return YoungStream(joined, joined.n_tokens if grew else self.begun_at)
+        if joined.n_tokens < _GROWTH * self.begun_at:
+            return self._replace(corpus=joined), None
+        return YoungStream(joined, joined.n_tokens), FIRST
 
-
-def grown(young, corpus, first):
-    """The stream with another block, or None if it is no longer young, and whether chains restart from it.
-
-    ``first`` is whether the block is the stream's first.
-    """
-    if first:
-        return YoungStream.begun_with(corpus), False
-    after = None if young is None else young.with_block(corpus)
-    return after, after is not None and after.begun_at > young.begun_at
+    def after_known_block(self, corpus):
+        """The same after a block that the stream holds already."""
+        n_tokens, repeated = self.corpus.n_tokens, self.repeated + corpus.n_tokens
+        if repeated < (_GROWTH - 1.0) * n_tokens:
+            return self._replace(repeated=repeated), None
+        is_due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if n_tokens == self.begun_at else FIRST
+        return YoungStream(self.corpus, n_tokens), is_due
 
 
 def refuse_whole_passes(sampler, pair):
@@ -61,17 +86,61 @@ def refuse_whole_passes(sampler, pair):
         )
 
 
-def swept(collapsed, data, doc_prior, rng, after_pass, is_warm):
-    """Make the sweeps of a restart; returns the counts (n_words, n_topics) averaged over the last third of them.
+class Swept(NamedTuple):
+    """What the sweeps over the documents of a young stream led to.
 
-    ``after_pass`` is called after each, with their number so far; ``is_warm`` is whether they begin warm.
+    Parameters
+    ----------
+    z : ndarray of uint16, shape (n_tokens,)
+        Assignments at their end.
+    mean : ndarray of shape (n_words, n_topics)
+        Counts of the assignments, averaged over ``n_averaged`` sweeps.
+    n_averaged : int
     """
-    group, mean, first = np.zeros(data.n_docs, dtype=np.int64), 0.0, 2 * SWEEPS // 3
-    for i in range(SWEEPS):
-        if is_warm:
-            collapsed.temperature = temperature(doc_prior.size, i, SWEEPS)
+
+    z: np.ndarray
+    mean: np.ndarray
+    n_averaged: int
+
+    def renumbered(self, order):
+        """The same with the topics in another order."""
+        return Swept(np.argsort(order).astype(np.uint16)[self.z], self.mean[:, order], self.n_averaged)
+
+
+def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_heat):
+    """Make the sweeps of a restart.
+
+    Parameters
+    ----------
+    collapsed : CollapsedSweeps
+    data : TokenData
+    doc_prior : ndarray of shape (n_topics,)
+    rng : Generator
+    after_pass : callable
+        Called after each sweep, with their number so far.
+    restart : Restart
+    before : Swept or None
+        What the last sweeps over the same documents led to, if these continue from there.
+    bears_heat : bool
+        Whether sweeps that do not continue begin warm.
+
+    Returns
+    -------
+    Swept
+        The average is over the last third of the sweeps; if they continue, it takes them all into that of before.
+    """
+    group, n_sweeps = np.zeros(data.n_docs, dtype=np.int64), restart.n_sweeps
+    mean, first = 0.0, 2 * n_sweeps // 3 if before is None else 0
+    n_averaged = n_sweeps - first
+    is_warm = bears_heat and before is None and collapsed.is_fast
+    hottest = first_temperature(data, doc_prior.size) if is_warm else 1.0
+    for i in range(n_sweeps):
+        collapsed.temperature = temperature(hottest, i, n_sweeps)
         collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
         after_pass(i + 1)
         if i >= first:
-            mean = mean + collapsed.counts / (SWEEPS - first)
-    return mean
+            mean = mean + collapsed.counts / n_averaged
+    if before is not None:  # later sweeps weigh more: in proportion to their number
+        n_averaged += before.n_averaged
+        mean += (before.mean - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
+    return Swept(collapsed.z, mean, n_averaged)

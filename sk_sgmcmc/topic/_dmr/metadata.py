@@ -32,6 +32,10 @@ class DescribedCorpus(Corpus):
     def __reduce__(self):
         return DescribedCorpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
 
+    def digest(self, *more):
+        """As for `Corpus`, with the metadata."""
+        return super().digest(np.ascontiguousarray(row_keys(sparse.csr_array(self.described))), *more)
+
     def joined(self, other):
         """As for `Corpus`, with the metadata of both."""
         parts = self.described, other.described
