@@ -56,8 +56,8 @@ def singular_values(data, n_values):
 def _scaled_counts(data):
     """The counts of documents, or of a sample, over the roots of the totals of rows and columns; csr_array, float32."""
     n_docs, order = data.n_docs, np.arange(data.n_docs)
-    if data.n_tokens > _SAMPLE_TOKENS:
-        order = np.random.default_rng(0).permutation(n_docs)[: int(n_docs * _SAMPLE_TOKENS / data.n_tokens) + 1]
+    if data.words.size > _SAMPLE_TOKENS:
+        order = np.random.default_rng(0).permutation(n_docs)[: int(n_docs * _SAMPLE_TOKENS / data.words.size) + 1]
     lengths = np.diff(data.token_ptr)[order]
     ends = np.cumsum(lengths)
     words = data.words[np.arange(ends[-1]) + np.repeat(data.token_ptr[order] - (ends - lengths), lengths)]
