@@ -76,6 +76,7 @@ class CountTopicModel(BaseTopicModel):
 
     _takes_blocks = False  # whether X may be `CountBlocks`
     _is_merged = False  # whether topics were merged after they were drawn
+    _known = frozenset()  # digests of a stream's blocks
     _drifts = "log_predictive", 1.0
 
     # What models without these parameters use.

@@ -12,7 +12,7 @@ from .heat import first_temperature, temperature
 # or when this much of them has come again.
 START_TOKENS = 5_000_000
 _GROWTH = 1.25
-SWEEPS = 60  # of a restart; as many again each time that all the documents have come again
+SWEEPS = 60  # of a restart; twice as many once documents come again, and then as many for each pass over all of them
 _RECOGNISED = 100  # tokens, with which no two blocks are the same by chance
 
 
@@ -35,7 +35,7 @@ class Restart(NamedTuple):
     again: bool
 
 
-FIRST = Restart(SWEEPS, again=False)
+FIRST, LONGER = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
 
 
 class YoungStream(NamedTuple):
@@ -48,11 +48,14 @@ class YoungStream(NamedTuple):
         Tokens that it held when chains last started from it.
     repeated : float, default=0.0
         Tokens that have come again since then.
+    is_settled : bool, default=False
+        Whether chains have made the longer restart that these begin with, and no document has come since.
     """
 
     corpus: Corpus
     begun_at: float
     repeated: float = 0.0
+    is_settled: bool = False
 
     @classmethod
     def begun_with(cls, corpus):
@@ -65,7 +68,7 @@ class YoungStream(NamedTuple):
             return None, None
         joined = self.corpus.joined(corpus)
         if joined.n_tokens < _GROWTH * self.begun_at:
-            return self._replace(corpus=joined), None
+            return self._replace(corpus=joined, is_settled=False), None
         return YoungStream(joined, joined.n_tokens), FIRST
 
     def after_known_block(self, corpus):
@@ -73,8 +76,8 @@ class YoungStream(NamedTuple):
         n_tokens, repeated = self.corpus.n_tokens, self.repeated + corpus.n_tokens
         if repeated < (_GROWTH - 1.0) * n_tokens:
             return self._replace(repeated=repeated), None
-        is_due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if n_tokens == self.begun_at else FIRST
-        return YoungStream(self.corpus, n_tokens), is_due
+        due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if self.is_settled else LONGER
+        return YoungStream(self.corpus, n_tokens, is_settled=True), due
 
 
 def refuse_whole_passes(sampler, pair):
