@@ -119,7 +119,7 @@ BLOCKS = [
          "self.coefficients.doc_priors(shard.described.rows), 0 * shard.group"),
     ),
     *_in("topic/_dmr/evidence.py", _DMR_BLOCKS, ("first, *others = parts", "first, *others = parts[:-1]")),
-    *_in("utils/blocks.py", "tests/datasets/test_blocks.py", ("if n_read < len(self.sizes):", "if False:"),
+    *_in("utils/blocks.py", "tests/datasets/test_blocks.py", ("if n < len(sizes):", "if False:"),
          ("if each.n_words != sizes[0].n_words:", "if False:")),
 ]  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ._numbers import is_count
 from ._seeds import row_keys
 from ._typing import MatrixLike, Path
 from .corpus import Corpus, check_counts
@@ -27,6 +29,8 @@ class BlockSizes(NamedTuple):
     n_docs, n_words, n_tokens : int
     is_whole : bool
         Whether every count is a whole number.
+    has_unit_rows : bool
+        See `Corpus`.
     checksum : int
         By which to recognise its content: a polynomial in `_BASE` whose coefficients are hashes of the rows.
     """
@@ -35,6 +39,7 @@ class BlockSizes(NamedTuple):
     n_words: int
     n_tokens: int
     is_whole: bool
+    has_unit_rows: bool
     checksum: int
 
 
@@ -43,7 +48,7 @@ def checked_block(X, name):
     if not sparse.issparse(X):
         raise TypeError(
             f"{name} is of type {type(X).__name__}; a block must be a sparse matrix, for example "
-            "scipy.sparse.csr_array(block)."
+            "scipy.sparse.csr_array(block), or X.map_blocks(scipy.sparse.csr_array) of a Dask array X."
         )
     return Corpus.from_counts(X, input_name=name, whom="CountBlocks") if X.shape[0] else _without_rows(X)
 
@@ -53,14 +58,13 @@ def _without_rows(X):
     return Corpus(np.zeros(1), nothing, nothing, X.shape[1])
 
 
-def sizes_of(X, name):
-    """Check a block; returns its ``BlockSizes``."""
-    corpus = checked_block(X, name)
+def sizes_of(corpus):
+    """The ``BlockSizes`` of a checked block."""
     keys = row_keys(corpus.to_csr())
     powers = np.full(keys.size, _BASE)
     powers[-1:] = 1
     checksum = int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
-    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, corpus.is_whole, checksum)
+    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, corpus.is_whole, corpus.has_unit_rows, checksum)
 
 
 def joined_checksums(sizes):
@@ -113,8 +117,12 @@ class CountBlocks:
     """
 
     def __init__(self, blocks: Any, *, shard_tokens: int | None = None, folder: Path | None = None) -> None:
-        if shard_tokens is not None and not shard_tokens >= 1:
-            raise ValueError(f"shard_tokens={shard_tokens!r} must be at least 1; use None or, say, 1_000_000.")
+        if shard_tokens is not None and not is_count(shard_tokens):
+            raise ValueError(
+                f"shard_tokens={shard_tokens!r} must be a whole number of at least 1; use None or, say, 1_000_000."
+            )
+        if folder is not None and not os.path.isdir(os.fspath(folder)):
+            raise ValueError(f"folder={os.fspath(folder)!r} is not a folder; make it first, or use None.")
         self.shard_tokens = shard_tokens
         self.folder = folder
         self._made_by = self._items = None
@@ -149,49 +157,54 @@ class CountBlocks:
 
     def __iter__(self):
         """Iterate over blocks as they are given: sparse matrices."""
-        if self._made_by is not None:
-            yield from self._made_by()
-            return
-        for i in range(len(self._items)):
-            yield self.load(i)
+        return (load_block(item, self.name_of(i)) for i, item in enumerate(self._all_items()))
 
     @property
     def items(self) -> list[Any] | None:
         """What each block is loaded from, a list; None if a function makes all blocks in turn."""
         return self._items
 
-    def load(self, i: int) -> sparse.csr_array:
-        """Block ``i``, a sparse matrix."""
-        return load_block(self._items[i], self.name_of(i))
+    def _all_items(self):
+        """What each block is loaded from; of those that a function makes, the blocks."""
+        if self._items is not None:
+            return self._items
+        made = self._made_by()
+        if sparse.issparse(made) or not isinstance(made, Iterable):
+            raise TypeError(
+                f"The function that makes blocks returned a {type(made).__name__}; it must return an iterator over "
+                "sparse matrices, for example iter([X1, X2])."
+            )
+        return made
 
     def name_of(self, i: int) -> str:
         """The name of block ``i`` in errors."""
         item = None if self._items is None else self._items[i]
         return f"block {i} ({os.fspath(item)!r})" if isinstance(item, (str, os.PathLike)) else f"block {i}"
 
+    def entries(self) -> Iterator[tuple[Any, str, BlockSizes]]:
+        """Iterate over what each block is loaded from, its name and its ``BlockSizes``; raises if their number changed.
+
+        Blocks that a function makes stand for themselves.
+        """
+        sizes, n = self.sizes, 0
+        for i, item in enumerate(self._all_items()):
+            if i == len(sizes):
+                refuse_change(f"there were more than {len(sizes)} blocks")
+            yield item, self.name_of(i), sizes[i]
+            n = i + 1
+        if n < len(sizes):
+            refuse_change(f"only {n} of {len(sizes)} blocks were there")
+
     def corpora(self) -> Iterator[Corpus]:
         """Iterate over blocks as ``Corpus``; raises if they are no longer those that were checked."""
-        n_read = 0
-        for i, (block, sizes) in enumerate(zip(self, self.sizes, strict=False)):
-            corpus = checked_block(block, self.name_of(i))
-            if (corpus.n_docs, corpus.n_words, corpus.n_tokens) != sizes[:3]:
-                self._refuse_change(f"{self.name_of(i)} has changed")
-            n_read += 1
-            yield corpus
-        if n_read < len(self.sizes):
-            self._refuse_change(f"only {n_read} of {len(self.sizes)} blocks were there")
-
-    @staticmethod
-    def _refuse_change(what):
-        raise ValueError(
-            f"Reading the blocks a second time, {what}. Leave files alone during a fit; a function must return a new "
-            "iterator over the same blocks each time, not one that is used up."
-        )
+        return (checked_again(item, name, sizes) for item, name, sizes in self.entries())
 
     @cached_property
     def sizes(self):
         """The ``BlockSizes`` of all blocks, which are checked here."""
-        return checked_sizes([sizes_of(block, self.name_of(i)) for i, block in enumerate(self)], self.name_of)
+        return checked_sizes(
+            [sizes_of(checked_block(block, self.name_of(i))) for i, block in enumerate(self)], self.name_of
+        )
 
     @property
     def is_elsewhere(self) -> bool:
@@ -241,15 +254,24 @@ CountsLike = MatrixLike | CountBlocks
 
 
 def present_client():
-    """The default client of Dask; None if there is none that is connected."""
+    """The default client of Dask; None if none is connected, and within a task, which must not wait for others."""
     if "distributed" not in sys.modules:
         return None
-    from distributed import default_client
+    from distributed import default_client, get_worker
 
+    with suppress(ValueError):
+        get_worker()
+        return None
     try:
         client = default_client()
     except ValueError:
         return None
+    if client.asynchronous:
+        raise TypeError(
+            f"The Dask client {client} is asynchronous, but blocks are processed while the caller waits. Call this in "
+            "a thread of its own, for example await asyncio.to_thread(model.fit, blocks), or make a client without "
+            "asynchronous=True."
+        )
     return client if client.status == "running" else None
 
 
@@ -268,6 +290,22 @@ def load_block(item, name):
         return item
     # After a client was closed, the default of Dask may still be to send work to it.
     return item.compute(**({} if present_client() else {"scheduler": "threads"}))
+
+
+def checked_again(item, name, sizes):
+    """A block as a ``Corpus``; raises unless it is that of the ``BlockSizes`` which an earlier check has found."""
+    corpus = checked_block(load_block(item, name), name)
+    if sizes_of(corpus) != sizes:
+        refuse_change(f"{name} has changed")
+    return corpus
+
+
+def refuse_change(what):
+    """Raise since blocks are not those that were checked."""
+    raise ValueError(
+        f"Reading the blocks a second time, {what}. Leave files alone during a fit; a function must return a new "
+        "iterator over the same blocks each time, not one that is used up, nor other documents."
+    )
 
 
 def checked_sizes(sizes, name_of):
@@ -315,7 +353,9 @@ def _cut(X):
 
 def _dask_blocks(X):
     """Blocks of a Dask array, as delayed computations."""
-    if X.ndim != 2 or X.numblocks[1] != 1:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape}; give one row for each document.")
+    if X.numblocks[1] != 1:
         raise ValueError(
             f"The Dask array has chunks {X.numblocks}; it must have one chunk of columns, so that a block holds whole "
             f"documents: X.rechunk({{1: -1}})."

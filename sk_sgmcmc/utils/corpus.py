@@ -42,8 +42,11 @@ def check_counts(X, *, input_name="X", whom="a count model"):
         For negative, non-finite or complex entries, strings that are not numbers, a wrong number of dimensions, no rows
         or no columns, and index arrays that do not describe a matrix; the message names a remedy.
     """
+    X = well_formed(X, input_name)
+    if sparse.issparse(X) and X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {input_name} is of type {X.dtype}; pass {input_name}.real.")
     X = check_array(
-        well_formed(X, input_name),
+        X,
         accept_sparse=True,
         dtype=np.float64,
         ensure_all_finite=False,
@@ -99,17 +102,12 @@ def refuse_texts(X, whom):
 
 def warn_of_unit_rows(corpus, whom):
     """Warn if rows of fractions have length or sum 1, as tf-idf rows do."""
-    if corpus.is_whole or not corpus.words.size:
-        return
-    rows = np.flatnonzero(np.diff(corpus.indptr))
-    for values in (corpus.counts, corpus.counts**2):
-        if np.allclose(np.add.reduceat(values, corpus.indptr[rows]), 1.0, atol=1e-5):
-            warn_user(
-                f"All rows of X have length 1, as tf-idf rows do, so {whom} takes each document for about one token. "
-                "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer; tf-idf rows are "
-                "modelled by SphericalAdmixtureModel."
-            )
-            return
+    if not corpus.is_whole and corpus.has_unit_rows:
+        warn_user(
+            f"All rows of X have length 1, as tf-idf rows do, so {whom} takes each document for about one token. "
+            "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer; tf-idf rows are "
+            "modelled by SphericalAdmixtureModel."
+        )
 
 
 def _read_only(array, dtype):
@@ -258,6 +256,14 @@ class Corpus:
     def is_whole(self):
         """Whether every count is a whole number, so that every token weighs 1."""
         return bool(np.all(self.counts == np.floor(self.counts)))
+
+    @property
+    def has_unit_rows(self):
+        """Whether all rows that are not empty have length or sum 1."""
+        first = self.indptr[np.flatnonzero(np.diff(self.indptr))]
+        return not first.size or any(
+            np.allclose(np.add.reduceat(values, first), 1.0, atol=1e-5) for values in (self.counts, self.counts**2)
+        )
 
     def expand_tokens(self):
         """One entry per token.

@@ -37,9 +37,9 @@ def test_a_large_matrix_is_cut_without_a_copy(X, monkeypatch):
     blocks = CountBlocks(X)
     assert len(blocks.sizes) > 3
     np.testing.assert_array_equal(stacked(blocks), X.toarray())
-    for i in range(len(blocks.sizes)):
-        assert np.shares_memory(blocks.load(i).data, X.data)
-        assert np.shares_memory(blocks.load(i).indices, X.indices)
+    for block in blocks:
+        assert np.shares_memory(block.data, X.data)
+        assert np.shares_memory(block.indices, X.indices)
 
 
 def test_fractions_are_tokens_that_weigh_less(X):
@@ -54,6 +54,9 @@ FAULTY = {
     "no rows": (lambda X: [X[:0]], "none of the blocks has a row"),
     "function": (lambda X: lambda: iter(()), "blocks holds no block"),
     "one path": (lambda X: "counts.npz", "blocks is of type str"),
+    "one matrix of a function": (lambda X: lambda: X, "returned a csr_array; it must return an iterator"),
+    "nothing of a function": (lambda X: lambda: None, "returned a NoneType; it must return an iterator"),
+    "complex": (lambda X: [X, 1j * X], "Complex data not supported: block 1 is of type complex128"),
     "no file": (lambda X: [X, "nowhere.npz"], r"block 1 \('nowhere.npz'\) cannot be read"),
     "one generator": (lambda X: (part for part in [X]), "read only once.*pass the function"),
     "dense": (lambda X: [X.toarray()], "block 0 is of type ndarray"),
@@ -81,15 +84,31 @@ def test_a_function_that_returns_a_used_up_iterator(X):
         BayesianLDA(n_iter=2).fit(CountBlocks(lambda: once))
 
 
-def test_blocks_that_change_are_noticed(X):
-    turns = iter([[X, X], [X, X[:3]]])
-    with pytest.raises(ValueError, match="block 1 has changed"):
+CHANGES = {
+    "rows": (lambda X: [X, X[:3]], "block 1 has changed"),
+    "content": (lambda X: [X, X[::-1]], "block 1 has changed"),
+    "fewer": (lambda X: [X], "only 1 of 2 blocks were there"),
+    "more": (lambda X: [X, X, X], "there were more than 2 blocks"),
+}
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_blocks_that_change_are_noticed(key, X):
+    other, message = CHANGES[key]
+    turns = iter([[X, X], other(X)])
+    with pytest.raises(ValueError, match=f"a second time, {message}"):
         BayesianLDA(n_iter=2).fit(CountBlocks(lambda: next(turns)))
 
 
-def test_shard_tokens_must_be_positive(X):
-    with pytest.raises(ValueError, match="shard_tokens=0 must be at least 1"):
-        CountBlocks([X], shard_tokens=0)
+@pytest.mark.parametrize("value", [0, -1, 1.5, "many", True])
+def test_shard_tokens_are_a_count(value, X):
+    with pytest.raises(ValueError, match=f"shard_tokens={value!r} must be a whole number of at least 1"):
+        CountBlocks([X], shard_tokens=value)
+
+
+def test_the_folder_exists_before_blocks_are_read(X, tmp_path):
+    with pytest.raises(ValueError, match="not a folder; make it first"):
+        CountBlocks([X], folder=tmp_path / "nowhere")
 
 
 def test_rows_are_not_taken(X):

@@ -1,8 +1,10 @@
 """Corpora in blocks: the law of the chain over shards, the same draws wherever they are made, and refusals."""
 
+import errno
 import os
 import pickle
 import re
+import shutil
 import signal
 import sys
 
@@ -18,7 +20,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs
 from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
-from sk_sgmcmc.topic._counts.block_data import BlockCorpus
+from sk_sgmcmc.topic._counts.block_data import BlockCorpus, Scratch
 from sk_sgmcmc.topic._counts.blocks import bound_blocks
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.shard_steps import Change, CollapsedStep
@@ -292,6 +294,38 @@ def test_other_samplers_are_refused_before_blocks_are_read():
 def test_chains_in_other_processes_are_refused(counts):
     with joblib.parallel_config("loky"), pytest.raises(ValueError, match="n_chains=2 over CountBlocks share"):
         BayesianLDA(**PARAMS, n_chains=2, n_jobs=2).fit(CountBlocks([counts]))
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files cannot be reserved here")
+@pytest.mark.parametrize("full", ["at first", "meanwhile"])
+def test_a_full_disk_is_an_error_before_anything_is_written(full, counts, tmp_path, monkeypatch):
+    """Python is killed if it writes to a mapped file for which the disk has no room."""
+    if full == "at first":
+        room = shutil.disk_usage(tmp_path)._replace(free=6 * int(counts.sum()))
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: room)
+    else:
+
+        def refuse(*args):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(ValueError, match=r"GiB are free in .*name a folder with more room"):
+        BayesianLDA(**PARAMS, n_chains=2).fit(CountBlocks([counts], folder=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_have_their_blocks_before_they_are_written(counts, tmp_path):
+    scratch = Scratch(tmp_path, 0)
+    scratch.new(np.float64, 100_000)
+    (file,) = tmp_path.rglob("*.bin")
+    assert file.stat().st_size == 800_000 <= 512 * file.stat().st_blocks
+
+
+def test_rows_of_length_one_are_doubted_as_in_memory(counts):
+    unit = sparse.csr_array(counts.multiply(1.0 / counts.sum(axis=1)[:, None]))
+    for X in (unit, CountBlocks([unit[:80], unit[80:80], unit[80:]])):
+        with pytest.warns(UserWarning, match="All rows of X have length 1, as tf-idf rows do"):
+            BayesianLDA(**PARAMS).fit(X)
 
 
 class OnlyInMemory(BayesianLDA):

@@ -1,5 +1,6 @@
 """Corpora in blocks on Dask: the same draws as on this machine, also when workers are lost."""
 
+import asyncio
 import os
 import pickle
 import signal
@@ -28,6 +29,12 @@ PARAMS = {"n_components": 3, "n_iter": 14, "random_state": 0}
 def new_cluster(n_workers=2):
     return distributed.LocalCluster(
         n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    )
+
+
+def in_this_process(**kwargs):
+    return distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50, **kwargs
     )
 
 
@@ -172,8 +179,44 @@ def test_faulty_blocks_are_named(client, counts, tmp_path):
     with pytest.raises(ValueError, match=r"block 1 \('nowhere.npz'\) cannot be read"):
         sparse.save_npz(tmp_path / "a.npz", counts)
         BayesianLDA().fit(CountBlocks([tmp_path / "a.npz", "nowhere.npz"]))
-    with pytest.raises(TypeError, match="block 0 is of type ndarray"):
-        BayesianLDA().fit(da.from_array(np.ones((4, 6)), chunks=(2, 6)))
+    dense = da.from_array(np.ones((4, 6)), chunks=(2, 6))
+    with pytest.raises(TypeError, match=r"block 0 is of type ndarray.*X\.map_blocks\(scipy\.sparse\.csr_array\)"):
+        BayesianLDA().fit(dense)
+    assert CountBlocks(dense.map_blocks(sparse.csr_array)).shape == (4, 6)
+    with pytest.raises(ValueError, match=r"Expected 2D array, got a Dask array of shape \(5,\)"):
+        BayesianLDA().fit(da.ones(5))
+
+
+def test_blocks_that_change_are_noticed_on_workers(client, counts):
+    first = [counts[:100], counts[100:]]
+    for other, message in [
+        ([counts[:100], counts[100:][::-1]], "block 1 has changed"),
+        (first[:1], "only 1 of 2 blocks were there"),
+        ([*first, counts], "there were more than 2 blocks"),
+    ]:
+        turns = iter([first, other])
+        with pytest.raises(ValueError, match=f"a second time, {message}"):
+            BayesianLDA(**PARAMS).fit(CountBlocks(lambda turns=turns: next(turns)))
+
+
+def test_an_asynchronous_client_is_refused_but_in_a_thread(counts, local):
+    source = CountBlocks([counts], shard_tokens=3000)
+
+    async def fit():
+        async with in_this_process(asynchronous=True) as cluster, distributed.Client(cluster, asynchronous=True):
+            with pytest.raises(TypeError, match=r"is asynchronous.*asyncio\.to_thread"):
+                BayesianLDA(**PARAMS).fit(source)
+            return await asyncio.to_thread(BayesianLDA(**PARAMS).fit, source)
+
+    model = asyncio.run(fit())
+    assert on_dask(model) and same(model, local)
+
+
+def test_a_task_does_not_wait_for_tasks(counts, local):
+    source = CountBlocks([counts], shard_tokens=3000)
+    with in_this_process() as cluster, distributed.Client(cluster) as client:
+        model = client.submit(BayesianLDA(**PARAMS).fit, source).result(timeout=TIMEOUT)
+    assert same(model, local) and not on_dask(model)
 
 
 def test_resume_on_dask_of_a_fit_here(client, counts, local):

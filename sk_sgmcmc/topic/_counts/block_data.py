@@ -1,5 +1,6 @@
 """A corpus in blocks as chains are bound to it, and its shards on this machine: tokens in memory-mapped files."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from .shards import cuts
 # Of a shard, unless topics have many cells: some tenths of a second of work, beside which handing it out costs little.
 _SHARD_TOKENS = 2_000_000
 _CELLS_PER_TOKEN = 4  # of the topics per token of a shard, so that copying the topics takes a small part of the time
-_WORD, _TOPIC, _WEIGHT = 4, 2, 8  # bytes per token
+WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # of a token
 _SAMPLE = 5_000_000  # tokens of the documents from which chains start
 _SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
 
@@ -39,6 +40,7 @@ class BlockCorpus:
         self.n_docs, self.n_words = blocks.shape
         self.n_tokens = blocks.n_tokens
         self.is_whole = all(each.is_whole for each in blocks.sizes)
+        self.has_unit_rows = all(each.has_unit_rows for each in blocks.sizes)
 
     def shard_tokens(self, n_topics):
         """Tokens of a shard."""
@@ -81,15 +83,15 @@ class BlockData:
     Parameters
     ----------
     corpus : BlockCorpus
-    n_topics, n_threads : int
+    n_topics, n_threads, n_chains : int
     shards : callable
         Function from this object to what runs rounds: `LocalShards` or a class with its methods.
     """
 
     weights = np.empty(0)
 
-    def __init__(self, corpus, n_topics, n_threads, shards):
-        self.corpus = corpus
+    def __init__(self, corpus, n_topics, n_threads, n_chains, shards):
+        self.corpus, self.n_chains = corpus, n_chains
         self.n_docs, self.n_words, self.is_whole = corpus.n_docs, corpus.n_words, corpus.is_whole
         self.n_batch, self.total_samples, self.n_threads = corpus.n_docs, float(corpus.n_docs), n_threads
         self.n_shards = max(1, round(corpus.n_tokens / corpus.shard_tokens(n_topics)))
@@ -153,13 +155,17 @@ class Scratch:
         self.folder = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=parent)
         self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self._n_files = 0
-        free = shutil.disk_usage(self.folder).free
-        if needed > free:
+        if needed > shutil.disk_usage(self.folder).free:
             self.remove()
-            raise ValueError(
-                f"Words and assignments take {needed / 2**30:.3g} GiB, but only {free / 2**30:.3g} GiB are free in "
-                f"{os.path.dirname(self.folder)}; name a folder with more room by CountBlocks(..., folder=...)."
-            )
+            self._refuse(needed)
+
+    def _refuse(self, needed):
+        parent = os.path.dirname(self.folder)
+        raise ValueError(
+            f"Words and assignments need {needed / 2**30:.3g} GiB more, but only "
+            f"{shutil.disk_usage(parent).free / 2**30:.3g} GiB are free in {parent}; name a folder with more room by "
+            "CountBlocks(..., folder=...)."
+        )
 
     def new(self, dtype, size):
         """An array in a file of its own; an ordinary one if it is empty."""
@@ -167,7 +173,20 @@ class Scratch:
             return np.empty(0, dtype=dtype)
         self._n_files += 1
         path = os.path.join(self.folder, f"{self._n_files}.bin")
-        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=(int(size),)))
+        with open(path, "wb") as file:
+            self._reserve(file, int(size) * np.dtype(dtype).itemsize)
+        return np.asarray(np.memmap(path, dtype=dtype, mode="r+", shape=(int(size),)))
+
+    def _reserve(self, file, n_bytes):
+        """Give a file its length, with blocks of the disk: writing to a map of a file that has none kills Python."""
+        file.truncate(n_bytes)
+        try:
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        except AttributeError:  # not on this system
+            pass
+        except OSError as error:  # others: of file systems that cannot reserve
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                self._refuse(n_bytes)
 
 
 class LocalShards:
@@ -181,7 +200,7 @@ class LocalShards:
     def __init__(self, data):
         self.blocks = blocks = data.corpus.blocks
         self.n_words, self.n_shards, self.n_threads = data.n_words, data.n_shards, data.n_threads
-        per_token = _WORD + _TOPIC + (0 if data.is_whole else _WEIGHT)
+        per_token = WORD_BYTES + data.n_chains * TOPIC_BYTES + (0 if data.is_whole else WEIGHT_BYTES)
         self.scratch = Scratch(blocks.folder, per_token * data.corpus.n_tokens + 8 * data.n_docs)
         n_tokens, weighted = data.corpus.n_tokens, not data.is_whole
         self.token_ptr = self.scratch.new(np.int64, data.n_docs + 1)

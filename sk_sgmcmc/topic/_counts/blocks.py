@@ -63,4 +63,5 @@ def bound_blocks(corpus, n_topics, n_threads, n_chains=1):
             "workers by themselves."
         )
     client = present_client()
-    return BlockData(corpus, n_topics, n_threads, LocalShards if client is None else partial(DaskShards, client=client))
+    shards = LocalShards if client is None else partial(DaskShards, client=client)
+    return BlockData(corpus, n_topics, n_threads, n_chains, shards)

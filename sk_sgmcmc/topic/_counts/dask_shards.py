@@ -16,12 +16,13 @@ import numpy as np
 
 from ...exceptions import WorkersLostError
 from ...utils._numbers import summable
-from ...utils.blocks import checked_block, load_block, sizes_of
-from .block_data import Scratch
+from ...utils.blocks import checked_again, checked_block, load_block, sizes_of
+from .block_data import TOPIC_BYTES, Scratch
 from .shard_steps import Change, Shard, joined, sampled
 
 PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
 _ROUNDS_PER_CHECKPOINT = 10
+_COPIES = 2  # of the assignments at a checkpoint, of which the older one is overwritten
 _FAN_IN = 8  # changes that are summed in a task
 _POLL_SECONDS = 0.5
 _lock = RLock()  # Dask's settings belong to the process
@@ -35,14 +36,12 @@ def _same(value):
 
 
 def _sizes(item, name):
-    return sizes_of(load_block(item, name), name)
+    return sizes_of(checked_block(load_block(item, name), name))
 
 
 def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
     """The parts of a block that belong to each of the shards between the cuts ``inner``, in tokens of the corpus."""
-    corpus = checked_block(load_block(item, name), name)
-    if (corpus.n_docs, corpus.n_words, corpus.n_tokens) != tuple(sizes[:3]):
-        raise ValueError(f"{name} has changed since it was checked; leave files alone during a fit.")
+    corpus = checked_again(item, name, sizes)
     ptr, words, weights = corpus.expand_tokens()
     if weighted:
         weights = summable(weights if weights.size else np.ones(words.size))
@@ -92,7 +91,7 @@ class RemoteAssignments:
     def __init__(self, z=None):
         self.z, self.futures = z, None
         self.shards = self.saved_at = None
-        self.rooms = []  # two copies, of which the older one is overwritten
+        self.rooms = []  # for copies
 
     def __array__(self, dtype=None, copy=None):
         z = self.z if self.futures is None else np.concatenate(self.shards.results(self.futures))
@@ -114,7 +113,7 @@ class DaskShards:
     def __init__(self, data, client):
         self.client, self.blocks = client, data.corpus.blocks
         self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
-        self.scratch = Scratch(self.blocks.folder, 2 * self.n_tokens)
+        self.scratch = Scratch(self.blocks.folder, _COPIES * TOPIC_BYTES * data.n_chains * self.n_tokens)
         self.shards = self._made_shards(not data.is_whole)
         extents = self.results([self._submit(_extent, each) for each in self.shards])
         self.sizes = [n_tokens for *_, n_tokens in extents]
@@ -135,11 +134,9 @@ class DaskShards:
 
     def _items(self):
         """What each block is loaded from, its name, its sizes, and where its documents and tokens begin."""
-        blocks, doc, token = self.blocks, 0, 0
-        # Blocks that a function makes are read here.
-        items = blocks.items if blocks.items is not None else list(blocks)
-        for i, (item, sizes) in enumerate(zip(items, blocks.sizes, strict=True)):
-            yield item, blocks.name_of(i), sizes, doc, token
+        doc = token = 0
+        for item, name, sizes in self.blocks.entries():
+            yield item, name, sizes, doc, token
             doc, token = doc + sizes.n_docs, token + sizes.n_tokens
 
     def _made_shards(self, weighted):
@@ -216,7 +213,7 @@ class DaskShards:
 
     def checkpoint(self, z, step):
         """Copy the assignments here, hand them out again from the copy, and return it."""
-        if len(z.rooms) < 2:
+        if len(z.rooms) < _COPIES:
             z.rooms.append(self.scratch.new(np.uint16, self.n_tokens))
         copy, end = z.rooms[-1], 0
         if z.futures is None:

@@ -95,6 +95,8 @@ class CountTopicModel(BaseTopicModel):
         if is_in_blocks(X, self):
             corpus = BlockCorpus(as_blocks(X))
             validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
+            if reset:
+                warn_of_unit_rows(corpus, type(self).__name__)
             return corpus
         if not reset and self.new_features == "extend" and hasattr(X, "columns"):
             return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
