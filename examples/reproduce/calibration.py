@@ -14,11 +14,13 @@ so. The others see the same data, and have a star where a coverage differs from 
 standard errors of the difference.
 
 Results are appended to a file as they come, and read from it at the next start, so that the run may be stopped at any
-time. ``--hours`` ends it.
+time. ``--hours`` ends it. All pairs get 25 replicates before one gets 50, and so on, those first that take least time.
+Seconds are of processor time.
 """
 
 import argparse
 import json
+import re
 import time
 import warnings
 from pathlib import Path
@@ -30,7 +32,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLDA,
+    BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
     GammaProcessTopicModel,
@@ -43,20 +47,24 @@ LANGEVIN = ("sgld", "sghmc", "sgnht", "sg-nphmc", "sgr-nphmc")
 MASS = ("sghmc-em", "sgnht-em", "sg-nphmc-em")
 PARTICLES = ("blob", "gfsd", "gfsf", "svgd", "psghmc-det", "psghmc-fgh")
 TOPICS = (*SIMPLEX, "sgld", "sghmc", "sgnht", "sghmc-em", "sgnht-em", *PARTICLES)
-FLAT = ("hmc", "rhmc", *LANGEVIN, "hmc-em", *MASS, *PARTICLES)
+FLAT = ("hmc", "nuts", "rhmc", *LANGEVIN, "hmc-em", *MASS, *PARTICLES)
+METRIC = ("rhmc", "sgr-nphmc")
 # The first is exact, or the nearest to it.
 SAMPLERS = {
     "BayesianLDA": TOPICS,
     "DMRTopicModel": TOPICS,
     "GammaProcessTopicModel": (*SIMPLEX, *LANGEVIN, *MASS),
     "SphericalAdmixtureModel": ("gmc-b-gibbs", "gmc", "sggmc", "gsgnht", "gmc-appr-mh", "vi", "sto-vi"),
-    "DPCategoricalMixture": SIMPLEX,
+    "DPCategoricalMixture": ("gibbs", "slice-gibbs", "scir", "sgrld", "exact-dirichlet"),
     "BayesianLogisticRegression": FLAT,
     "BayesianGaussian": FLAT,
     "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
+    "BayesianLinearRegression": ("gibbs", *(name for name in FLAT if name not in METRIC)),
+    "BayesianPoissonRegressor": FLAT,
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors
+ROUNDS = (2, 25, 50, 100)  # replicates of all pairs before the next
 
 
 # ------------------------------------------------------------------------- a model, its data, the truth and its draws
@@ -171,10 +179,16 @@ def sticks(rest, alpha, rng, n):
     return rest[..., None] * v * left, rng.dirichlet(np.full(3, 0.5), (*rest.shape, n))
 
 
+def correlated(n, rng):
+    """Rows of two correlated columns, and their mean."""
+    X = rng.standard_normal((n, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    return X, X.mean(axis=0)
+
+
 def logistic(rng):
     """Forty rows, two correlated columns."""
-    X = rng.standard_normal((40, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
-    centre, truth, y = X.mean(axis=0), rng.standard_normal(3), np.zeros(40)
+    X, centre = correlated(40, rng)
+    truth = rng.standard_normal(3)
     p = special.expit((X - centre) @ truth[:2] + truth[2])
     y = (rng.random(40) < p).astype(int)
     y[:2] = [0, 1] if len(np.unique(y)) == 1 else y[:2]  # a classifier needs both; about once in a thousand
@@ -186,6 +200,35 @@ def logistic(rng):
 
     truth = {"coef": truth[None, :2], "intercept": truth[2:] - centre @ truth[:2]}
     return model, (X, y), {}, quantities, truth
+
+
+def linear(rng):
+    """Twenty rows, two correlated columns."""
+    X, centre = correlated(20, rng)
+    coef, level, noise = rng.standard_normal(2), rng.standard_normal(), np.sqrt(5.0 / rng.chisquare(5.0))
+    y = level + (X - centre) @ coef + noise * rng.standard_normal(20)
+    model = BayesianLinearRegression(
+        1.0, intercept_prior_scale=1.0, noise_scale_prior=1.0, degrees_of_freedom_prior=5.0
+    )  # fmt: skip
+
+    def quantities(s):
+        at_mean = s["intercept"] + s["coef"] @ centre
+        return np.concatenate([s["coef"], at_mean[..., None], s["noise_scale"][..., None]], axis=-1)
+
+    return model, (X, y), {}, quantities, {"coef": coef, "intercept": level - centre @ coef, "noise_scale": noise}
+
+
+def poisson(rng):
+    """Thirty rows, two correlated columns."""
+    X, centre = correlated(30, rng)
+    coef, level = 0.5 * rng.standard_normal(2), rng.standard_normal()
+    y = rng.poisson(np.exp(level + (X - centre) @ coef))
+    model = BayesianPoissonRegressor(0.5, intercept_prior_scale=1.0)
+
+    def quantities(s):
+        return np.concatenate([s["coef"], (s["intercept"] + s["coef"] @ centre)[..., None]], axis=-1)
+
+    return model, (X, y), {}, quantities, {"coef": coef, "intercept": level - centre @ coef}
 
 
 def gaussian(rng):
@@ -223,18 +266,18 @@ def von_mises_fisher_mixture(rng):
 
 
 MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
-                             von_mises_fisher_mixture), strict=True))  # fmt: skip
+                             von_mises_fisher_mixture, linear, poisson), strict=True))  # fmt: skip
 
 
 def one(name, sampler, replicate):
     """A replicate of a pair: the record of its ranks, as shares of 1."""
     rng = np.random.default_rng([list(SAMPLERS).index(name), replicate])
     model, args, named, quantities, truth = MODELS[name](rng)
-    began = time.perf_counter()
+    began = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.set_params(sampler=sampler, random_state=replicate).fit(*args, **named)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     draws = {key: np.asarray(value[0], dtype=float) for key, value in model.samples_.items() if key in truth}
     drawn, true = quantities(draws), quantities({key: np.asarray(value, dtype=float) for key, value in truth.items()})
     # float32 draws and float64 truths are equal to rounding where both are at a bound.
@@ -305,32 +348,41 @@ def table(records, path=None):
         path.write_text("\n".join([".. list-table::", "   :header-rows: 1", "", head, *lines, ""]), encoding="utf-8")
 
 
+def missing(pairs, n_replicates, records):
+    """Yield (estimator, sampler, replicate) that are not among the records, which the caller extends."""
+    for n in [*(n for n in ROUNDS if n < n_replicates), n_replicates]:
+        known, seconds = set(), {pair: [] for pair in pairs}
+        for r in records:
+            known.add((r["model"], r["sampler"], r["replicate"]))
+            seconds.setdefault((r["model"], r["sampler"]), []).append(r["seconds"])
+        for pair in sorted(pairs, key=lambda pair: min(seconds[pair], default=0.0)):
+            yield from ((*pair, i) for i in range(n) if (*pair, i) not in known)
+
+
 def main():
     """Fit what is not in the file yet, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="two replicates of two pairs, nothing kept")
     parser.add_argument("--replicates", type=int, default=200)
-    parser.add_argument("--only", default="", metavar="TEXT", help="pairs whose name, 'model sampler', contains it")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="of pairs' names, 'model sampler'")
     parser.add_argument("--hours", type=float, default=2.0, help="end after so long")
     parser.add_argument("--results", type=Path, default=None)
     parser.add_argument("--table", type=Path, default=None, help="also write the table there, for the guide")
     options = parser.parse_args()
-    pairs, n_replicates = [pair for pair in PAIRS if options.only in " ".join(pair)], options.replicates
+    pairs, n_replicates = [pair for pair in PAIRS if re.search(options.only, " ".join(pair))], options.replicates
     if options.smoke:
         pairs, n_replicates = [("BayesianLDA", "gibbs"), ("BayesianGaussian", "hmc")], 2
     records = []
     if options.results is not None and options.results.exists():
         records = [json.loads(line) for line in options.results.read_text(encoding="utf-8").splitlines()]
-    known = {(r["model"], r["sampler"], r["replicate"]) for r in records}
-    began = time.monotonic()
-    for replicate in range(n_replicates):  # all pairs in turn, so that a part of the run says something about each
-        for model, sampler in pairs:
-            if (model, sampler, replicate) in known or time.monotonic() - began > 3600 * options.hours:
-                continue
-            records.append(one(model, sampler, replicate))
-            if options.results is not None:
-                with options.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(records[-1]) + "\n")
+    end = time.monotonic() + 3600 * options.hours
+    for model, sampler, replicate in missing(pairs, n_replicates, records):
+        if time.monotonic() > end:
+            break
+        records.append(one(model, sampler, replicate))
+        if options.results is not None:
+            with options.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(records[-1]) + "\n")
     table(records, options.table)
 
 

@@ -216,6 +216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", choices=["20news", "wikipedia"], default="20news")
     parser.add_argument("--part", choices=["both", "published", "stable"], default="both")
+    parser.add_argument("--only", default="", metavar="TEXT", help="methods whose name contains it")
     parser.add_argument("--seconds", type=float, default=160.0, help="of the processor, for each method")
     parser.add_argument("--checkpoints", type=int, default=6, help="scores of each run, each at twice the seconds")
     parser.add_argument("--scored", type=int, default=300, help="test rows of the annealed scores")
@@ -223,6 +224,10 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="a few seconds: a small corpus that is always available")
     args = parser.parse_args()
     train, test, words, K, given = corpora(args.corpus, args.smoke)
+
+    def chosen(settings):
+        return {label: each for label, each in settings.items() if args.only in label}
+
     seconds = np.array([0.05]) if args.smoke else args.seconds / 2.0 ** np.arange(args.checkpoints)[::-1]
     constants = {**given, "doc_topic_prior": 10.0}
     alpha = np.full(K, 10.0)
@@ -234,7 +239,7 @@ def main():
     if args.part in ("both", "published"):
         print("\nPublished constants; start at random near the mean; pooled and single log-perplexity by prior draws")
         print(f"{'method':24s}{'seconds':>9s}{'steps':>9s}{'pooled':>12s}{'single':>12s}{'|v|^2/n':>10s}")
-        settings = published(args.corpus, train.shape[0])
+        settings = chosen(published(args.corpus, train.shape[0]))
         common = {**constants, "init": "random", "proportions": "fresh"}
         run(train, test, settings, K, common, seconds, lambda model: Pool(model, test, alpha), True, args.seed)
     if args.part in ("both", "stable"):
@@ -243,9 +248,11 @@ def main():
         print(f"{'method':24s}{'seconds':>9s}{'steps':>9s}{'first':>12s}{'second':>12s}{'|v|^2/n':>10s}")
         temperatures = 10 if args.smoke else 400
         models = run(
-            train, test, stable(args.corpus, train.shape[0]), K, constants, seconds,
+            train, test, chosen(stable(args.corpus, train.shape[0])), K, constants, seconds,
             lambda model: Annealed(rows, temperatures), False, args.seed,
         )  # fmt: skip
+        if "SGGMC full" not in models:
+            return
         print("\nTopics by SGGMC: words they stand for, and against")
         table = models["SGGMC full"].top_words(6, feature_names=words)
         kinds, topics, names = (np.asarray(table[name]) for name in ("kind", "topic", "word"))

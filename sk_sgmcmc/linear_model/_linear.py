@@ -61,7 +61,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Whether minibatches estimate only the part of the log likelihood beyond its second order.
     sampler : str, sampler object or None, default=None
         None is `Gibbs`, which is exact and reads the rows once; with an explicit ``batch_size``, `SGHMC`. Any sampler
-        on flat space without a metric will do.
+        on flat space without a metric will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
+        and their intervals too narrow.
     n_iter : int or None, default=None
         Sweeps of `Gibbs`, else steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws
         after burn-in.

@@ -47,7 +47,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     control_variates : bool, default=True
         Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space will do.
+        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals too narrow.
     n_iter : int or None, default=None
         Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
     burn_in : float or int, default=0.5

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sk_sgmcmc
+from sk_sgmcmc.samplers._registry import names_fitting
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAGES = sorted(EXAMPLES.rglob("plot_*.py"))
 SCRIPTS = sorted(
@@ -216,3 +219,23 @@ def test_benchmark_of_lda_goes_on_where_it_stopped(run_here, tmp_path):
     assert results.read_text(encoding="utf-8").startswith("".join(curves[:-1]))
     assert len(results.read_text(encoding="utf-8").splitlines()) == len(curves)
     assert rest.splitlines()[-1] == whole.splitlines()[-1]
+
+
+def test_every_pair_is_calibrated():
+    study = definitions_of(EXAMPLES / "reproduce" / "calibration.py")
+    estimators = [each for each in map(vars(sk_sgmcmc).get, sk_sgmcmc.__all__) if isinstance(each, type)]
+    pairs = {each.__name__: names_fitting(each._offers) for each in estimators}
+    assert {name: sorted(samplers) for name, samplers in study["SAMPLERS"].items()} == pairs
+    assert set(study["MODELS"]) == set(pairs)
+
+
+def test_calibration_makes_some_replicates_of_all_pairs_before_many_of_one():
+    study = definitions_of(EXAMPLES / "reproduce" / "calibration.py")
+    records = [{"model": "slow", "sampler": "a", "replicate": 1, "seconds": 9.0}]
+    order = []
+    for model, sampler, i in study["missing"]([("slow", "a"), ("fast", "b")], 30, records):
+        records.append({"model": model, "sampler": sampler, "replicate": i, "seconds": 9.0 if model == "slow" else 1.0})
+        order.append((model, i))
+    assert order[:3] == [("fast", 0), ("fast", 1), ("slow", 0)]
+    assert order[3 : 3 + 46] == [(model, i) for model in ("fast", "slow") for i in range(2, 25)]
+    assert len(order) == len(set(order)) == 59

@@ -52,8 +52,8 @@ class DMRTopicModel(BayesianLDA):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics and assignments are drawn, as in `BayesianLDA`. It does not affect how coefficients are drawn: that
-        is ``coef_sampler``.
+        How topics and assignments are drawn, as in `BayesianLDA`; by particles, intervals of topics are too narrow. It
+        does not affect how coefficients are drawn: that is ``coef_sampler``.
     coef_sampler : str, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
         all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`.

@@ -64,9 +64,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
         features; "auto" learns it: its logarithm has the prior :math:`N(\log c, 1)`, where :math:`c` is that number.
         "auto" for all three, and for ``doc_topic_prior``, predicts better; at the fixed values, which are as published,
-        draws of topics hardly vary. On 20 Newsgroups (20 topics, 60 steps, equal time), "auto" against fixed: mean log
-        density of a row 14,270 against -2230, accuracy of logistic regression on `transform` .959 against .950,
-        standard deviation of proportions over rows .073 against .016.
+        draws of topics hardly vary.
     normalize : bool, default=True
         Scale rows to unit length. False rejects rows of other lengths.
     n_inner : int, default=10
