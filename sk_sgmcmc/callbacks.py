@@ -86,7 +86,7 @@ def as_callbacks(callbacks):
         return []
     found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     for callback in found:
-        if not callable(callback):
+        if not callable(callback) or isinstance(callback, type):
             raise TypeError(
                 f"callbacks={callbacks!r} must be a callback from sk_sgmcmc.callbacks, a function of (estimator, "
                 "step), or a list of them."

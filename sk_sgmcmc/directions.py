@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from .utils import row_keys
+from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 
 _HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
@@ -102,6 +103,11 @@ def excess_heat(velocity):
 
 def check_unit_rows(estimator, X, *, reset):
     """Unit rows of X as CSR of float64, for an estimator with a parameter ``normalize``."""
+    if holds_texts(X):
+        raise ValueError(
+            f"X holds texts (strings), but {type(estimator).__name__} reads directions, rows of numbers; pass "
+            "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X)."
+        )
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
     if X.shape[1] < 2:
         raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")

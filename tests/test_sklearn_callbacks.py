@@ -103,6 +103,11 @@ if callback:
         assert "GridSearchCV" in capsys.readouterr().out
 
 
+def test_a_class_is_no_callback():
+    with pytest.raises(TypeError, match=r"must be a callback from sk_sgmcmc\.callbacks"):
+        BayesianLDA(2, callbacks=HeldOutScore).fit(np.ones((3, 3)))
+
+
 def test_callbacks_of_ours_print_what_they_were_given():
     X = np.zeros((7, 3))
     for made, expected in (

@@ -28,10 +28,11 @@ _OF_OTHERS = {
 
 def _names(estimator, feature_names):
     n_features = estimator.samples_["components"].shape[-1]
-    if feature_names is None and isinstance(estimator, CountTopicModel):  # columns of metadata are not words
+    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are not words
         feature_names = estimator._word_names(n_features).astype(str)
     elif feature_names is None:
-        feature_names = getattr(estimator, "feature_names_in_", np.empty(0))
+        given = getattr(estimator, "_feature_names", None)
+        feature_names = getattr(estimator, "feature_names_in_", np.empty(0)) if given is None else given
         # Categories have more cells than columns.
         feature_names = feature_names if len(feature_names) == n_features else np.arange(n_features).astype(str)
     names = np.asarray(feature_names, dtype=object)
@@ -179,7 +180,7 @@ def to_arviz(
 def _topic_names(estimator, words):
     """Names of topics where they, or the words, have any; else their indices."""
     named = getattr(estimator, "_topic_names", None) is not None
-    if named or not isinstance(estimator, CountTopicModel) or all(word.isdecimal() for word in words):
+    if named or all(word.isdecimal() for word in words):
         return estimator.topic_names_ if named else np.arange(len(estimator.components_))
     return np.array(default_names(estimator.components_, words))
 

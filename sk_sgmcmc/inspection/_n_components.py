@@ -56,6 +56,11 @@ class NumberOfTopicsDisplay(Panels):
         -------
         display : NumberOfTopicsDisplay
         """
+        columns = list(table) if hasattr(table, "keys") else []
+        if not {"n_components", "difference_error", *(name for name, _ in _PANELS)} <= set(columns):
+            raise TypeError(
+                f"NumberOfTopicsDisplay draws the table of search_n_components, not {type(table).__name__}."
+            )
         return cls(table).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic import DMRTopicModel
-from ..topic._dmr.effects import prevalence_at
+from ..topic._dmr.effects import Counterfactuals, prevalence_at
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ._panels import Panels, check_interval, indices, style_panel, whiskers
 from ._style import FAINT, GREY, INK, shortened
@@ -194,7 +194,8 @@ class PrevalenceDisplay(Panels):
             for g, group in enumerate(self.groups):
                 colour = _COLOURS[g % len(_COLOURS)]
                 ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
-                (_line if is_line else _points)(panel, self.values, ends, colour, group, g, len(self.groups))
+                label = f"{group:g}" if isinstance(group, float) else str(group)
+                (_line if is_line else _points)(panel, self.values, ends, colour, label, g, len(self.groups))
             if not is_line:
                 panel.set_xticks(np.arange(self.values.size), [shortened(str(value)) for value in self.values])
                 panel.set_xlim(-0.5, self.values.size - 0.5)
@@ -206,7 +207,11 @@ class PrevalenceDisplay(Panels):
             panel.locator_params(axis="y", nbins=4)
             style_panel(panel, spines=("left", "bottom"), grid="y")
         if self.groups != [None]:
-            axes[0].legend(title=self.by, frameon=False, fontsize=8, title_fontsize=8)
+            look = {"title": self.by, "frameon": False, "fontsize": 8, "title_fontsize": 8}
+            if ax is None and figure is None:  # where no panel is
+                self.figure_.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", **look)
+            else:
+                axes[0].legend(**look)
         if ax is None:
             label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
             self.figure_.supxlabel(label, fontsize=9, color=GREY)
@@ -235,7 +240,7 @@ def _points(panel, values, ends, colour, label, g, n_groups):
 
 def _averaged(estimator, covariate, by, at, given, average_over, interval, n_points):
     """Values, groups, and means and ends of averages over documents, (n_topics, n_groups, n_values)."""
-    average = estimator._counterfactuals(average_over, given)
+    average = Counterfactuals.of_model(estimator, average_over, given)
     taken = [name for name in (covariate, by) if name in average.given]
     if taken or covariate == by:
         raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")

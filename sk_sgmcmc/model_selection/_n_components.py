@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
 
 from ..metrics import coherence, exclusivity, paired_difference, topic_diversity
 from ..utils import as_table
@@ -32,9 +33,10 @@ def search_n_components(
 
     Parameters
     ----------
-    estimator : BayesianLDA, DMRTopicModel or GammaProcessTopicModel
-        Parameters of all fits but ``n_components``; it is cloned, not fitted.
-    X : array-like or sparse of shape (n_samples, n_features)
+    estimator : BayesianLDA, DMRTopicModel, GammaProcessTopicModel, or Pipeline that ends in one
+        Parameters of all fits but ``n_components``; it is cloned, not fitted. The other steps of a Pipeline are fitted
+        once, without the held-out documents.
+    X : array-like or sparse of shape (n_samples, n_features), or what the first step of a Pipeline takes
         Counts.
     values : list of int
         Numbers of topics.
@@ -47,7 +49,7 @@ def search_n_components(
     random_state : int, RandomState instance or None, default=0
         Chooses the held-out documents. The fits have the estimator's own.
     **fit_params
-        What ``fit`` takes: ``metadata``, divided as X is, and ``feature_names``.
+        What ``fit`` of the topic model takes: ``metadata``, divided as X is, and ``feature_names``.
 
     Returns
     -------
@@ -83,24 +85,38 @@ def search_n_components(
     >>> table = search_n_components(BayesianLDA(n_iter=60, random_state=0), X, [2, 4, 8])
     >>> bool(table["score"][1] > table["score"][0])
     True
+
+    Texts, by a Pipeline:
+
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> texts = ["the sea and the fish", "the moon and the star", "fish of the sea", "star and moon"] * 20
+    >>> pipeline = make_pipeline(CountVectorizer(), BayesianLDA(n_iter=30, random_state=0))
+    >>> search_n_components(pipeline, texts, [2, 3])["n_components"].tolist()
+    [2, 3]
     """
-    values = list(values)
+    values = list(values) if np.iterable(values) else [values]
     if not values or not all(is_count(value) for value in values) or len(set(values)) < len(values):
         raise ValueError(f"values={values!r} must be different whole numbers of at least 1, such as [10, 20, 40].")
-    if not hasattr(estimator, "_completion") or "n_components" not in estimator.get_params(deep=False):
+    *steps, model = (step for _, step in estimator.steps) if isinstance(estimator, Pipeline) else (estimator,)
+    if isinstance(model, type) or not hasattr(model, "_completion"):
         raise TypeError(
-            f"search_n_components needs a topic model of counts with n_components, such as BayesianLDA, got "
-            f"{type(estimator).__name__}."
+            "search_n_components needs a topic model of counts, such as BayesianLDA(), or a Pipeline that ends in one; "
+            f"got {model!r}."
         )
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     by_row = {name: fit_params[name] for name in _ROW_PARAMS if fit_params.get(name) is not None}
     parts = train_test_split(X, *by_row.values(), test_size=test_size, random_state=random_state)
     train, test = parts[0], parts[1]
+    for step in steps:
+        if step is not None and not isinstance(step, str):  # None and "passthrough" are no steps
+            step = clone(step)
+            train, test, X = step.fit_transform(train), step.transform(test), step.transform(X)
     train_rows = dict(zip(by_row, parts[2::2], strict=True))
     test_rows = dict(zip(by_row, parts[3::2], strict=True))
     given = {name: value for name, value in fit_params.items() if name not in by_row}
     fits = Parallel(n_jobs=n_jobs)(
-        delayed(_judged)(clone(estimator).set_params(n_components=int(value)), train, test, {**given, **train_rows},
+        delayed(_judged)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
                          test_rows, X, n_words)
         for value in values
     )  # fmt: skip

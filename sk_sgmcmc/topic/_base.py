@@ -1,6 +1,6 @@
 """Base of all topic models: several chains draw topics, and one of them supplies all results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import BaseSGMCMC
 from ..metrics import topic_stability
 from ..utils import as_precise_as
-from ..utils._numbers import interval_tails
+from ..utils._numbers import check_count, interval_tails
 from ..utils._sklearn import available_if
+from ..utils._tables import checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
 from ..utils.blocks import CountsLike
 from ._agreement import Agreement
@@ -20,7 +21,8 @@ from ._answers import documents
 from ._answers import words as tables
 from ._draws import TopicDraws
 
-_for_models_of_counts = available_if(lambda model: hasattr(model, "_proportion_draws"))
+_for_models_of_counts = available_if(lambda model: hasattr(model, "_completion"))
+_for_models_of_proportions = available_if(lambda model: hasattr(model, "_proportion_draws"))
 _N_DRAWS = 20  # of proportions, over which tables of documents average
 
 
@@ -50,9 +52,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return self.components_.shape[0]
 
     def _doubts(self, chains):
-        names = None
-        if hasattr(self, "feature_names_in_"):
-            names = np.asarray(self._word_names(self.components_.shape[1]), dtype=object)
+        names = self._word_names(self.components_.shape[1])
+        names = names if names.dtype.kind in "OU" else None
         in_use = self._topics_in_use()
         message = self._agreement.message(self.components_, in_use, self._metric, names, self._seeds_hint)
         own = [doubt for chain in chains for doubt in chain.doubts()][:1]
@@ -83,12 +84,14 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """Names of the words: those ``given``, those given to `fit`, those of the columns of its X, or indices."""
         for names in (given, self._feature_names):
             if names is not None and (given is not None or len(names) == n_features):
-                return tables.checked_names(names, n_features)
+                return checked_names(names, n_features)
         return getattr(self, "feature_names_in_", np.arange(n_features))
 
     @property
     def topic_names_(self) -> AnyArray:
         """Names of the topics, an array of str that may be set: at first, their numbers and top words.
+
+        A dict from topics to names sets some of them.
 
         Examples
         --------
@@ -99,6 +102,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> lda.topic_names_
         array(['0_moon_star_fish', '1_sea_fish_moon'], dtype=object)
+        >>> lda.topic_names_ = {0: "sky"}
         >>> lda.topic_names_ = ["sky", "water"]
         >>> lda.get_feature_names_out()
         array(['sky', 'water'], dtype=object)
@@ -112,7 +116,14 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return np.array(tables.default_names(self.components_, names), dtype=object)
 
     @topic_names_.setter
-    def topic_names_(self, names: Sequence[str] | AnyArray) -> None:
+    def topic_names_(self, names: Sequence[str] | Mapping[int, str] | AnyArray) -> None:
+        if isinstance(names, Mapping):
+            unknown = [k for k in names if k not in range(self._n_features_out)]
+            if unknown:
+                raise ValueError(f"topic_names_ names {unknown[:5]}; topics are 0 to {self._n_features_out - 1}.")
+            names = [names.get(k, name) for k, name in enumerate(self.topic_names_)]
+        if isinstance(names, str):
+            raise TypeError(f"topic_names_={names!r} is one name; give a list, or a dict such as {{0: {names!r}}}.")
         names = np.array([str(name) for name in names], dtype=object)
         if len(set(names)) != self._n_features_out:
             raise ValueError(
@@ -143,7 +154,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def top_words(
         self,
         n: int = 10,
-        interval: float | None = None,
+        interval: float | None = 0.9,
         *,
         by: Literal["probability", "frex", "lift", "score"] = "probability",
         format: Literal["long", "wide"] = "long",
@@ -155,8 +166,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ----------
         n : int, default=10
             Words per topic.
-        interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None omits the columns.
+        interval : float or None, default=0.9
+            Mass of the central credible interval; None omits its columns, which "wide" has no room for.
         by : {"probability", "frex", "lift", "score"}, default="probability"
             What words are ranked by. "frex" favours words that are frequent in the topic and rare in others: the
             harmonic mean of the word's ranks, among the words of the topic, by probability and by the topic's share of
@@ -194,8 +205,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         check_is_fitted(self)
         tables.check_choice("by", by, tables.SCORES)
         tables.check_choice("format", format, ("long", "wide"))
-        if format == "wide" and interval is not None:
-            raise ValueError('format="wide" holds words alone; leave out interval, or take format="long".')
+        interval = None if format == "wide" else interval
         scores = tables.word_scores(self.components_, by, self.word_counts_)
         names = self._word_names(self.components_.shape[1], feature_names)
         table = tables.word_table(
@@ -246,7 +256,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     # -- documents -------------------------------------------------------------------------------------------------
 
-    @_for_models_of_counts
+    @_for_models_of_proportions
     def transform_draws(
         self, X: CountsLike, n_draws: int | None = None, random_state: Seed = 0, **params: Any
     ) -> FloatArray:
@@ -267,8 +277,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         proportions : ndarray of shape (n_draws, n_samples, n_components)
-            The last axis sums to 1. Each draw is made by Gibbs sweeps over the document's tokens given a draw of the
-            topics; an empty document gets draws from the prior.
+            The last axis sums to 1. Each draw is made given a draw of the topics, by Gibbs sweeps over the document's
+            tokens, or where documents are directions by trajectories on the simplex; an empty document gets draws
+            from the prior.
 
         Examples
         --------
@@ -324,13 +335,14 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> np.asarray(lda.topic_info(X)["share"]).round(1).tolist()
         [0.5, 0.5]
         """
+        check_count("n_words", n_words)
         counts, filled, draws = self._table_draws(X, random_state, params)
         return documents.info_table(
             self.components_, counts, documents.mean_proportions(draws, filled), self.topic_stability_,
             self.chains_agree_, n_words, interval, self._word_names(self.components_.shape[1]), self.topic_names_,
         )  # fmt: skip
 
-    @_for_models_of_counts
+    @_for_models_of_proportions
     def representative_docs(
         self,
         X: CountsLike,
@@ -373,17 +385,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> np.asarray(lda.representative_docs(X, texts, n=1)["text"]).tolist()
         ['the moon', 'fishing']
         """
-        if not n >= 1:
-            raise ValueError(f"n={n} must be at least 1.")
+        check_count("n", n)
+        texts = texts if texts is None or hasattr(texts, "__len__") else list(texts)
         n_docs = self._filled(X, **params)[1].size
-        chosen = documents.representatives(np.asarray(self._transform(X, **params)), int(n))
+        chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)
         if texts is not None and len(texts) != n_docs:
             raise ValueError(f"texts holds {len(texts)} texts, but X has {n_docs} documents; give one for each.")
         some = np.unique(chosen)
         draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
         return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
 
-    @_for_models_of_counts
+    @_for_models_of_proportions
     def topic_correlation(
         self, X: CountsLike, interval: float = 0.9, *, random_state: Seed = 0, **params: Any
     ) -> Table:
@@ -417,7 +429,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         _, filled, draws = self._table_draws(X, random_state, params)
         return documents.correlation_table([each[filled] for each in draws], interval, self.topic_names_)
 
-    @_for_models_of_counts
+    @_for_models_of_proportions
     def topics_over_time(
         self,
         X: CountsLike,
@@ -435,7 +447,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         X : array-like or sparse of shape (n_samples, n_features)
             Counts.
         times : array-like of shape (n_samples,)
-            Numbers, dates or ordered labels.
+            Numbers, dates or labels, which are sorted; levels of a categorical column have the order that it declares.
         interval : float, default=0.9
             Mass of the central credible interval, of the mean over the documents of a time.
         n_bins : int or None, default=None

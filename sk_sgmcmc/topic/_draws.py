@@ -5,6 +5,7 @@ import numpy as np
 from ..chains.convergence import evenly
 from ..metrics import align_draws
 from ..metrics.completion import words_of
+from ..utils._numbers import check_count
 
 _SPREAD_DRAWS = 20  # draws of a chain, evenly spaced, from which their typical distance is found
 
@@ -215,3 +216,10 @@ class ConditionalDraws(TopicDraws):
         self.orders[c] = self.orders[c][:, order]
         if self._components is not None:
             self._components[c] = self._components[c][:, order]
+
+
+def chosen_draws(n_kept, n_draws):
+    """Indices of at most ``n_draws`` kept draws, evenly spaced; of all if it is None."""
+    if n_draws is not None:
+        check_count("n_draws", n_draws)
+    return evenly(n_kept, n_kept if n_draws is None else n_draws)

@@ -1,19 +1,16 @@
 """Latent Dirichlet allocation, with posterior uncertainty."""
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..samplers._base import Sampler
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ..utils._typing import Callbacks, RandomState
-from ._answers.merging import merged_names, mixed, new_topics, summed
 from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
 from ._counts.word_prior import DEFAULT, with_seeds
@@ -267,48 +264,6 @@ class BayesianLDA(CountTopicModel):
     def _document_prior(self, alpha, stored, plan):
         make = FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior
         return make(alpha, stored, bears_heat=True)
-
-    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
-        """Join topics into one, in all draws.
-
-        Parameters
-        ----------
-        groups : list of int, or list of lists of int
-            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
-
-        Returns
-        -------
-        merged : BayesianLDA
-            A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
-            the place of the first of its group, the others keep their order; names given by ``topic_names_`` are joined
-            by " + ". Topics are mixed by their shares of the fitted tokens, and their ``doc_topic_prior_`` is the sum,
-            which is exact: proportions that are added up have that Dirichlet law. Chains cannot go on from merged
-            topics: `partial_fit` and `resume` are refused.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
-        >>> lda = BayesianLDA(3, n_iter=60, random_state=0)
-        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
-        >>> lda.merge_topics([0, 1]).components_.shape
-        (2, 4)
-        """
-        check_is_fitted(self)
-        new, masses = new_topics(groups, self._n_features_out), self._masses()
-        merged = copy(self)
-        merged.__dict__.pop("_chains", None)
-        samples = {"components": mixed(self.samples_["components"], new, masses)}
-        if "doc_topic_prior" in self.samples_:
-            samples["doc_topic_prior"] = summed(self.samples_["doc_topic_prior"], new, -1)
-        merged.n_components, merged.samples_ = int(new.max() + 1), samples
-        merged.components_ = mixed(self.components_, new, masses)
-        merged.doc_topic_prior_ = summed(self.doc_topic_prior_, new, -1)
-        merged._doc_priors = summed(self._doc_priors, new, -1)
-        merged._agreement = self._agreement.merged(new)
-        merged._topic_names, merged._is_merged = merged_names(self._topic_names, new), True
-        return merged
 
     # -- fitted --------------------------------------------------------------------------------------------------
 

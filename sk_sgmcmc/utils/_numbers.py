@@ -1,7 +1,7 @@
 """Numbers from users: integers of NumPy, which overflow in products, numbers of threads, arrays."""
 
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -41,6 +41,12 @@ def is_count(value):
     return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
 
 
+def check_count(name, value):
+    """Raise unless a value is a whole number of at least 1."""
+    if not is_count(value):
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+
+
 def real_array(name, value):
     """A number or numbers as a new array of float64; raises an error with the name for anything else."""
     try:
@@ -72,8 +78,8 @@ def check_n_jobs(n_jobs):
 
 def interval_tails(interval):
     """The two probabilities between which a central credible interval lies, as a list."""
-    if not 0 < interval < 1:
-        raise ValueError(f"interval={interval} must lie between 0 and 1; 0.9 is a common choice.")
+    if not isinstance(interval, Real) or not 0 < interval < 1:
+        raise ValueError(f"interval={interval!r} must lie between 0 and 1; 0.9 is a common choice.")
     return [(1 - interval) / 2, (1 + interval) / 2]
 
 

@@ -42,3 +42,17 @@ def rows_of_table(table, rows):
     if sparse.issparse(table):
         return sparse.csr_array(table)[rows]
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def declared_levels(column):
+    """The levels that a column declares, in their order (as a categorical of pandas, or an Enum of polars), or None."""
+    dtype = getattr(column, "dtype", None)
+    return list(dtype.categories) if type(dtype).__name__ in ("CategoricalDtype", "Enum") else None
+
+
+def checked_names(names, n_features):
+    """Names of columns as an array of objects; raises unless there is one for each."""
+    names = np.asarray(names, dtype=object)
+    if names.shape != (n_features,):
+        raise ValueError(f"feature_names has shape {names.shape}; it must hold {n_features} names.")
+    return names

@@ -32,15 +32,16 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def model(case):
-    return case.fitted(n_chains=2)
+    return case.fitted(n_chains=2, n_iter=64)  # ArviZ 1's leave-one-out needs more than 25 draws
 
 
 @pytest.mark.filterwarnings("ignore")  # of short chains, and of quantities that are the same in all draws
 def test_summary_and_trace_run(model, arviz):
     data = to_arviz(model, words=2) if hasattr(model, "components_") else to_arviz(model)
-    one = next(iter(model.samples_))
+    one = min(model.samples_, key=lambda name: model.samples_[name].size)  # ArviZ 1 draws a panel for each number
     assert len(arviz.summary(data, kind="stats")) > 0
-    arviz.plot_trace(data, var_names=[one], compact=True, backend_kwargs={})
+    in_one_panel = {"compact": True} if arviz.__version__.startswith("0.") else {}
+    arviz.plot_trace(data, var_names=[one], **in_one_panel)
     __import__("matplotlib.pyplot").pyplot.close("all")
 
 
@@ -69,7 +70,7 @@ def test_statistics_have_draws_of_their_own(arviz):
     assert data.sample_stats.sizes["chain"] == 2
 
 
-@pytest.mark.filterwarnings("ignore")  # of Pareto k, in 16 draws
+@pytest.mark.filterwarnings("ignore")  # of Pareto k, in few draws
 def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
     given = case.data_of()
     if case.id not in WITH_ROWS:

@@ -41,9 +41,15 @@ def test_lines_are_averages_over_documents_where_a_group_was_observed(model, plt
         whig = panel.lines[1]
         np.testing.assert_allclose(whig.get_ydata(), display.prevalence[k, 1])
         np.testing.assert_allclose(whig.get_xdata(), display.values)
-    assert [text.get_text() for text in display.axes_[0].get_legend().get_texts()] == ["tory", "whig"]
+    (legend,) = display.figure_.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["tory", "whig"]
     assert "80%" in display.figure_._supxlabel.get_text() and display.ax_ is display.axes_[0]
     display.figure_.canvas.draw()
+    panels = [panel.get_window_extent() for panel in display.axes_]
+    assert not legend.get_window_extent().count_overlaps(panels)  # it hides no line
+    numbers = PrevalenceDisplay.from_estimator(model, "party", by="year", ax=plt.subplots(1, len(display.topics))[1])
+    shown = [text.get_text() for text in numbers.axes_[0].get_legend().get_texts()]
+    assert shown == [f"{year:g}" for year in numbers.groups] and not numbers.figure_.legends
 
 
 def test_averages_are_those_of_effects(model, plt):

@@ -155,6 +155,19 @@ def test_a_categorical_without_levels_says_nothing():
     np.testing.assert_array_equal(unknown, model.score_samples(frame))
 
 
+def test_an_enum_of_polars_keeps_its_order():
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    scale = ["never", "monthly", "daily", "unused"]
+    answers = [None, *np.array(scale)[np.random.default_rng(0).integers(0, 3, 59)].tolist()]
+    frame = pandas.DataFrame({"a": pandas.Categorical(answers, scale), "b": [0, 1] * 30})
+    model = fitted(frame, "categorical")
+    same = polars.DataFrame({"a": polars.Series(answers, dtype=polars.Enum(scale)), "b": [0, 1] * 30})
+    of_polars = fitted(same, "categorical")
+    assert of_polars.categories_[0].tolist() == scale
+    np.testing.assert_array_equal(model.samples_["weights"], of_polars.samples_["weights"])
+    np.testing.assert_array_equal(model.score_samples(same), model.score_samples(frame))
+
+
 @pytest.mark.parametrize("shape, what", [((0, 3), "0 sample"), ((3, 0), "0 feature")])
 def test_a_frame_without_entries_is_refused(shape, what):
     pandas = importorskip("pandas")

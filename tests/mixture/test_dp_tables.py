@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import DPCategoricalMixture
+from sk_sgmcmc.inspection import ProfileDisplay, to_arviz
+from tests.conftest import importorskip
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +78,28 @@ def test_clusters_are_features_of_a_pipeline(model):
 def test_texts_for_counts_name_the_likelihood_that_takes_them():
     with pytest.raises(ValueError, match='likelihood="categorical"'):
         DPCategoricalMixture().fit([["red", "blue"], ["red", "green"]])
+
+
+def test_names_given_to_fit_are_in_every_table():
+    X = (np.random.default_rng(0).random((60, 4)) < 0.5).astype(float)
+    names = ["news", "sport", "films", "shop"]
+    model = DPCategoricalMixture(likelihood="bernoulli", n_iter=20, random_state=0).fit(X, feature_names=names)
+    assert np.asarray(model.profile_table()["feature"])[:4].tolist() == names
+    assert set(np.asarray(model.top_categories(2)["feature"])) <= set(names)
+    importorskip("matplotlib")
+    assert ProfileDisplay.from_estimator(model, features=["films"]).features.tolist() == ["films"]
+    importorskip("arviz")
+    assert to_arviz(model).posterior["components"].coords["entry"].values.tolist() == names
+    with pytest.raises(ValueError, match="must hold 4 names"):
+        model.fit(X, feature_names=names[:2])
+    assert np.asarray(model.fit(X).profile_table()["feature"])[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_probabilities_of_clusters_come_as_a_frame(model, library):
+    importorskip(library)
+    X = np.random.default_rng(0).poisson(2.0, (5, 8)).astype(float)
+    frame = model.set_output(transform=library).transform(X)
+    model.set_output(transform="default")
+    assert list(frame.columns) == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(frame.to_numpy(), model.transform(X))

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, VonMisesFisherMixture
 from sk_sgmcmc.datasets import make_lda
@@ -55,19 +57,37 @@ def test_metadata_are_divided_with_the_documents():
         assert len(table) == 2 and np.all(np.isfinite(table["score"]))
 
 
-@pytest.mark.parametrize("values", [[], [0], [2, 2], [2.5], ["a"]])
+@pytest.mark.parametrize("values", [[], [0], [2, 2], [2.5], ["a"], 2.5])
 def test_wrong_values_are_refused(values):
     with pytest.raises(ValueError, match="values="):
         search_n_components(ESTIMATOR, X, values)
 
 
-def test_models_without_topics_of_words_are_refused():
-    with pytest.raises(TypeError, match="BayesianLDA, got VonMisesFisherMixture"):
-        search_n_components(VonMisesFisherMixture(), X, [2])
+@pytest.mark.parametrize("estimator", [VonMisesFisherMixture(), BayesianLDA, make_pipeline(VonMisesFisherMixture())])
+def test_models_without_topics_of_words_are_refused(estimator):
+    with pytest.raises(TypeError, match=r"such as BayesianLDA\(\), or a Pipeline that ends in one; got "):
+        search_n_components(estimator, X, [2])
+
+
+def test_a_pipeline_prepares_documents_without_those_held_out():
+    texts = [" ".join(np.repeat([f"w{w}" for w in range(60)], row)) for row in X.toarray().astype(int)]
+    pipeline = make_pipeline(CountVectorizer(), "passthrough", ESTIMATOR)
+    table = search_n_components(pipeline, texts, [2, 4])
+    train, test = train_test_split(texts, test_size=0.1, random_state=0)
+    vectorizer = CountVectorizer().fit(train)
+    counts = vectorizer.transform(train)
+    for i, k in enumerate((2, 4)):
+        model = BayesianLDA(k, n_iter=40, random_state=0).fit(counts)
+        assert table["score"][i] == model.score(vectorizer.transform(test))
+        assert table["coherence"][i] == pytest.approx(coherence(model.components_, vectorizer.transform(texts)).mean())
+    assert not hasattr(pipeline[0], "vocabulary_")
 
 
 def test_the_display_draws_four_panels(table):
     importorskip("matplotlib")
+    for other in (3, table[["score"]]):
+        with pytest.raises(TypeError, match="the table of search_n_components, not "):
+            NumberOfTopicsDisplay.from_search(other)
     display = NumberOfTopicsDisplay.from_search(table)
     assert display.axes_[0].get_title(loc="left") == "held-out score"
     np.testing.assert_array_equal(display.axes_[1].lines[0].get_ydata(), table["coherence"])

@@ -141,8 +141,10 @@ def test_the_reference_is_the_chain_that_predicts_best(monkeypatch, X):
 def test_chains_in_modes_of_their_own_warn(X):
     # Fewer topics than were planted: which of them share a topic is each chain's own choice.
     model = BayesianLDA(N_TOPICS - 1, n_chains=3, n_iter=60, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"3 chains do not agree on \d of 4 topics"):
-        model.fit(X)
+    with pytest.warns(ConvergenceWarning, match=r"3 chains do not agree on \d of 4 topics") as caught:
+        model.fit(X, feature_names=[f"word{w}" for w in range(X.shape[1])])
+    message = next(str(each.message) for each in caught if "do not agree" in str(each.message))
+    assert ": word" in message and "by seed_words={word: topic, ...}" in message
     c = model.reference_chain_
     words = np.arange(model.n_features_in_)
     means = [model._topic_draws.mean_of_words(c, s, words).T for s in range(30)]

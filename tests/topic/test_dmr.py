@@ -455,7 +455,8 @@ def test_the_prior_of_documents_counts_documents_and_not_groups():
 def test_tables(model):
     importorskip("pandas")
     table = model.coef_table(interval=0.8)
-    assert list(table.columns) == ["topic", "term", "mean", "low", "high", "positive"] and len(table) == 12
+    assert list(table.columns) == ["topic", "name", "term", "mean", "low", "high", "positive"]
+    assert len(table) == 12 and table["name"].tolist() == np.repeat(model.topic_names_, 4).tolist()
     assert list(table["term"][:4]) == ["intercept", *model.metadata_names_]
     np.testing.assert_allclose(table["mean"], model.coef_.ravel())
     draws = model.samples_["coef"].reshape(8, 12)
@@ -463,6 +464,7 @@ def test_tables(model):
     np.testing.assert_allclose(table["positive"], (draws > 0).mean(axis=0))
     whig, tory = ({"year": YEAR, "party": np.full(120, name)} for name in ("whig", "tory"))
     difference = model.prevalence_difference(whig, tory)
+    assert difference["name"].tolist() == model.topic_names_.tolist()
     expected = model.predict_prevalence(whig).mean(axis=0) - model.predict_prevalence(tory).mean(axis=0)
     np.testing.assert_allclose(difference["difference"], expected, atol=1e-12)
     a, b = (

@@ -215,6 +215,7 @@ ERRORS = {
     "~ nope": r"no column of metadata, which has \['year', 'party'\]",
     "~ nope + year": r"`nope` is not present.*columns \['year'\]",
     "~ foo(year)": "'foo' is not defined",
+    "~ s(year)": r"s\(x\) of R packages is bs\(x, df=6\)",
     "~ bs(party)": "could not convert",
     "~ 1": "no covariates",
     "": "no covariates",
@@ -359,6 +360,9 @@ def test_effects_refuse_what_they_cannot_answer(model, plain):
     ):
         with pytest.raises(ValueError, match=message):
             model.effects(**bad)
+    for given in (["year"], "year", 1900.0):
+        with pytest.raises(TypeError, match="must be a dict from covariates to values"):
+            model.effects("party", given=given)
     with pytest.raises(ValueError, match="the metadata have 'year', 'party'"):
         plain.effects("month")
     with pytest.warns(UserWarning, match="No metadata"):

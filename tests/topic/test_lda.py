@@ -387,10 +387,13 @@ def test_top_words(fitted):
     assert np.all((table["top_probability"] > 0) & (table["top_probability"] <= 1))
     narrow = fitted.top_words(4, interval=0.5)
     assert np.all(narrow["high"] - narrow["low"] <= table["high"] - table["low"])
-    assert "low" not in fitted.top_words(4) and len(fitted.top_words(10**6)) == 1000
-    for bad, name in (({"n": 0}, "n=0"), ({"interval": 1.5}, "interval"), ({"feature_names": ["a"]}, "feature_names")):
+    assert "low" in fitted.top_words(4) and "low" not in fitted.top_words(4, interval=None)
+    assert len(fitted.top_words(10**6)) == 1000
+    bad = [({"n": n}, f"n={n!r} must be a whole number") for n in (0, 2.5, "5", True)]
+    bad += [({"interval": value}, f"interval={value!r}") for value in (1.5, "90%")]
+    for given, name in (*bad, ({"feature_names": ["a"]}, "feature_names")):
         with pytest.raises(ValueError, match=name):
-            fitted.top_words(**bad)
+            fitted.top_words(**given)
 
 
 def test_tf_idf_rows_and_texts_are_named_for_what_they_are():

@@ -1,11 +1,14 @@
 """Spherical admixture: what a fitted model answers, what it refuses."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from sk_sgmcmc import SphericalAdmixtureModel
 from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.inspection import TopicsOverTimeDisplay, to_arviz
 from sk_sgmcmc.samplers import SGGMC
 from tests.conftest import importorskip
 from tests.topic.test_sam import make_rows, unit, vmf
@@ -30,8 +33,6 @@ def test_rows_answer_for_themselves(fitted):
 def test_topics_that_are_all_the_same_have_a_known_density(fitted):
     model, X = fitted
     m = unit(X.mean(axis=0))
-    import copy
-
     model = copy.deepcopy(model)
     model.samples_ = {"components": np.tile(m, (1, 2, 3, 1))}
     kappa = 6 * 12
@@ -103,6 +104,29 @@ def test_no_word_is_listed_for_and_against(fitted):
             model.top_words(n)
 
 
+def test_words_have_the_names_given_to_fit():
+    X, _, _ = make_rows()
+    names = [f"word{i}" for i in range(12)]
+    model = SphericalAdmixtureModel(3, n_iter=10, random_state=0).fit(sparse.csr_array(X), feature_names=names)
+    assert set(model.top_words(2)["word"]) <= set(names)
+    assert model.topic_names_[0].startswith("0_word") and model.topic_names_.size == 3
+    importorskip("arviz")
+    assert to_arviz(model).posterior["components"].coords["word"].values.tolist() == names
+
+
+def test_words_stand_beside_the_names_of_topics(fitted):
+    model, _ = fitted
+    table = model.top_words(4)
+    assert {"low", "high"} <= set(table) and "low" not in model.top_words(4, interval=None)
+    assert np.unique(table["name"]).tolist() == sorted(model.topic_names_)
+    wide = model.top_words(4, format="wide")
+    assert list(wide) == model.topic_names_.tolist()
+    first = table[(table["topic"] == 1) & (table["kind"] == "present")]
+    assert wide.iloc[:, 1].tolist() == first["word"].tolist()
+    with pytest.raises(ValueError, match="format='tall'"):
+        model.top_words(format="tall")
+
+
 def test_weights_of_words_lie_in_their_intervals():
     """Where everything is learnt draws differ, and the mean direction is longer than any interval."""
     X, _, _ = make_rows(40, V=60, kappa=60.0)
@@ -166,3 +190,48 @@ def test_resume_refuses_other_rows():
     model = SphericalAdmixtureModel(2, n_iter=6, random_state=0).fit(X)
     with pytest.raises(ValueError, match="pass the same again"):
         model.resume(X[::-1])
+
+
+# ----------------------------------------------------------------------------------------- draws of proportions
+
+
+def test_draws_of_proportions_have_the_mean_that_transform_gives(fitted):
+    model, X = fitted
+    frozen = copy.copy(model)  # one and the same draw of the topics, three hundred times
+    topics = np.repeat(model.components_[None, None], 300, axis=1)
+    frozen.samples_ = {"components": topics}
+    draws = frozen.transform_draws(X[:6])
+    assert draws.shape == (300, 6, 3)
+    np.testing.assert_allclose(draws.sum(axis=2), 1.0)
+    np.testing.assert_allclose(draws.mean(axis=0), model.transform(X[:6]), atol=0.06)
+    assert draws.std(axis=0).max() < 0.2
+    nothing = frozen.transform_draws(np.zeros((1, 12)))[:, 0]  # of the prior
+    np.testing.assert_allclose(nothing.mean(axis=0), 1 / 3, atol=0.06)
+    np.testing.assert_allclose(nothing.var(axis=0), 2 / 9 / (model.doc_topic_prior_.sum() + 1), rtol=0.4)
+
+
+def test_draws_of_a_row_depend_on_it_alone(fitted):
+    model, X = fitted
+    draws = model.transform_draws(X[:4], n_draws=5)
+    np.testing.assert_allclose(draws[:, ::-1], model.transform_draws(sparse.csr_array(X[3::-1]), n_draws=5))
+    assert np.any(draws != model.transform_draws(X[:4], n_draws=5, random_state=1))
+    assert len(model.transform_draws(X[:1])) == model.samples_["components"].shape[1]
+
+
+def test_tables_of_documents_work_for_directions(fitted):
+    model, X = fitted
+    times = np.arange(len(X)) % 2
+    table = model.topics_over_time(X, times)
+    draws = model.transform_draws(X, n_draws=20)[:, times == 1].mean(axis=1)
+    np.testing.assert_allclose(table["share"][3:], draws.mean(axis=0))
+    docs = model.representative_docs(X, list(map(str, range(len(X)))), n=1)
+    assert docs["document"].tolist() == model.transform(X).argmax(axis=0).tolist()
+    assert len(model.topic_correlation(X)) == 3
+    assert not hasattr(model, "find_topics") and not hasattr(model, "topic_info")  # directions are no probabilities
+    importorskip("matplotlib")
+    assert TopicsOverTimeDisplay.from_estimator(model, X, times).share.shape == (3, 2)
+
+
+def test_texts_are_referred_to_a_vectorizer():
+    with pytest.raises(ValueError, match=r"SphericalAdmixtureModel reads directions.*TfidfVectorizer\(\)"):
+        SphericalAdmixtureModel(2).fit(["a day at sea", "the moon"])

@@ -15,7 +15,8 @@ from sk_sgmcmc.kernels.models.spherical.admixture import admixture_signal, excha
 from sk_sgmcmc.kernels.models.spherical.proportions import held_noise
 from sk_sgmcmc.kernels.models.von_mises_fisher.components import exact_means
 from sk_sgmcmc.samplers import GMC, SGGMC, GMCBGibbs
-from sk_sgmcmc.topic._spherical.chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
+from sk_sgmcmc.topic._spherical.chain import AdmixtureChain, MetropolisAdmixtureChain
+from sk_sgmcmc.topic._spherical.prior import AdmixturePrior
 from tests.calibration import p_values
 from tests.cases import THRESHOLD, z_scores
 from tests.topic.test_sam import csr, make_rows, unit

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import fetch_poliblog5k, make_lda
 from sk_sgmcmc.metrics import coherence, exclusivity
 from sk_sgmcmc.topic._answers import words as tables
@@ -76,7 +76,7 @@ def test_top_words_are_ranked_by_the_choice(model):
             expected = NAMES[np.argsort(-scores[k], kind="stable")[:4]]
             assert table["word"][table["topic"] == k].tolist() == expected.tolist()
         assert list(table)[:5] == ["topic", "name", "rank", "word", "probability"]
-    wide = model.top_words(4, format="wide")
+    wide = model.top_words(4, interval=0.9, format="wide")
     assert list(wide) == model.topic_names_.tolist() and wide.shape == (4, 3)
     assert wide.iloc[:, 1].tolist() == model.top_words(4).query("topic == 1")["word"].tolist()
 
@@ -86,8 +86,6 @@ def test_unknown_choices_are_refused(model):
         model.top_words(by="best")
     with pytest.raises(ValueError, match="format='tall'"):
         model.top_words(format="tall")
-    with pytest.raises(ValueError, match="leave out interval"):
-        model.top_words(format="wide", interval=0.9)
     with pytest.raises(NotFittedError):
         BayesianLDA().top_words()
 
@@ -138,6 +136,12 @@ def test_names_are_used_everywhere_and_reset_by_fit(model):
     assert list(renamed.set_output(transform="pandas").transform(DATA.counts)) == ["ships", "taxes", "war"]
     with pytest.raises(ValueError, match="2 of them different"):
         renamed.topic_names_ = ["a", "a", "b"]
+    renamed.topic_names_ = {1: "tolls"}
+    assert renamed.topic_names_.tolist() == ["ships", "tolls", "war"]
+    with pytest.raises(ValueError, match=r"\[3\]; topics are 0 to 2"):
+        renamed.topic_names_ = {3: "sea"}
+    with pytest.raises(TypeError, match="'sea' is one name"):
+        renamed.topic_names_ = "sea"
     renamed.fit(DATA.counts)
     assert renamed.topic_names_[0] == "bayesianlda0"
 
@@ -286,6 +290,11 @@ def test_representative_documents_are_the_purest(model):
     assert "text" not in model.representative_docs(DATA.counts)
     with pytest.raises(ValueError, match="texts holds 2 texts, but X has 120"):
         model.representative_docs(DATA.counts, ["a", "b"])
+    some = model.representative_docs(DATA.counts, iter(texts), n=1)
+    assert some["text"].tolist() == table[table["rank"] == 1]["text"].tolist()
+    for n in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
+            model.representative_docs(DATA.counts, n=n)
 
 
 def test_correlations_are_those_of_the_draws(model):
@@ -350,6 +359,36 @@ def test_times_in_bins_and_times_that_are_none(model):
         model.topics_over_time(X, [None, *map(str, range(119))])
     with pytest.raises(ValueError, match="n_bins=3 needs times that are numbers"):
         model.topics_over_time(X, ["a"] * 120, n_bins=3)
+    with pytest.raises(ValueError, match="1 infinite values"):
+        model.topics_over_time(X, [np.inf, *range(119)], n_bins=3)
+    for n_bins in (0, -1, 2.5, "auto"):
+        with pytest.raises(ValueError, match=f"n_bins={n_bins!r} must be a whole number"):
+            model.topics_over_time(X, range(120), n_bins=n_bins)
+
+
+def test_levels_have_the_order_that_they_declare(model):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    levels, codes = ["low", "medium", "high", "unused"], np.arange(120) % 3
+    text = np.array(levels)[codes]
+    expected = model.topics_over_time(DATA.counts, codes)
+    for times in (
+        pandas.Categorical(text, levels), pandas.Series(pandas.Categorical(text, levels)),
+        polars.Series(text, dtype=polars.Enum(levels)),
+    ):  # fmt: skip
+        table = model.topics_over_time(DATA.counts, times)
+        assert table["time"].iloc[::3].tolist() == levels[:3]
+        np.testing.assert_array_equal(table["share"], expected["share"])
+    with pytest.raises(ValueError, match="1 missing values"):
+        model.topics_over_time(DATA.counts, pandas.Categorical([None, *text[1:]], levels))
+
+
+def test_periods_can_be_binned(model):
+    pandas = pytest.importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2008-01", periods=120, freq="M"))
+    table = model.topics_over_time(DATA.counts, months, n_bins=2)
+    dates = model.topics_over_time(DATA.counts, months.dt.to_timestamp(), n_bins=2)
+    assert table["time"].tolist() == dates["time"].tolist() and table["time"][0] == np.datetime64("2008-01-01")
+    np.testing.assert_array_equal(table["share"], dates["share"])
 
 
 def test_documents_without_words_have_no_share(model):
@@ -370,13 +409,46 @@ def test_metadata_reach_every_table():
     assert len(model.merge_topics([0, 1]).topic_info(DATA.counts, metadata=metadata)) == 2
 
 
-def test_the_gamma_process_answers_and_spheres_do_not():
+def test_streams_take_names_and_keep_them():
+    metadata = {"year": np.arange(120)}
+    for model, more in ((BayesianLDA(3, random_state=0), {}), (DMRTopicModel(3, random_state=0), metadata)):
+        given = {"metadata": {"year": metadata["year"][:60]}} if more else {}
+        model.partial_fit(DATA.counts[:60], feature_names=NAMES, **given)
+        assert set(model.top_words(2)["word"]) <= set(NAMES)
+        model.partial_fit(DATA.counts[60:], **given)
+        assert model.topic_names_[0].startswith("0_word")
+        model.partial_fit(DATA.counts[60:], feature_names=[name.upper() for name in NAMES], **given)
+        assert model.topic_names_[0].startswith("0_WORD")
+        with pytest.raises(ValueError, match="must hold 40 names"):
+            model.partial_fit(DATA.counts[60:], feature_names=NAMES[:3], **given)
+
+
+def test_the_gamma_process_answers():
     model = GammaProcessTopicModel(4, n_iter=20, random_state=0).fit(DATA.counts)
     assert model.topic_info(DATA.counts).shape[0] == 4
-    assert not hasattr(SphericalAdmixtureModel(), "topic_info")
+    assert model.topic_weights()["name"].tolist() == model.topic_names_.tolist()
 
 
 # --------------------------------------------------------------------------------------------------------- merging
+
+
+def test_merged_topics_of_the_gamma_process_add_up_their_weights():
+    model = GammaProcessTopicModel(5, n_iter=30, n_chains=2, random_state=0).fit(DATA.counts, feature_names=NAMES)
+    merged = model.merge_topics([[0, 2], [3, 4]])
+    assert merged.components_.shape == (3, 40) and merged.n_components == 3
+    weights = model.samples_["weights"]
+    expected = np.stack([weights[..., [0, 2]].sum(axis=-1), weights[..., 1], weights[..., 3:].sum(axis=-1)], axis=-1)
+    np.testing.assert_allclose(merged.samples_["weights"], expected)
+    np.testing.assert_allclose(merged.weights_.sum(), model.weights_.sum())
+    assert merged.n_topics_posterior()["n_topics"].max() <= 3 and merged.samples_["n_topics"].shape == (2, 15)
+    np.testing.assert_allclose(merged.topic_weights()["share"].sum(), 1.0)
+    np.testing.assert_allclose(
+        merged.transform(DATA.counts)[:, 0], model.transform(DATA.counts)[:, [0, 2]].sum(axis=1), atol=0.15
+    )
+    assert np.isfinite(merged.score(DATA.counts)) and len(merged.topic_info(DATA.counts)) == 3
+    assert merged.transform_draws(DATA.counts, n_draws=3).shape == (3, 120, 3)
+    with pytest.raises(ValueError, match="merged after they were drawn"):
+        merged.partial_fit(DATA.counts)
 
 
 def test_merged_topics_keep_the_names_that_were_given(model):

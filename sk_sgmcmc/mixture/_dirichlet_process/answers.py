@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp, xlogy
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +14,7 @@ from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
 from ...utils._by_rows import by_rows
-from ...utils._numbers import interval_tails
+from ...utils._numbers import check_count, interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import available_if, check_sample_weight
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
@@ -52,8 +53,10 @@ def _mean(scores, sample_weight):
     return float(np.average(scores, weights=weight / weight.max()))
 
 
-class FittedDPMixture:
+class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of a fitted `DPCategoricalMixture`."""
+
+    _feature_names = None  # those given to `fit`
 
     # -- fitted attributes -----------------------------------------------------------------------------------------
 
@@ -399,8 +402,7 @@ class FittedDPMixture:
         ['never', 'no', 'often', 'yes']
         """
         check_is_fitted(self)
-        if not n >= 1:
-            raise ValueError(f"n={n} must be at least 1.")
+        check_count("n", n)
         overall, probabilities = self._profiles(interval_tails(interval))
         features, levels = self._entry_names()
         columns = {name: [] for name in ("cluster", "weight", "rank", "feature", "level", "probability", "low", "high",
@@ -502,7 +504,9 @@ class FittedDPMixture:
 
     def _entry_names(self):
         """Feature and level of each public probability."""
-        names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
+        names = self._feature_names
+        if names is None:
+            names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
         if self._layout.kind != CATEGORICAL:
             return names, np.full(names.size, "")
         return names[self._layout.block], np.concatenate([np.asarray(of, dtype=object) for of in self.categories_])

@@ -62,7 +62,7 @@ class CheckedInput:
         # Rows of a fitted model are those that it was fitted to, whatever the parameter says now.
         kind = KIND_OF[self.likelihood] if reset else self._layout.kind
         if kind == CATEGORICAL:
-            if hasattr(X, "iloc"):
+            if hasattr(X, "columns"):
                 validate_data(self, X, reset=reset, skip_check_array=True)
                 # The check that this omits: that there are rows and columns at all.
                 check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)

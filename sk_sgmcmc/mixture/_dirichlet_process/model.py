@@ -1,18 +1,20 @@
 """Dirichlet-process mixtures of categorical rows: clustering without a fixed number of clusters."""
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
+from sklearn.base import DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
 from ...samplers._base import Sampler
 from ...utils._sklearn import Interval, StrOptions
-from ...utils._typing import Callbacks, MatrixLike, RandomState
+from ...utils._tables import checked_names
+from ...utils._typing import AnyArray, Callbacks, MatrixLike, RandomState
 from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
@@ -36,7 +38,7 @@ def _steps_of_a_pass(pair, data):
 
 
 class DPCategoricalMixture(  # type: ignore[misc]
-    CheckedInput, FittedDPMixture, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseSGMCMC
+    CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC
 ):
     r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without a fixed number.
 
@@ -247,7 +249,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @fits_anew
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | AnyArray | None = None,
+    ) -> Self:
         """Draw clusters given rows.
 
         Parameters
@@ -257,6 +266,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, in the sense of the parameter ``weights``; 0 leaves a row out. None: all weigh 1.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns for all tables, if X has none.
 
         Returns
         -------
@@ -277,6 +288,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         sampler, pair = self._checked_sampler()
         concentration = self._checked_concentration()
         X, weight = self._checked_rows(X, sample_weight, reset=True)
+        self._feature_names = None if feature_names is None else checked_names(feature_names, self.n_features_in_)
         n_batch = self._n_batch(sampler, pair, X.shape[0])
         data = self._taken(X, weight, n_batch, None)
         n_iter = self.n_iter or self._n_steps(pair, data)

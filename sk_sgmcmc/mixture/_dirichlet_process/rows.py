@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from ...utils import check_counts
 from ...utils._numbers import summable
 from ...utils._seeds import row_keys
+from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 
 MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
@@ -224,14 +225,13 @@ def _columns(X):
         return [(X[:, j], None) for j in range(X.shape[1])]
     out = []
     for j in range(X.shape[1]):
-        column = X.iloc[:, j]
-        declared = getattr(getattr(column, "cat", None), "categories", None)
-        if declared is None:
-            out.append((np.asarray(column, dtype=object), None))
-            continue
-        # By their codes: as an array, whole numbers beside a missing one would become floats.
-        levels = np.asarray(declared, dtype=object)
-        out.append((np.append(levels, None)[np.asarray(column.cat.codes)], levels))
+        column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
+        declared = declared_levels(column)
+        codes = getattr(getattr(column, "cat", None), "codes", None)
+        levels = None if declared is None else np.array([*declared, None], dtype=object)
+        # By their codes, if there are any: as an array, whole numbers beside a missing one would become floats.
+        values = np.asarray(column, dtype=object) if codes is None else levels[np.asarray(codes)]
+        out.append((values, None if levels is None else levels[:-1]))
     return out
 
 
@@ -285,7 +285,7 @@ def find_levels(X):
             continue
         if numbers.size and (np.any(numbers < 0) or np.any(numbers != np.floor(numbers)) or numbers.max() > 1e6):
             raise ValueError(
-                f'likelihood="categorical" needs whole codes from 0 up, strings, or pandas categoricals; column {j} '
+                f'likelihood="categorical" needs whole codes from 0 up, strings, or categoricals; column {j} '
                 f"of X runs from {numbers.min():g} to {numbers.max():g}. Mark missing entries by NaN, and cut numbers "
                 "into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
             )

@@ -6,7 +6,8 @@ import numpy as np
 
 from ...metrics import coherence, exclusivity
 from ...utils import as_table
-from ...utils._numbers import interval_tails
+from ...utils._numbers import check_count, interval_tails
+from ...utils._tables import declared_levels
 from .words import largest
 
 MOST_TIMES = 200  # different times, above which a table by time needs bins
@@ -107,18 +108,31 @@ def as_dates(times):
     return np.array(zoneless, dtype="datetime64[us]").reshape(times.shape)
 
 
+def _starts(times):
+    """Periods of pandas as the dates at which they start; anything else as it is."""
+    periods = times.dtype.kind == "O" and all(type(time).__name__ == "Period" for time in times)
+    return as_dates(np.array([time.start_time for time in times], dtype=object)) if periods else times
+
+
 def checked_times(times, n_docs, n_bins):
     """Different times in order, and the index of each document's."""
+    levels = declared_levels(times)
     times = as_dates(np.asarray(times))
+    if n_bins is not None:
+        check_count("n_bins", n_bins)
     if times.shape != (n_docs,):
         raise ValueError(f"times has shape {times.shape}; give one time for each of the {n_docs} documents of X.")
-    is_number = times.dtype.kind in "iufM"
     if times.dtype.kind == "O":
         missing = np.array([value is None or value != value for value in times])
     else:
         missing = np.isnat(times) if times.dtype.kind == "M" else times != times
     if missing.any():
         raise ValueError(f"times holds {missing.sum()} missing values; leave these documents out of X and times.")
+    times = times if n_bins is None else _starts(times)
+    is_number = times.dtype.kind in "iufM"
+    infinite = np.isinf(times).sum() if times.dtype.kind == "f" else 0
+    if infinite:
+        raise ValueError(f"times holds {infinite} infinite values; leave these documents out of X and times.")
     if n_bins is not None:
         if not is_number:
             raise ValueError(
@@ -127,13 +141,17 @@ def checked_times(times, n_docs, n_bins):
             )
         as_float = times.astype("datetime64[us]").astype(np.int64) if times.dtype.kind == "M" else times
         as_float = as_float.astype(np.float64)
-        edges = np.linspace(as_float.min(), as_float.max(), int(n_bins) + 1)
-        bins = np.clip(np.searchsorted(edges, as_float, side="right") - 1, 0, int(n_bins) - 1)
+        edges = np.linspace(as_float.min(), as_float.max(), n_bins + 1)
+        bins = np.clip(np.searchsorted(edges, as_float, side="right") - 1, 0, n_bins - 1)
         used, index = np.unique(bins, return_inverse=True)
         starts = edges[used]
         if times.dtype.kind == "M":
             starts = starts.astype(np.int64).astype("datetime64[us]").astype(times.dtype)
         return starts, index
+    if levels is not None:
+        place = {level: i for i, level in enumerate(levels)}
+        used, index = np.unique([place[time] for time in times.tolist()], return_inverse=True)
+        return np.array([*levels, None], dtype=object)[used], index
     try:
         different, index = np.unique(times, return_inverse=True)
     except TypeError as error:

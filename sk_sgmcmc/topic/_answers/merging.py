@@ -1,6 +1,10 @@
 """Topics joined into one, in all draws."""
 
+from copy import copy
+
 import numpy as np
+
+_ADDED = "doc_topic_prior", "weights"  # in samples: what topics that become one add up
 
 
 def new_topics(groups, n_topics):
@@ -40,6 +44,22 @@ def mixed(topics, new, masses):
     alone = np.bincount(new)[new] == 1
     weights[alone] = 1.0
     return summed(topics * weights[:, None].astype(topics.dtype), new, -2)
+
+
+def merged(model, new):
+    """A copy of a fitted model in which topics become the ``new`` ones, whose chains cannot go on."""
+    masses, out = model._masses(), copy(model)
+    out.__dict__.pop("_chains", None)
+    out.samples_ = {"components": mixed(model.samples_["components"], new, masses)}
+    out.samples_ |= {name: summed(model.samples_[name], new, -1) for name in _ADDED if name in model.samples_}
+    out.n_components = int(new.max() + 1)
+    out.components_ = mixed(model.components_, new, masses)
+    out.doc_topic_prior_ = summed(model.doc_topic_prior_, new, -1)
+    if hasattr(model, "_doc_priors"):
+        out._doc_priors = summed(model._doc_priors, new, -1)
+    out._agreement = model._agreement.merged(new)
+    out._topic_names, out._is_merged = merged_names(model._topic_names, new), True
+    return out
 
 
 def merged_names(names, new):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ...utils import as_table
-from ...utils._numbers import interval_tails
+from ...utils._numbers import check_count, interval_tails
 
 SCORES = ("probability", "frex", "lift", "score")
 _LEAST = 1e-300  # so that a draw of 0 has a logarithm
@@ -23,14 +23,6 @@ def check_choice(name, value, choices):
     """Raise unless a value is among the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}.")
-
-
-def checked_names(names, n_features):
-    """Names of words as an array of objects; raises unless there is one for each."""
-    names = np.asarray(names, dtype=object)
-    if names.shape != (n_features,):
-        raise ValueError(f"feature_names has shape {names.shape}; it must hold {n_features} names.")
-    return names
 
 
 def default_names(components, feature_names, n_words=3):
@@ -85,10 +77,9 @@ def word_table(components, n, interval, feature_names, topic_names, draws_of_top
         What words are ranked ``by``; None ranks by probability.
     """
     n_topics, n_features = components.shape
-    if not n >= 1:
-        raise ValueError(f"n={n} must be at least 1.")
+    check_count("n", n)
     ends = None if interval is None else interval_tails(interval)
-    n = min(int(n), n_features)
+    n = min(n, n_features)
     scores = components if scores is None else scores
     top = np.array([largest(topic, n) for topic in scores])
     table = {

@@ -11,13 +11,6 @@ _SCORED_DRAWS = 10
 _REFERENCE_DOCS = 1000  # documents used to choose a reference chain
 
 
-def chosen_draws(n_kept, n_draws):
-    """Indices of at most ``n_draws`` kept draws, evenly spaced; of all if it is None."""
-    if n_draws is not None and not n_draws >= 1:
-        raise ValueError(f"n_draws={n_draws} must be at least 1.")
-    return evenly(n_kept, n_kept if n_draws is None else int(n_draws))
-
-
 def scored_draws(n_draws):
     """Indices of the draws that held-out scores average over."""
     return evenly(n_draws, _SCORED_DRAWS)

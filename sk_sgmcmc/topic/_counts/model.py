@@ -16,16 +16,16 @@ from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._by_rows import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
 from ...utils.blocks import CountsLike
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
-from .._answers.merging import refuse_merged
+from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
-from .._answers.words import checked_names
 from .._base import BaseTopicModel
-from .._draws import Samples
-from .answers import best_chain, chosen_draws, scored_draws
+from .._draws import Samples, chosen_draws
+from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
 from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
@@ -61,7 +61,7 @@ class CountTopicModel(BaseTopicModel):
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
     _unneeded_by_answers = (*BaseTopicModel._unneeded_by_answers, "_young")
-    _seeds_hint = ", or give topics seed words by a topic_word_prior of shape (n_components, n_features)"
+    _seeds_hint = ", or say which topics are meant by seed_words={word: topic, ...}"
 
     _parameter_constraints = {
         **BaseTopicModel._parameter_constraints,
@@ -267,7 +267,9 @@ class CountTopicModel(BaseTopicModel):
     # -- streams ---------------------------------------------------------------------------------------------------
 
     @all_or_nothing
-    def partial_fit(self, X: CountsLike, y: Any = None) -> Self:
+    def partial_fit(
+        self, X: CountsLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None
+    ) -> Self:
         """Continue the chains with one pass over more documents.
 
         Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
@@ -297,6 +299,8 @@ class CountTopicModel(BaseTopicModel):
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
             Counts of documents, as for `fit`. Blocks are passed on one after another.
         y : ignored
+        feature_names : array-like of str of shape (n_features,), default=None
+            As for `fit`; None keeps those of earlier calls.
 
         Returns
         -------
@@ -305,10 +309,10 @@ class CountTopicModel(BaseTopicModel):
         """
         self._checked_sampler(streams=True)
         for block in blocks_of(X) if is_in_blocks(X, self) else [X]:
-            self._partial_fit(block)
+            self._partial_fit(block, feature_names)
         return self
 
-    def _partial_fit(self, X, **given):
+    def _partial_fit(self, X, feature_names=None, **given):
         self._validate_params()
         refuse_merged(self)
         sampler, pair = self._checked_sampler(streams=True)
@@ -319,10 +323,12 @@ class CountTopicModel(BaseTopicModel):
             if self.new_features == "extend":
                 extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
+        names = self._feature_names if feature_names is None else checked_names(feature_names, corpus.n_words)
         begins_stream = not first and not self._chains[0].plan.streams
         if first:
             self._begin()
-        elif begins_stream:
+        self._feature_names = names
+        if begins_stream:
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
         digest = digest_of(corpus)
         is_known, restart = digest in self._known, None
@@ -403,6 +409,36 @@ class CountTopicModel(BaseTopicModel):
     def _present_doc_prior(self, chain, corpus):
         """The documents' Dirichlet prior at a chain's present state."""
         return chain.doc_topic_prior
+
+    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
+        """Join topics into one, in all draws.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
+
+        Returns
+        -------
+        merged : estimator of this class
+            A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
+            the place of the first of its group, the others keep their order; names given by ``topic_names_`` are joined
+            by " + ". Topics are mixed by their shares of the fitted tokens, and their ``doc_topic_prior_`` is the sum,
+            which is exact: proportions that are added up have that Dirichlet law. Chains cannot go on from merged
+            topics: `partial_fit` and `resume` are refused.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import BayesianLDA
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> lda = BayesianLDA(3, n_iter=60, random_state=0)
+        >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> lda.merge_topics([0, 1]).components_.shape
+        (2, 4)
+        """
+        check_is_fitted(self)
+        return merged(self, new_topics(groups, self._n_features_out))
 
     # -- documents -------------------------------------------------------------------------------------------------
 

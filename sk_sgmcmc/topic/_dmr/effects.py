@@ -1,7 +1,9 @@
 """Effects of covariates on prevalence: averages over documents of which some covariates are set."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from numbers import Real
+from types import NoneType
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +51,8 @@ class Counterfactuals:
     """
 
     def __init__(self, encoder, observed, given):
+        if not isinstance(given, (Mapping, NoneType)):
+            raise TypeError(f'given={given!r} must be a dict from covariates to values, such as {{"year": 2010}}.')
         self.encoder, self.observed, self.given = encoder, observed, dict(given or {})
         for name, value in self.given.items():
             self.value_of(name, value)

@@ -257,6 +257,8 @@ class FormulaEncoder(MetadataEncoder):
     def _unmade(self, error):
         """The error for metadata of which the columns of the formula cannot be made."""
         why = _first_line(error)
+        if "name 's' is not defined" in why:
+            return _bad(self.formula, "the smooth s(x) of R packages is bs(x, df=6) here")
         if "not present in the dataset" in why or "is not defined" in why:
             return _bad(self.formula, f"{why}; it can use the columns {self.columns} of metadata")
         if "beyond upper and/or lower bounds" in why:

@@ -11,6 +11,7 @@ from scipy import sparse
 from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
 from ...utils import Corpus, row_keys
 from ...utils._sparse import well_formed
+from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 from .._counts.tokens import TokenData
 
@@ -370,7 +371,7 @@ def _plain(column, name):
     if dtype.is_numeric() or str(dtype) == "Boolean":
         values = [np.nan if value is None else float(value) for value in column.to_list()]
         return np.array(values, dtype=np.float64)
-    return column if _declared(column) is not None else column.to_list()
+    return column if declared_levels(column) is not None else column.to_list()
 
 
 def missing_in(n, label, troubles):
@@ -384,14 +385,6 @@ def _unusable(dtype, name):
         f"metadata column {str(name)!r} is of type {dtype}, which cannot be used; turn it into a number, for example a "
         "year, or into text."
     )
-
-
-def _declared(column):
-    """The levels that a column declares (as a categorical of pandas, or an Enum of polars), or None."""
-    dtype = getattr(column, "dtype", None)
-    holder = dtype if type(dtype).__name__ == "Enum" else getattr(column, "cat", None)
-    levels = getattr(holder, "categories", None)
-    return None if levels is None else list(levels)
 
 
 def _is_missing(value):
@@ -408,7 +401,7 @@ def _kind(column):
 
 def is_numeric(column, label):
     """Whether a column holds numbers; a column of objects does if all that are not missing are numbers."""
-    if _declared(column) is not None:
+    if declared_levels(column) is not None:
         return False
     if _kind(column) in "biuf":
         return True
@@ -422,7 +415,7 @@ def is_numeric(column, label):
 
 def levels_of(column, label):
     """Levels of a column in order: those that it declares, else those that occur."""
-    declared = _declared(column)
+    declared = declared_levels(column)
     if declared is not None:
         return declared
     try:

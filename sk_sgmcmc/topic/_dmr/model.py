@@ -33,10 +33,10 @@ from .prevalence import (
     coefficient_table,
     difference_table,
     doc_priors,
-    encoded_rows,
     mean_doc_priors,
     predicted_prevalence,
-)
+    prior_draws,
+)  # fmt: skip
 
 
 class DMRTopicModel(BayesianLDA):
@@ -360,7 +360,14 @@ class DMRTopicModel(BayesianLDA):
         return self.fit(X, y, metadata=metadata).transform(X, metadata=metadata)
 
     @all_or_nothing
-    def partial_fit(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: CountsLike,
+        y: Any = None,
+        *,
+        metadata: Columns | None = None,
+        feature_names: Sequence[str] | AnyArray | None = None,
+    ) -> Self:
         """Continue the chains with one pass over more documents; see `BayesianLDA.partial_fit`.
 
         Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
@@ -372,6 +379,8 @@ class DMRTopicModel(BayesianLDA):
         ----------
         X, y, metadata
             As for `fit`.
+        feature_names : array-like of str of shape (n_features,), default=None
+            As for `fit`; None keeps those of earlier calls.
 
         Returns
         -------
@@ -381,7 +390,7 @@ class DMRTopicModel(BayesianLDA):
         self._checked_sampler(streams=True)
         refuse_table(y)
         for block, own in blocks_with_metadata(X, metadata) if is_in_blocks(X, self) else [(X, metadata)]:
-            self._partial_fit(block, metadata=own, may_lack=False)
+            self._partial_fit(block, feature_names, metadata=own, may_lack=False)
         self._observed = None  # only the first block's would be known
         return self
 
@@ -534,9 +543,9 @@ class DMRTopicModel(BayesianLDA):
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per coefficient: ``topic``, ``term`` ("intercept" or a column of the metadata), ``mean`` (as in
-            ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three use the
-            draws of all chains that agree on the topic.
+            One row per coefficient: ``topic``, ``name``, ``term`` ("intercept" or a column of the metadata), ``mean``
+            (as in ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three
+            use the draws of all chains that agree on the topic.
 
         Examples
         --------
@@ -555,8 +564,7 @@ class DMRTopicModel(BayesianLDA):
                 "predict_prevalence or prevalence_difference, which are exact; or the coef_table of the estimator that "
                 "was merged."
             )
-        terms = ["intercept", *self.metadata_names_]
-        return coefficient_table(self.samples_["coef"], self.coef_, terms, self._agreement, interval_tails(interval))
+        return coefficient_table(self, interval_tails(interval))
 
     @overload
     def predict_prevalence(self, metadata: Columns, interval: None = None) -> FloatArray: ...
@@ -582,8 +590,7 @@ class DMRTopicModel(BayesianLDA):
             The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
             on it.
         """
-        encoded = encoded_rows(self, metadata)
-        return predicted_prevalence(encoded, self._coef_draws, self._agreement, interval, self._merged_into)
+        return predicted_prevalence(self, metadata, interval)
 
     def doc_topic_priors(self, metadata: Columns) -> FloatArray:
         r"""Dirichlet parameters of documents with given metadata, under each draw.
@@ -609,8 +616,7 @@ class DMRTopicModel(BayesianLDA):
         >>> model.doc_topic_priors({"party": ["green", "red"]}).shape[-2:]
         (2, 2)
         """
-        encoded = encoded_rows(self, metadata)
-        return np.stack([doc_priors(encoded, coef, self._merged_into) for coef in self._flat_coef])
+        return prior_draws(self, metadata)
 
     def prevalence_difference(self, metadata_a: Columns, metadata_b: Columns, interval: float = 0.9) -> Table:
         """How much more prevalent topics are in one group of documents than in another.
@@ -625,8 +631,9 @@ class DMRTopicModel(BayesianLDA):
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per topic: ``topic``, ``difference`` (posterior mean of a minus b, in the reference chain), ``low``,
-            ``high``, and ``positive``, the probability that it is above 0, over all chains that agree on the topic.
+            One row per topic: ``topic``, ``name``, ``difference`` (posterior mean of a minus b, in the reference
+            chain), ``low``, ``high``, and ``positive``, the probability that it is above 0, over all chains that agree
+            on the topic.
 
         Examples
         --------
@@ -639,8 +646,7 @@ class DMRTopicModel(BayesianLDA):
         >>> bool(np.abs(table["difference"]).min() > 0.5)
         True
         """
-        groups = encoded_rows(self, metadata_a), encoded_rows(self, metadata_b)
-        return difference_table(groups, self._coef_draws, self._agreement, interval_tails(interval), self._merged_into)
+        return difference_table(self, (metadata_a, metadata_b), interval_tails(interval))
 
     def effects(
         self,
@@ -699,12 +705,9 @@ class DMRTopicModel(BayesianLDA):
         >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
         ('red', 'green', True)
         """
-        average = self._counterfactuals(metadata, given)
+        average = Counterfactuals.of_model(self, metadata, given)
         comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
         return effects_of(self, average, covariate, at, **comparison)
-
-    def _counterfactuals(self, metadata=None, given=None):
-        return Counterfactuals.of_model(self, metadata, given)
 
     # -- merged topics ---------------------------------------------------------------------------------------------
 

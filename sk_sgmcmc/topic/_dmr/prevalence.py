@@ -69,8 +69,16 @@ def prevalence_draws(encoded, coef, new=None):
         yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each, new))
 
 
-def predicted_prevalence(encoded, coef, agreement, interval, new=None):
-    """Mean prevalence of encoded rows, (n_rows, n_topics); with ``interval`` also the ends of the intervals."""
+def prior_draws(model, metadata):
+    """Dirichlet parameters of documents with given metadata in each draw of a fitted model, (n_draws, n_rows, ...)."""
+    encoded = encoded_rows(model, metadata)
+    return np.stack([doc_priors(encoded, coef, model._merged_into) for coef in model._flat_coef])
+
+
+def predicted_prevalence(model, metadata, interval):
+    """Mean prevalence of rows of metadata, (n_rows, n_topics); with ``interval`` also the ends of the intervals."""
+    encoded, agreement = encoded_rows(model, metadata), model._agreement
+    coef, new = model._coef_draws, model._merged_into
     if interval is None:
         reference = coef[agreement.reference][None]
         mean = np.concatenate([draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)])
@@ -83,12 +91,14 @@ def predicted_prevalence(encoded, coef, agreement, interval, new=None):
     return mean / mean.sum(axis=1, keepdims=True), low, high
 
 
-def coefficient_table(coef, mean, terms, agreement, tails):
-    """Coefficients with their intervals, a row each; ``mean`` is (n_topics, n_terms)."""
-    (low, high), positive = agreement.summary(coef, tails)
+def coefficient_table(model, tails):
+    """Coefficients of a fitted model with their intervals, a row each."""
+    coef, mean, terms = model.samples_["coef"], model.coef_, ["intercept", *model.metadata_names_]
+    (low, high), positive = model._agreement.summary(coef, tails)
     return as_table(
         {
             "topic": np.repeat(np.arange(len(mean)), len(terms)),
+            "name": np.repeat(np.asarray(model.topic_names_, dtype=object), len(terms)),
             "term": np.tile(np.array(terms, dtype=object), len(mean)),
             "mean": mean.ravel(),
             "low": low.ravel(),
@@ -98,14 +108,17 @@ def coefficient_table(coef, mean, terms, agreement, tails):
     )
 
 
-def difference_table(groups, coef, agreement, tails, new=None):
-    """How much more prevalent topics are in the first of two groups of encoded rows, a row for each topic."""
+def difference_table(model, groups, tails):
+    """How much more prevalent topics are in the first of two groups of rows of metadata, a row for each topic."""
+    coef, new, agreement = model._coef_draws, model._merged_into, model._agreement
+    groups = [encoded_rows(model, metadata) for metadata in groups]
     a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)
     difference = a - b
     (low, high), positive = agreement.summary(difference, tails)
     return as_table(
         {
             "topic": np.arange(difference.shape[2]),
+            "name": np.asarray(model.topic_names_, dtype=object),
             "difference": difference[agreement.reference].mean(axis=0),
             "low": low,
             "high": high,

@@ -1,5 +1,6 @@
 """Poisson factor analysis whose topics have the weights of a gamma process."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -323,11 +324,34 @@ class GammaProcessTopicModel(CountTopicModel):
         self._agreement = self._agreement.renumbered(order)
         self.components_, self.weights_ = self.components_[order], weights[order]
         self.doc_topic_prior_ = self.weights_
+        self._count_topics()
+        atoms = [chain.doc_prior.atoms for chain in chains]
+        atoms[0].report(self.sampler_, atoms)
+
+    def _count_topics(self):
         self.samples_["n_topics"] = self._numbers_of_topics(0.01)
         values, often = np.unique(self.samples_["n_topics"], return_counts=True)
         self.n_topics_ = int(values[np.argmax(often)])
-        atoms = [chain.doc_prior.atoms for chain in chains]
-        atoms[0].report(self.sampler_, atoms)
+
+    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
+        """Join topics into one, in all draws.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one, such as ``[0, 3]`` or ``[[0, 3], [1, 7, 8]]``.
+
+        Returns
+        -------
+        merged : GammaProcessTopicModel
+            A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. Weights are
+            added up, and the numbers of topics counted anew; a new topic has the place of the first of its group,
+            even if it now weighs more than those before it.
+        """
+        merged = super().merge_topics(groups)
+        merged.weights_ = merged.doc_topic_prior_
+        merged._count_topics()
+        return merged
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return samples["weights"][c].mean(axis=0)
@@ -388,8 +412,8 @@ class GammaProcessTopicModel(CountTopicModel):
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per topic: ``topic``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of the total
-            weight (posterior mean in the reference chain). Intervals use all chains that agree on the topic.
+            One row per topic: ``topic``, ``name``, ``weight`` (as in ``weights_``), ``low``, ``high``, and ``share`` of
+            the total weight (posterior mean in the reference chain). Intervals use all chains that agree on the topic.
 
         Examples
         --------
@@ -405,6 +429,5 @@ class GammaProcessTopicModel(CountTopicModel):
         (low, high), _ = self._agreement.summary(self.samples_["weights"], interval_tails(interval))
         draws = self._of_reference("weights")
         share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)
-        return as_table(
-            {"topic": np.arange(draws.shape[1]), "weight": self.weights_, "low": low, "high": high, "share": share}
-        )
+        names = {"topic": np.arange(draws.shape[1]), "name": self.topic_names_}
+        return as_table({**names, "weight": self.weights_, "low": low, "high": high, "share": share})

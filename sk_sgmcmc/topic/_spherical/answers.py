@@ -15,11 +15,14 @@ from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_table, rng_from_key
 from ...utils._numbers import check_n_jobs, interval_tails
 from ...utils._rowwise import log_mean_exp
+from ...utils._seeds import mix64, salt64
+from .._answers.words import check_choice, wide
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
 _SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine by which drift is judged
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
+_N_BETWEEN = 10  # between two draws of a row's proportions, of which each has its own topics
 
 
 def _gram_and_products(rows, beta):
@@ -51,6 +54,38 @@ def mean_proportions(rows, beta, alpha, kappa):
         )  # fmt: skip
         out[i] = draws[0].mean(axis=0)
     return out / out.sum(axis=1, keepdims=True)
+
+
+def proportion_draws(rows, states, random_state):
+    """Draw the proportions of rows once for each of the ``states``, draws of (topics, alpha, kappa).
+
+    A row's stream depends on ``random_state`` and on the row's content, not on the other rows. Trajectories go on from
+    one state to the next, since topics change little.
+
+    Yields
+    ------
+    proportions : ndarray of shape (n_rows, n_topics)
+        A new array for each state; rows sum to 1. All-zero rows get draws from the prior.
+    """
+    keys, salts = content_keys(rows), mix64(salt64(random_state) ^ np.arange(len(states), dtype=np.uint64))
+    full, draw, one = has_content(rows), proportions_kernels.draw_proportions, np.zeros(1, np.int64)
+    for s, (beta, alpha, kappa) in enumerate(states):
+        gram, products = _gram_and_products(rows, beta)
+        if s == 0:
+            theta = np.tile(alpha / alpha.sum(), (len(keys), 1))
+            steps = np.full(len(keys), 0.1 / np.sqrt(kappa + alpha.size**2))
+        n_burn, adapts = (_N_BURN, ADAPTS) if s == 0 else (_N_BETWEEN, 0.0)
+        out = np.empty(theta.shape)
+        for i, key in enumerate(keys):
+            rng, place = rng_from_key(key, salts[s]), slice(i, i + 1)
+            if full[i]:
+                draw(
+                    gram, products[place], alpha, kappa, one, theta[place], steps[place], n_burn, 1, 10, adapts,
+                    out[place, None], rng,
+                )  # fmt: skip
+            else:
+                out[i] = rng.dirichlet(alpha)
+        yield out / out.sum(axis=1, keepdims=True)
 
 
 def log_normaliser(n_words, kappa):
@@ -112,22 +147,30 @@ def _nearest_in_cone(gram, products):
     return theta
 
 
-def direction_table(draws, n, interval, feature_names, draws_of_topic):
-    """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``."""
+def direction_table(draws, n, interval, format, feature_names, topic_names, draws_of_topic):
+    """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``.
+
+    If the ``format`` is "wide", the former alone, with a column for each topic.
+    """
+    check_choice("format", format, ("long", "wide"))
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
-    tails = None if interval is None else interval_tails(interval)
+    tails = None if interval is None or format == "wide" else interval_tails(interval)
     # Not the mean direction: the mean of draws that differ is shorter than a unit vector, so intervals exclude it.
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
     n = min(int(n), V // 2)  # no word is both present and absent
     order = np.argsort(-means, axis=1, kind="stable")
     words = np.hstack([order[:, :n], order[:, ::-1][:, :n]])
+    feature_names = np.asarray(feature_names, dtype=object)
+    if format == "wide":
+        return wide({"word": feature_names[order[:, :n]]}, topic_names)
     table = {
         "topic": np.repeat(np.arange(K), 2 * n),
+        "name": np.repeat(np.asarray(topic_names, dtype=object), 2 * n),
         "kind": np.tile(np.repeat(["present", "absent"], n), K),
         "rank": np.tile(np.arange(1, n + 1), 2 * K),
-        "word": np.asarray(feature_names, dtype=object)[words.ravel()],
+        "word": feature_names[words.ravel()],
         "weight": np.take_along_axis(means, words, axis=1).ravel(),
     }
     if tails is not None:

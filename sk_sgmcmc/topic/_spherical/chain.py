@@ -1,7 +1,5 @@
 """Chain of the spherical admixture model: it moves documents' proportions and topics in turn."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...chains.chain import Chain
@@ -18,31 +16,6 @@ _NOISE_SHARE = 0.15
 _AGE_NOISE_SHARE = 0.05  # the same for the noise of the correction for the age of stored terms
 ADAPTS = 0.2  # change of the logarithm of a document's step size at a rejection, during adaptation
 _ADAPT_EVERY = 5
-
-
-@dataclass(frozen=True, eq=False)
-class AdmixturePrior:
-    """The model's constants.
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (n_topics,)
-    numbers : ndarray of shape (3,)
-        kappa0, kappa1, sigma.
-    center : ndarray of shape (n_words,)
-        Unit.
-    learnt : tuple of str
-        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, starting from ``alpha`` and
-        ``numbers``; their logarithms have normal priors centred there.
-    scale : float
-        Standard deviation of those priors.
-    """
-
-    alpha: np.ndarray
-    numbers: np.ndarray
-    center: np.ndarray
-    learnt: tuple = ()
-    scale: float = 1.0
 
 
 class AdmixtureChain(Chain):

@@ -16,12 +16,12 @@ from ...directions import RowData, check_unit_rows, has_content, hot_message, ro
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
-from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
+from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
-from .._draws import TopicDraws
+from .._draws import TopicDraws, chosen_draws
 from .answers import (
     N_TEMPERATURES,
     annealed_mean,
@@ -30,14 +30,15 @@ from .answers import (
     log_density_under_prior,
     mean_cosines,
     mean_proportions,
-)
-from .chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
+    proportion_draws,
+)  # fmt: skip
+from .chain import AdmixtureChain, MetropolisAdmixtureChain
+from .prior import CONCENTRATIONS, checked_prior
 from .variational import VariationalAdmixtureChain
 
 # The class of chain for each ``_runner`` of a sampler.
 CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}
 _N_ITER = 400
-CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 _FULL_BATCH = 2000  # rows that fit into one minibatch
 _BATCH = 500
 _SCORED_DRAWS = 5  # kept draws averaged in a score
@@ -229,7 +230,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     @fits_anew
-    def fit(self, X: MatrixLike, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None) -> Self:
         """Draw the topics given rows.
 
         Parameters
@@ -237,6 +238,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
         X : array-like or sparse of shape (n_samples, n_features)
             Rows, scaled to unit length unless ``normalize=False``. All-zero rows are ignored.
         y : ignored
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns for all tables, if X has none.
 
         Returns
         -------
@@ -256,8 +259,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
+        self._feature_names = None if feature_names is None else checked_names(feature_names, self.n_features_in_)
         self._topic_names = None
-        prior = self._prior(rows, sampler)
+        prior = checked_prior(self, rows, sampler, CHAINS[sampler._runner].is_sampled)
         data = self._taken(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
@@ -304,7 +308,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
         if first:
             self.n_samples_seen_ = 0
-            chains = self._new_chains(sampler, self._prior(rows, sampler), plan, stored=False)
+            chains = self._new_chains(
+                sampler, checked_prior(self, rows, sampler, CHAINS[sampler._runner].is_sampled), plan, stored=False
+            )
         else:
             chains = self._chains
             for chain in chains:
@@ -403,25 +409,6 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- choices -------------------------------------------------------------------------------------------------
 
-    def _prior(self, rows, sampler):
-        K, V = self.n_components, rows.shape[1]
-        learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(self, name), str))
-        if learnt and not CHAINS[sampler._runner].is_sampled:
-            raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
-        alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else self.doc_topic_prior)
-        if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
-            raise ValueError(
-                f"doc_topic_prior={self.doc_topic_prior!r} must be a positive number, or {K} of them, one per topic."
-            )
-        given = [getattr(self, name) for name in CONCENTRATIONS]
-        numbers = np.array(
-            [times * V if value in (None, "auto") else value for value, times in zip(given, (2, 6, 2), strict=True)]
-        )
-        center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
-        length = np.linalg.norm(center)
-        center = center / length if length > 1e-12 else np.full(V, V**-0.5)
-        return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
-
     def _n_batch(self, sampler, n_rows):
         self._refuse_large_batch(n_rows)
         automatic = n_rows if n_rows <= _FULL_BATCH else _BATCH
@@ -451,10 +438,26 @@ class SphericalAdmixtureModel(BaseTopicModel):
         proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
             Rows sum to 1. They do not depend on one another; an all-zero row gets the prior's mean.
         """
-        check_is_fitted(self)
-        rows = self._check_X(X, reset=False)
+        return self._transform(X)
+
+    def _transform(self, X):
+        rows = self._filled(X)[0]
         proportions = mean_proportions(rows, self.components_, self.doc_topic_prior_, self.kappa1_)
         return as_precise_as(X, proportions)
+
+    def _filled(self, X):
+        """The rows, and which of them are not all-zero."""
+        check_is_fitted(self)
+        rows = self._check_X(X, reset=False)
+        return rows, has_content(rows)
+
+    def _proportion_draws(self, X, n_draws, random_state):
+        """Draws of the rows' proportions, each given a draw of the topics by the reference chain."""
+        rows, components = self._filled(X)[0], self._of_reference("components")
+        chosen = chosen_draws(len(components), n_draws)
+        laws = [self._laws(self.reference_chain_ * len(components) + s) for s in chosen]
+        states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
+        return proportion_draws(rows, states, random_state)
 
     @by_rows()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
@@ -472,9 +475,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
             With respect to the surface of the sphere, from at most 5 kept draws, evenly spaced; 0 for an all-zero row,
             which is not an observation.
         """
-        check_is_fitted(self)
-        rows = self._check_X(X, reset=False)
-        full, out = has_content(rows), np.zeros(rows.shape[0])
+        rows, full = self._filled(X)
+        out = np.zeros(rows.shape[0])
         if full.any():
             out[full] = self._log_density(rows[full], n_temperatures)
         return out
@@ -559,7 +561,12 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
 
     def top_words(  # type: ignore[override]
-        self, n: int = 10, interval: float | None = None, *, feature_names: Sequence[str] | AnyArray | None = None
+        self,
+        n: int = 10,
+        interval: float | None = 0.9,
+        *,
+        format: Literal["long", "wide"] = "long",
+        feature_names: Sequence[str] | AnyArray | None = None,
     ) -> Table:
         """The words present in each topic, and those absent from it.
 
@@ -567,15 +574,17 @@ class SphericalAdmixtureModel(BaseTopicModel):
         ----------
         n : int, default=10
             Words of each kind for each topic; at most half of all words.
-        interval : float or None, default=None
-            Mass of the central credible interval, for example 0.9; None omits the columns.
+        interval : float or None, default=0.9
+            Mass of the central credible interval; None omits its columns, which "wide" has no room for.
+        format : {"long", "wide"}, default="long"
+            A row for each word, or one for each rank with the present words of each topic in its column.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
+            Names of the columns; None takes those of `fit`, or the indices of the columns.
 
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per word: ``topic``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior
+            "long": ``topic``, ``name``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior
             mean of the topic's entry in the reference chain, by which words are ranked); with ``interval`` also ``low``
             and ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
             rescaled to unit length.
@@ -591,4 +600,5 @@ class SphericalAdmixtureModel(BaseTopicModel):
         """
         check_is_fitted(self)
         names = self._word_names(self.components_.shape[1], feature_names)
-        return direction_table(self._of_reference("components"), n, interval, names, self._draws_of_topic)
+        draws = self._of_reference("components")
+        return direction_table(draws, n, interval, format, names, self.topic_names_, self._draws_of_topic)
