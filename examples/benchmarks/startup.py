@@ -1,9 +1,12 @@
 """How long a user waits before the first sweep: the import, the first fit ever, the first fit of a process.
 
     python examples/benchmarks/startup.py
+    python examples/benchmarks/startup.py --each    # the first fit ever of every estimator
 
 Each figure is measured in new processes: the import of sk_sgmcmc beyond that of scikit-learn (median of several), a
-first fit with an empty kernel cache, a first fit with kernels on disk, and the fits after it in the same process.
+first fit with an empty kernel cache, a first fit with kernels on disk, and the fits after it in the same process. The
+first fits of BayesianLDA include ``transform`` and ``top_words``. ``--each`` prints the time of whole processes that
+fit one estimator and call the methods that read it, with an empty kernel cache of its own, then with kernels on disk.
 """
 
 import argparse
@@ -12,6 +15,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+
+from sk_sgmcmc.warm_up import FIRST_FITS
 
 IMPORT = """
 import time
@@ -27,7 +33,9 @@ from sk_sgmcmc.datasets import make_lda
 X = make_lda(n_samples=200, n_features=100, n_components=3, random_state=0).counts
 for _ in range(4):
     b = time.perf_counter()
-    BayesianLDA(3, n_iter=20, random_state=0).fit(X)
+    lda = BayesianLDA(3, n_iter=20, random_state=0).fit(X)
+    lda.transform(X)
+    lda.top_words(5)
     print(time.perf_counter() - b)
 """
 
@@ -39,11 +47,33 @@ def seconds(code, cache):
     return [float(line) for line in out.stdout.split()]
 
 
+def print_each(names):
+    """A line for each estimator: seconds, and of these the processor's, of a process that fits it first, and again."""
+    print(f"{'first fit ever of':28s}{'seconds':>9s}{'processor':>11s}{'again':>9s}{'processor':>11s}")
+    for name in names:
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            figures = []
+            for _ in range(2):
+                before, began = os.times(), time.perf_counter()
+                command = [sys.executable, "-m", "sk_sgmcmc.warm_up", name]
+                subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env=environment)
+                after = os.times()
+                processor = after.children_user + after.children_system - before.children_user - before.children_system
+                figures += [time.perf_counter() - began, processor]
+        print(f"{name:28s}{figures[0]:9.1f}{figures[1]:11.1f}{figures[2]:9.1f}{figures[3]:11.1f}", flush=True)
+
+
 def main():
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="no repeats, and the kernels that are on disk")
-    smoke = parser.parse_args().smoke
+    parser.add_argument("--each", action="store_true", help="the first fit ever of every estimator, and nothing else")
+    options = parser.parse_args()
+    if options.each:
+        print_each(["BayesianLDA"] if options.smoke else FIRST_FITS)
+        return
+    smoke = options.smoke
     repeats = 1 if smoke else 7
     with tempfile.TemporaryDirectory() as cache:
         cache = os.environ.get("NUMBA_CACHE_DIR", cache) if smoke else cache

@@ -2,14 +2,14 @@
 What did presidents speak about in 230 years, and how much does the year reveal about a paragraph?
 ==================================================================================================
 
-20,486 paragraphs of the State of the Union addresses from 1790 to 2020, each with its year, president and party.
+Paragraphs of the State of the Union addresses from 1790 to 2020, each with its year, president and party.
 `DMRTopicModel` lets the prevalence of topics follow these, and so knows something about a paragraph before a word of it
 is read. How much that is worth is measured against `BayesianLDA` with the same settings, and against the simplest model
 that uses the era: the frequencies of words in it.
 
-Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_sotu_paragraphs`), this page fits all the
-addresses in about a minute. The gallery fits every third paragraph with fewer topics; without the data, the page fits
-a synthetic chronicle.
+This page fits the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`). Run as a
+script where all 20,486 paragraphs are at hand (`sk_sgmcmc.datasets.fetch_sotu_paragraphs`), it fits those, with twice
+the topics, in about a minute.
 """
 
 # %%
@@ -19,6 +19,7 @@ a synthetic chronicle.
 # coefficient for every topic, and the prior lets a year differ from its era and its president only as much as the words
 # demand.
 
+import contextlib
 import sys
 from time import perf_counter
 
@@ -26,41 +27,15 @@ import numpy as np
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
-from sk_sgmcmc.datasets import fetch_sotu_paragraphs, make_lda
+from sk_sgmcmc.datasets import fetch_sotu_paragraphs, load_sotu
 from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
 
-WHOLE = "sphinx_gallery" not in sys.modules
-N_ITER = None if WHOLE else 100  # sweeps; None: as many as a fit makes by default
-
-
-def synthetic_chronicle(n=1500):
-    """Paragraphs of 15 presidents, one after the other, each with topics of their own."""
-    data = make_lda(1, 200, 6, topic_word_prior=0.05, random_state=0)
-    rng = np.random.default_rng(0)
-    year = np.sort(1790 + 4 * rng.integers(0, 50, n))
-    president = (year - 1790) // 14
-    alpha = np.exp(np.log(0.2) + rng.normal(size=(15, 6)))[president]
-    theta = np.stack([rng.dirichlet(a) for a in alpha])
-    p = theta @ data.components
-    counts = np.stack([rng.multinomial(30, row / row.sum()) for row in p])
-    names = np.array([f"president {i:02d}" for i in range(15)])
-    metadata = {"year": year, "president": names[president], "party": np.array(["A", "B"])[president % 2]}
-    return sparse.csr_array(counts), metadata, data.feature_names
-
-
-real = None
-try:
-    real = fetch_sotu_paragraphs()
-except OSError as error:
-    print(f"{error}\nA synthetic chronicle is fitted instead.\n")
-if real is not None:
-    kept = slice(None, None, 1 if WHOLE else 3)
-    counts, words = real.counts.tocsr()[kept], real.feature_names
-    metadata = {name: np.asarray(real.metadata[name])[kept] for name in ("president", "party", "type", "year")}
-    N_TOPICS, N_HELD_OUT = (40, 2000) if WHOLE else (20, 700)
-else:
-    counts, metadata, words = synthetic_chronicle()
-    N_TOPICS, N_HELD_OUT = 6, 300
+data, N_TOPICS, N_HELD_OUT, N_ITER = load_sotu(), 20, 700, 100
+if "sphinx_gallery" not in sys.modules:
+    with contextlib.suppress(OSError):  # not on this machine
+        data, N_TOPICS, N_HELD_OUT, N_ITER = fetch_sotu_paragraphs(), 40, 2000, None
+counts, words = data.counts.tocsr(), data.feature_names
+metadata = {name: np.asarray(data.metadata[name]) for name in ("president", "party", "type", "year")}
 era = metadata["year"] // 20 * 20
 metadata = {"era": np.char.add("from ", era.astype(str)), **metadata, "year": metadata["year"].astype(str)}
 order = np.random.default_rng(0).permutation(counts.shape[0])
@@ -69,7 +44,7 @@ test, train = np.sort(order[:N_HELD_OUT]), np.sort(order[N_HELD_OUT:])
 
 def rows(some, names=("era", "year", "president", "party", "type")):
     """Metadata of some paragraphs."""
-    return {name: metadata[name][some] for name in names if name in metadata}
+    return {name: metadata[name][some] for name in names}
 
 
 # %%
@@ -179,7 +154,7 @@ plt.show()
 # %%
 # Topics in which the two parties of the last half century differ, all else as it was in each year:
 
-recent = first[(years >= 1970) if real is not None else (years >= 0)]
+recent = first[years >= 1970]
 of_party = [recent[metadata["party"][recent] == party] for party in np.unique(metadata["party"][recent])[:2]]
 difference = model.prevalence_difference(*[rows(part) for part in of_party])
 names = [metadata["party"][part[0]] for part in of_party]

@@ -5,9 +5,8 @@ What do topics look like, and which of it is certain?
 Four pictures of a fitted topic model: a map and a tree of its topics, the documents that show best what a topic is
 about, and the course of topics over time. Each shows its own uncertainty.
 
-The documents are docstrings of scientific Python, which come with this package's dependencies. For the last picture,
-paragraphs of the State of the Union addresses are fitted if they are available (see
-`sk_sgmcmc.datasets.fetch_sotu_paragraphs`); otherwise it shows the docstrings by package.
+The documents are docstrings of scientific Python, which come with this package's dependencies, and for the last picture
+paragraphs of the State of the Union addresses, which come with this package.
 """
 
 # %%
@@ -19,7 +18,7 @@ paragraphs of the State of the Union addresses are fitted if they are available 
 import numpy as np
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.datasets import fetch_sotu_paragraphs, load_docstrings
+from sk_sgmcmc.datasets import load_docstrings, load_sotu
 from sk_sgmcmc.inspection import (
     TopicDocumentsDisplay,
     TopicHierarchyDisplay,
@@ -54,17 +53,12 @@ _ = TopicDocumentsDisplay.from_estimator(lda, docstrings.counts[some], texts, to
 # %%
 # Time
 # ----
-# Shares of the topics in the documents of each period, with their intervals.
+# Shares of topics in the paragraphs of each decade, with their intervals.
 
-try:
-    addresses = fetch_sotu_paragraphs()
-    counts, names = addresses.counts[::5], addresses.feature_names
-    times, n_bins = np.asarray(addresses.metadata["year"])[::5], 23
-    model = BayesianLDA(n_components=20, n_iter=N_ITER, random_state=0).fit(counts, feature_names=names)
-except OSError:
-    model, counts, n_bins = lda, docstrings.counts[some], None
-    times = np.asarray(docstrings.metadata["package"])[some]
-over_time = TopicsOverTimeDisplay.from_estimator(model, counts, times, n_bins=n_bins)
+addresses = load_sotu()
+model = BayesianLDA(n_components=20, n_iter=N_ITER, random_state=0)
+model.fit(addresses.counts, feature_names=addresses.feature_names)
+_ = TopicsOverTimeDisplay.from_estimator(model, addresses.counts, np.asarray(addresses.metadata["year"]), n_bins=23)
 
 # %%
 import matplotlib.pyplot as plt

@@ -9,6 +9,7 @@ from a folder of yours (see `fetch_corpus`), or download them.
 `make_gamma_process`      documents whose topics have the weights of a gamma process
 `CountBlocks`             your own counts in blocks, more than fit in memory
 `load_docstrings`         docstrings of NumPy, SciPy, scikit-learn, numba, joblib
+`load_sotu`               every third paragraph of the State of the Union addresses, with year, president and party
 `fetch_corpus`            any of the sets below, by name
 20newsgroups              posts to 20 Usenet groups (`fetch_20newsgroups_counts` downloads them)
 wikipedia                 long articles of English Wikipedia, 2015
@@ -41,6 +42,7 @@ from ._real import (
     fetch_table,
     fetch_wikipedia,
 )
+from ._sotu import load_sotu
 from ._synthetic import make_dmr, make_gamma_process, make_lda
 from ._text import make_count_vectorizer, normalize_text
 
@@ -60,6 +62,7 @@ __all__ = [
     "fetch_table",
     "fetch_wikipedia",
     "load_docstrings",
+    "load_sotu",
     "make_count_vectorizer",
     "make_dmr",
     "make_gamma_process",

@@ -278,7 +278,7 @@ def _how_to_get(name, facts):
     return (
         f"Expected layout: {layout}. The set is published at {facts.source}; counts are made by: {facts.recipe}. "
         "Then pass data_home=<folder> or set the environment variable SK_SGMCMC_DATA to it. "
-        "load_docstrings() and make_lda() need no files."
+        "load_docstrings(), load_sotu() and make_lda() need no files."
     )
 
 

@@ -14,7 +14,9 @@ Only this module and the loops that take kernels use ``FunctionType`` (numba cal
 never raise, they return a status: `OK`, or the code of an error.
 """
 
+import contextlib
 import hashlib
+import sys
 import threading
 import warnings
 from functools import cache, wraps
@@ -117,7 +119,10 @@ class _GuardedCache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            if found is None:
+                _say_that_it_compiles()
+            return found
         except Exception as error:  # a damaged pickle may raise anything
             try:
                 self.flush()
@@ -139,6 +144,19 @@ class _GuardedCache(FunctionCache):
                 "in each process. Make room there, or set the environment variable NUMBA_CACHE_DIR to another folder, "
                 "writable only by you."
             )
+
+
+def _say_that_it_compiles():
+    """A line for who sits at a terminal or a notebook and waits, once per process."""
+    if "compiling" in _warned:
+        return
+    _warned.add("compiling")
+    with contextlib.suppress(Exception):  # whatever a stream may lack: the line is worth no fit
+        if sys.stderr.isatty() or "ipykernel" in sys.modules:
+            sys.stderr.write(
+                "\rsk_sgmcmc is compiling, once on each machine; python -m sk_sgmcmc.warm_up does it ahead of time.\n"
+            )
+            sys.stderr.flush()
 
 
 def _text(error):

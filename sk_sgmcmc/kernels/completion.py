@@ -94,10 +94,19 @@ def proportions(indptr, words, counts, phi, alpha, n_updates, start, stop, theta
     for d in range(start, stop):
         longest = max(longest, indptr[d + 1] - indptr[d])
     weight, share = np.empty(n_topics), np.empty(n_topics)
-    # In single precision, zero beyond the last topic.
-    rows, row_counts = np.zeros((longest, width), np.float32), np.empty(longest, np.float32)
-    places = np.arange(longest).astype(np.int32)
-    weight_4, prior_4, share_4 = np.zeros(width, np.float32), np.zeros(width, np.float32), np.empty(width, np.float32)
+    # In single precision, zero beyond the last topic. Filled by loops, which compile faster than zeros and arange.
+    rows, row_counts, places = (
+        np.empty((longest, width), np.float32),
+        np.empty(longest, np.float32),
+        np.empty(longest, np.int32),
+    )
+    weight_4, prior_4, share_4 = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    for j in range(longest):
+        places[j] = j
+        for k in range(n_topics, width):
+            rows[j, k] = 0.0
+    for k in range(n_topics, width):
+        weight_4[k] = prior_4[k] = 0.0
     for d in range(start, stop):
         prior = alpha[d if alpha.shape[0] > 1 else 0]
         lo, hi = indptr[d], indptr[d + 1]

@@ -52,9 +52,9 @@ SMALLER = {
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
     "plot_dmr_acl.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 10")],
     "plot_dmr_docstrings.py": [("N_TOPICS, N_ITER = 20, 150", "N_TOPICS, N_ITER = 20, 4")],
-    "plot_dmr_formula.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 200", "else 20")],
+    "plot_dmr_formula.py": [('"sphinx_gallery" not in sys.modules', "False"), ("20, 150", "6, 10")],
     "plot_dmr_planted.py": [("N_SETS = 100", "N_SETS = 2"), ("n_iter=600", "n_iter=20")],
-    "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 20")],
+    "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("20, 700, 100", "6, 700, 10")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_gamma_process.py": [
         ("STRIDE, N_ITER = 3, 60", "STRIDE, N_ITER = 20, 6"),

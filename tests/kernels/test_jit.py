@@ -123,6 +123,27 @@ def test_without_any_place_for_a_cache_the_kernels_still_compile(cached):
     assert "no writable place" in warned and "a folder writable only by you" in warned
 
 
+SCREEN = """
+import io, sys
+class Screen(io.StringIO):
+    pass
+sys.stderr = Screen()
+sys.stderr.isatty = lambda: {}
+"""
+SHOWN = CALL.replace("for w in caught]]", "for w in caught] + [sys.stderr.getvalue()]]")
+
+
+def test_a_line_says_that_it_compiles_to_who_waits_at_a_screen(cached):
+    assert cached(SCREEN.format(True), SHOWN) == [""]  # nothing to compile
+    for path in cached.folder.rglob("*.nb?"):
+        path.unlink()
+    (line,) = cached(SCREEN.format(True), SHOWN)
+    assert line.count("compiling") == line.count("\n") == 1 and "sk_sgmcmc.warm_up" in line
+    for path in cached.folder.rglob("*.nb?"):
+        path.unlink()
+    assert cached(SCREEN.format(False), SHOWN) == [""]  # a log file
+
+
 OTHER_KERNELS = """
 import sk_sgmcmc.kernels._jit as jit
 jit._digest_of = lambda folder: "0123456789ab"

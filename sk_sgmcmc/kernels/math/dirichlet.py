@@ -53,11 +53,11 @@ def add_statistics(start, stop, token_ptr, weights, z, alpha, sums):
     """
     n_topics = alpha.shape[0]
     weighted = weights.shape[0] > 0
-    count = np.zeros(n_topics)
-    at_prior = np.empty(n_topics)
+    count, at_prior, whole = np.empty(n_topics), np.empty(n_topics), 0.0
     for k in range(n_topics):
+        count[k] = 0.0
         at_prior[k] = digamma(alpha[k])
-    whole = alpha.sum()
+        whole += alpha[k]
     for d in range(start, stop):
         length = 0.0
         for i in range(token_ptr[d], token_ptr[d + 1]):

@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from ..._jit import BOOL, F1, F1_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
+from ...math.arrays import set_to
 
 BLOCK = 16  # topics whose weights are summed before one of them is searched for
 _GAP = 128  # cells
@@ -74,7 +75,7 @@ def soft_pass(
         longest = max(longest, token_ptr[d + 1] - token_ptr[d])
     ids, cnt = np.empty(longest, np.int32), _apart(longest)
     a, share, own, inv, prior = _apart(K), _apart(K), _apart(K), _apart(K), _apart(K)
-    prior[:] = alpha
+    set_to(prior, alpha)
     for b in range(start, stop):
         d = order[b]
         lo, hi = token_ptr[d], token_ptr[d + 1]
@@ -192,9 +193,13 @@ def merge_topics(counts, n, n_left, n_fixed, alive):
     Starting with twice the topics and merging is what keeps a fast start out of poor optima.
     """
     K1, V = counts.shape
-    roots = np.sqrt(counts)
-    cost = np.full((K1, K1), np.inf)
-    alive[:] = True
+    roots, cost = np.empty((K1, V), np.float32), np.empty((K1, K1))
+    for i in range(K1):
+        alive[i] = True
+        for w in range(V):
+            roots[i, w] = np.sqrt(counts[i, w])
+        for j in range(K1):
+            cost[i, j] = np.inf
     for i in range(n_fixed, K1):
         for j in range(i):
             cost[i, j] = _merge_cost(roots, n, i, j)
