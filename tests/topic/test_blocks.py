@@ -266,9 +266,13 @@ def test_weights_seeds_and_chains(counts):
     assert np.isfinite(model.perplexity(half))
 
 
-def test_temporary_files_go_with_the_estimator(counts, tmp_path):
-    model = BayesianLDA(**PARAMS).fit(CountBlocks([counts], folder=tmp_path))
-    del model
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("model", [BayesianLDA, GammaProcessTopicModel])
+def test_temporary_files_go_when_the_fit_ends(model, n_chains, counts, tmp_path):
+    source = CountBlocks([counts], folder=tmp_path, shard_tokens=3000)
+    model = model(**PARAMS, n_chains=n_chains, n_jobs=2, callbacks=lambda _, step: step == 9).fit(source)
+    assert list(tmp_path.iterdir())
+    model.set_params(callbacks=None).resume(source)
     assert not list(tmp_path.iterdir())
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import pickle
 import signal
+import time
 from itertools import pairwise
 
 import joblib
@@ -95,6 +96,17 @@ def test_two_processes_give_the_draws_of_one(client, counts, local, tmp_path):
     for blocks in (paths, blocks_of(counts), lambda: iter(blocks_of(counts)), dask_array(counts)):
         model = BayesianLDA(**PARAMS).fit(CountBlocks(blocks, shard_tokens=3000))
         assert on_dask(model) and same(model, local)
+
+
+def test_nothing_is_left_on_the_cluster(client, counts, monkeypatch):
+    monkeypatch.setattr(dask_shards, "_POLL_SECONDS", 0.01)  # so that waiting is in vain, as it is in long rounds
+    model = BayesianLDA(**PARAMS, n_chains=2).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
+    for _ in range(100):  # the client tells what it needs no more in the background
+        left = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+        if not left:
+            break
+        time.sleep(0.1)
+    assert on_dask(model) and not left
 
 
 def test_weighted_tokens(client, counts):

@@ -175,6 +175,9 @@ def test_arrays_and_sparse_matrices(counts, columns):
     M = np.column_stack([columns["year"], np.arange(90) % 4])
     whole = DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=M)
     parts = [M[start:stop] for start, stop in pairwise(ENDS)]
+    years = [M[start:stop, 0] for start, stop in pairwise(ENDS)]
+    of_years = DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=lambda: iter(years))
+    assert same(of_years, DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=M[:, :1]))
     for tables in (parts, [sparse.csr_array(part) for part in parts]):
         assert same(DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=tables), whole)
     many = sparse.csr_array(np.eye(90)[:, :70])
@@ -234,6 +237,12 @@ def test_an_interrupted_fit_goes_on_as_a_stream(counts, columns):
     assert np.abs(model._chains[0].doc_prior.coefficients.held.matrix).max() > 1.0
 
 
+def test_temporary_files_go_when_the_fit_ends(counts, columns, tmp_path):
+    model = DMRTopicModel(**PARAMS, n_chains=2).fit(blocks_of(counts, folder=tmp_path), metadata=columns)
+    assert not list(tmp_path.iterdir())
+    assert np.isfinite(model.perplexity(counts, metadata=columns))
+
+
 def test_without_metadata_it_is_a_topic_model_with_a_learnt_prior(counts):
     with pytest.warns(UserWarning, match="No metadata were given"):
         model = DMRTopicModel(**PARAMS).fit(blocks_of(counts))
@@ -266,6 +275,21 @@ def test_tables_of_other_columns_or_kinds_are_refused(counts, columns):
         DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=arrays)
     with pytest.raises(TypeError, match="different kinds: dict, DataFrame"):
         DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=[*tables[:3], pandas.DataFrame(tables[3])])
+
+
+ONCE = {
+    "a generator": (lambda tables: iter(tables), "metadata is a list_iterator, which can be read only once"),
+    "one table": (lambda tables: lambda: tables[0], "returned a dict; it must return an iterator over tables"),
+    "nothing": (lambda tables: lambda: None, "returned a NoneType; it must return an iterator over tables"),
+    "a gap": (lambda tables: [*tables[:3], None], "metadata of block 3 is of type NoneType; pass a frame"),
+}
+
+
+@pytest.mark.parametrize("key", ONCE)
+def test_what_is_no_list_of_tables_is_told_what_to_pass(key, counts, columns):
+    make, message = ONCE[key]
+    with pytest.raises(TypeError, match=message):
+        DMRTopicModel(**PARAMS).fit(blocks_of(counts), metadata=make(parts_of(columns)))
 
 
 def test_metadata_in_the_columns_of_blocks_are_refused(counts):

@@ -220,6 +220,7 @@ class BlockTopicChain(CollapsedTopicChain):
         self.doc_prior.release_shards(self._assigned())
         self.assignments, self.checkpoint = self.assignments.without_z(), None
         self.data = self.data.without_shards()
+        self.doc_prior.bind(self.data)
 
     def _save(self):
         """Remember the present state, to which the chain returns if the workers are lost."""

@@ -1,7 +1,7 @@
 """Metadata of documents in blocks: read block after block into one table, and handed on to shards."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -66,7 +66,7 @@ def is_in_tables(metadata):
     """Whether metadata are tables of blocks: a list of tables, a function that yields them, or a Dask collection."""
     if is_dask(metadata) or (isinstance(metadata, Callable) and not hasattr(metadata, "columns")):
         return True
-    return isinstance(metadata, (list, tuple)) and len(metadata) > 0 and all(map(_is_table, metadata))
+    return isinstance(metadata, (list, tuple)) and len(metadata) > 0 and _is_table(metadata[0])
 
 
 def _is_table(x):
@@ -88,11 +88,21 @@ def joined_metadata(metadata, blocks=None):
     table : object
         As `MetadataEncoder` takes it; None if ``metadata`` is None.
     """
+    if isinstance(metadata, Iterator):
+        raise TypeError(
+            f"metadata is a {type(metadata).__name__}, which can be read only once; pass a list of tables, one for "
+            "each block, or the function that makes it."
+        )
     if metadata is None or not is_in_tables(metadata):
         return metadata
     tables, names = [], None
     for i, table in enumerate(_tables(metadata)):
         name = f"metadata of block {i}" if blocks is None else f"metadata of {blocks.name_of(i)}"
+        if not (_is_table(table) or np.ndim(table) == 1):
+            raise TypeError(
+                f"{name} is of type {type(table).__name__}; pass a frame, a dict of columns, an array or a "
+                "sparse matrix."
+            )
         table = well_formed(load_block(table, name) if is_dask(table) else table, name)
         if blocks is not None and i < len(blocks.sizes):
             _refuse_other_length(table, blocks.sizes[i].n_docs, name, blocks.name_of(i))
@@ -108,13 +118,23 @@ def joined_metadata(metadata, blocks=None):
 
 def _tables(metadata):
     if not is_dask(metadata):
-        return metadata() if isinstance(metadata, Callable) else metadata
+        return _made_by(metadata) if isinstance(metadata, Callable) else metadata
     if hasattr(metadata, "to_dask_array"):
         return (metadata.to_frame() if metadata.ndim == 1 else metadata).to_delayed()
     if not hasattr(metadata, "rechunk"):
         raise TypeError(f"metadata is a Dask {type(metadata).__name__}; pass a Dask DataFrame, Series or array.")
     metadata = metadata[:, None] if metadata.ndim == 1 else metadata
     return metadata.rechunk({1: -1}).to_delayed()[:, 0]
+
+
+def _made_by(function):
+    made = function()
+    if not isinstance(made, Iterable) or _is_table(made):
+        raise TypeError(
+            f"The function that makes metadata returned a {type(made).__name__}; it must return an iterator over "
+            "tables, one for each block, for example iter([table1, table2])."
+        )
+    return made
 
 
 def _n_rows(table):
