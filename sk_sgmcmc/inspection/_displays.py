@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
 from ._export import check_count_model
-from ._panels import Panels, check_interval, indices, style_panel, whiskers
+from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
 from ._similarity import given_names
 from ._style import BAR, FAINT, GREY, INK, LONGEST, WHISKER, pyplot, shortened
 
@@ -166,7 +166,7 @@ class TopicWordsDisplay(Panels):
         return self
 
     def _title(self, i):
-        return f"topic {self.topics[i]}" + (f": {self.labels[i]}" if self.labels is not None else "")
+        return topic_title(self.topics[i], None if self.labels is None else self.labels[i])
 
     def _size(self, n_rows, n_columns):
         # Words and titles take the width that they need, the bars the rest.

@@ -7,12 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..topic._answers.documents import starts_of_periods
 from ..topic._base import BaseTopicModel
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._panels import Panels, check_interval, style_panel, whiskers
+from ._panels import Panels, check_interval, style_panel, topic_title, whiskers
 from ._similarity import check_topics, topic_labels
-from ._style import BAR, FAINT, GREY, INK, WHISKER
+from ._style import BAR, FAINT, GREY, INK, WHISKER, shortened
 
 _MOST_TOPICS, _FEW_TOPICS = 12, 3  # shown unless others are asked for: over time, and with their documents
 _WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown
@@ -24,8 +25,7 @@ def _largest(shares, topics, n):
 
 
 def _set_title(panel, topic, label):
-    text = f"topic {topic}" + (f": {label}" if label else "")
-    panel.set_title(text, loc="left", fontsize=9, fontweight="bold", color=INK)
+    panel.set_title(topic_title(topic, label), loc="left", fontsize=9, fontweight="bold", color=INK)
 
 
 class TopicsOverTimeDisplay(Panels):
@@ -139,7 +139,7 @@ class TopicsOverTimeDisplay(Panels):
         if topics is None:
             chosen = _largest(documents @ columns["share"], chosen, _MOST_TOPICS)
         return cls(
-            times=np.asarray(table["time"]).reshape(-1, n_topics)[:, 0],
+            times=starts_of_periods(np.asarray(table["time"]).reshape(-1, n_topics)[:, 0]),
             topics=chosen,
             labels=topic_labels(estimator, chosen, n_words),
             interval=interval,
@@ -165,7 +165,7 @@ class TopicsOverTimeDisplay(Panels):
         display : TopicsOverTimeDisplay
         """
         self._make_panels(self.topics.size, "topics", ax=ax, figure=figure, n_columns=n_columns or 4, size=self._size)
-        named = self.times.dtype.kind not in "iufM"
+        named, crowded = self._named()
         x = np.arange(self.times.size) if named else self.times
         for i, panel in enumerate(self.axes_):
             if named:  # classes, between which there is nothing
@@ -178,7 +178,8 @@ class TopicsOverTimeDisplay(Panels):
                 alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
                 panel.plot(x, self.share[i], color=WHISKER, linewidth=1.3, **alone)
             if named:
-                panel.set_xticks(x, [str(time) for time in self.times])
+                panel.set_xticks(x, [shortened(str(time)) for time in self.times])
+                panel.tick_params(axis="x", rotation=90 if crowded else 0)
             elif self.times.dtype.kind == "M":
                 locator = panel.xaxis.get_major_locator()
                 panel.xaxis.set_major_locator(type(locator)(maxticks=4))
@@ -197,9 +198,15 @@ class TopicsOverTimeDisplay(Panels):
             )
         return self
 
+    def _named(self):
+        """Whether times are names, and whether there are too many to stand side by side."""
+        named = self.times.dtype.kind not in "iufM"
+        return named, named and sum(len(str(time)) + 2 for time in self.times) > 32
+
     def _size(self, n_rows, n_columns):
         longest = max(len(f"topic 00: {label}") for label in self.labels)
-        return 0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, 1.75 * n_rows)
+        of_names = 0.07 * max(len(shortened(str(time))) for time in self.times) if self._named()[1] else 0.0
+        return 0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, (1.75 + of_names) * n_rows)
 
 
 class TopicDocumentsDisplay(Panels):

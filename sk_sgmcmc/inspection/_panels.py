@@ -19,6 +19,13 @@ def indices(name, given, n):
     return given
 
 
+def topic_title(topic, label):
+    """A topic's number and its label, of which there may be none, or which may begin with the number."""
+    if label and label.startswith(f"{topic}_"):  # the name of a topic that was not given one
+        return label
+    return f"topic {topic}" + (f": {label}" if label else "")
+
+
 def whiskers(mean, low, high):
     """Lengths of an interval to both sides of the mean, (2, n), which may lie outside if the draws have two modes."""
     return np.maximum([mean - low, high - mean], 0.0)

@@ -254,21 +254,24 @@ class TopicMapDisplay:
         at, reach = ax.transData.transform(self.positions), np.maximum(radius * scale, 6 * point)
         taken = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(at, reach, strict=True)]
         frame = ax.get_window_extent()
-        for k in np.argsort(-self.share):
-            text = self.labels[k]
-            width, height = 3.7 * point * len(text), 10 * point
+        for k in (k for k in np.argsort(-self.share) if self.labels[k]):
+            text = ax.text(0.0, 0.0, self.labels[k], va="center", fontsize=7.5, color=GREY)
+            size = text.get_window_extent()
+            width, height = size.width + 2 * point, 10 * point
+            text.set_visible(False)
             for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, 0.7), (-0.7, 0.7), (0.7, -0.7), (-0.7, -0.7)):
                 x, y = at[k] + (reach[k] + 3 * point) * np.array([dx, dy])
                 left = x - width * (0.0 if dx > 0 else 1.0 if dx < 0 else 0.5)
                 bottom = y - height * (0.5 if dy == 0 or dx else 0.0 if dy > 0 else 1.0)
                 box = (left, bottom, left + width, bottom + height)
                 inside = frame.x0 < box[0] and box[2] < frame.x1 and frame.y0 < box[1] and box[3] < frame.y1
-                if text and inside and not any(_overlap(box, other) for i, other in enumerate(taken) if i != k):
-                    place = ax.transData.inverted().transform((x, (box[1] + box[3]) / 2))
-                    side = "left" if dx > 0 else "right" if dx < 0 else "center"
-                    ax.text(*place, text, ha=side, va="center", fontsize=7.5, color=GREY)
+                if inside and not any(_overlap(box, other) for i, other in enumerate(taken) if i != k):
+                    text.set_position(ax.transData.inverted().transform((x, (box[1] + box[3]) / 2)))
+                    text.set(ha="left" if dx > 0 else "right" if dx < 0 else "center", visible=True)
                     taken.append(box)
                     break
+            else:
+                text.remove()
 
 
 def _overlap(a, b):

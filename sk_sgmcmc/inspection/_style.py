@@ -17,5 +17,6 @@ def pyplot(whom):
 
 
 def shortened(word, longest=LONGEST):
-    """A word of at most ``longest`` letters, an ellipsis among them."""
-    return word if len(word) <= longest else word[: longest - 1] + "…"
+    """A word of at most ``longest`` letters, an ellipsis among them, in which dollar signs are not mathematics."""
+    word = word if len(word) <= longest else word[: longest - 1] + "…"
+    return word.replace("$", r"\$")

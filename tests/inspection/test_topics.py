@@ -1,6 +1,8 @@
 """Pictures of topics, their similarity, their course over time and their documents, show what the tables hold."""
 
+import copy
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sk_sgmcmc.inspection import (
     TopicHierarchyDisplay,
     TopicMapDisplay,
     TopicsOverTimeDisplay,
+    TopicWordsDisplay,
 )
 from sk_sgmcmc.metrics import hellinger_distances
 from tests.conftest import importorskip
@@ -55,6 +58,22 @@ def test_the_map_puts_similar_topics_near_each_other(lda, data, plt):
     radius = np.array([patch.radius for patch in display.ax_.patches[::3]])
     order = np.argsort(-display.share)
     np.testing.assert_allclose(radius**2 / radius[0] ** 2, display.share[order] / display.share[order[0]])
+
+
+def test_labels_of_the_map_stay_within_it_and_are_no_mathematics(lda, data, plt):
+    named = copy.copy(lda)
+    named.topic_names_ = [f"the tariff of ${k}$ and taxes" for k in range(6)]
+    display = TopicMapDisplay.from_estimator(named)
+    frame = display.ax_.get_window_extent()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes) and len(boxes) > 8
+    assert any(r"\$3\$" in text for text in texts_of(display.ax_))
+    assert (
+        TopicWordsDisplay.from_estimator(named).axes_[0].get_title(loc="left").startswith(r"topic 0: the tariff of \$0")
+    )
+    named.topic_names_ = {0: "tariff", 1: lda.topic_names_[1]}
+    titles = [panel.get_title(loc="left") for panel in TopicWordsDisplay.from_estimator(named, topics=[0, 1]).axes_]
+    assert titles == ["topic 0: tariff", lda.topic_names_[1]]
 
 
 def test_shares_on_the_map_are_those_of_topic_info(lda, data, plt):
@@ -150,6 +169,18 @@ def test_classes_are_points_without_a_line(lda, data, plt):
     line = display.axes_[0].lines[0]
     assert line.get_linestyle() == "None"
     np.testing.assert_array_equal(line.get_ydata(), display.share[0])
+
+
+def test_many_names_of_times_do_not_overlap(lda, data, plt):
+    pandas = importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2008-01", periods=16, freq="M"))[np.arange(160) % 16]
+    display = TopicsOverTimeDisplay.from_estimator(lda, data.counts, months.astype(str))
+    display.figure_.canvas.draw()
+    labels = [label.get_window_extent() for label in display.axes_[0].get_xticklabels()]
+    assert not any(a.overlaps(b) for a, b in pairwise(labels))
+    of_periods = TopicsOverTimeDisplay.from_estimator(lda, data.counts, months)
+    assert of_periods.times[0] == np.datetime64("2008-01-01") and len(of_periods.axes_[0].lines) == 1
+    np.testing.assert_array_equal(of_periods.share, display.share)
 
 
 def test_documents_are_those_of_the_table(lda, data, plt):

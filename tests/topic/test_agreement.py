@@ -92,7 +92,7 @@ def test_unlike_topics_are_not_averaged_and_are_named(monkeypatch, X):
     # The message has the top words of the topics named, and what to type.
     for k in unlike:
         assert " ".join(f"w{i}" for i in np.argsort(-model.components_[k])[:4]) in message
-    assert all(text in message for text in ("n_iter", "n_components", "n_chains=1", "topic_word_prior", "chain 0"))
+    assert all(text in message for text in ("n_iter", "n_components", "n_chains=1", "seed_words", "chain 0"))
 
 
 def test_intervals_pool_the_chains_that_agree_and_no_others(monkeypatch, X):

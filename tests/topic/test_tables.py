@@ -518,7 +518,12 @@ def test_seed_words_end_in_their_topics():
 
 @pytest.mark.parametrize(
     ("seeds", "match"),
-    [({"sloop": 0}, "not in the vocabulary"), ({"word01": 3}, "from 0 to 2"), ({"word01": 0.5}, "0 to 2")],
+    [
+        ({"sloop": 0}, "not in the vocabulary"),
+        ({"word01": 3}, "from 0 to 2"),
+        ({"word01": 0.5}, "0 to 2"),
+        ({0: ["word01"]}, "from words to topics"),
+    ],
 )
 def test_wrong_seed_words_are_refused(seeds, match):
     with pytest.raises(ValueError, match=match):

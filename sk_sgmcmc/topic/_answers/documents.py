@@ -108,7 +108,7 @@ def as_dates(times):
     return np.array(zoneless, dtype="datetime64[us]").reshape(times.shape)
 
 
-def _starts(times):
+def starts_of_periods(times):
     """Periods of pandas as the dates at which they start; anything else as it is."""
     periods = times.dtype.kind == "O" and all(type(time).__name__ == "Period" for time in times)
     return as_dates(np.array([time.start_time for time in times], dtype=object)) if periods else times
@@ -128,7 +128,7 @@ def checked_times(times, n_docs, n_bins):
         missing = np.isnat(times) if times.dtype.kind == "M" else times != times
     if missing.any():
         raise ValueError(f"times holds {missing.sum()} missing values; leave these documents out of X and times.")
-    times = times if n_bins is None else _starts(times)
+    times = times if n_bins is None else starts_of_periods(times)
     is_number = times.dtype.kind in "iufM"
     infinite = np.isinf(times).sum() if times.dtype.kind == "f" else 0
     if infinite:

@@ -58,6 +58,8 @@ def with_seeds(word_prior, seed_words, weight, names, n_topics):
     """
     prior = np.broadcast_to(word_prior, (n_topics, names.size)).copy()
     for word, topics in seed_words.items():
+        if any(isinstance(topic, str) for topic in np.ravel(np.asarray(topics, dtype=object))):
+            raise ValueError(f'seed_words={seed_words!r} must lead from words to topics, such as {{"canal": 0}}.')
         column, topics = places_of(word, names), np.atleast_1d(topics)
         if topics.dtype.kind not in "iu" or topics.min() < 0 or topics.max() >= n_topics:
             raise ValueError(
