@@ -4,17 +4,21 @@
     python examples/benchmarks/lda_blocks.py --tokens 1e7 --in-memory   # the same data as one matrix
     python examples/benchmarks/lda_blocks.py --tokens 1e7 --workers 2   # on a LocalCluster of Dask
     python examples/benchmarks/lda_blocks.py --tokens 4e6 --only cost   # seconds of a round: predicted and measured
+    python examples/benchmarks/lda_blocks.py --only pair --corpus wikipedia --topics 100  # two workers, two processes
 
 Documents are drawn from planted topics, block by block, twice: when blocks are checked, and when their tokens are
 written. The peak is that of anonymous memory, which cannot be given back; memory maps are not part of it. With workers,
-it is that of this process alone.
+it is that of this process alone. ``--only pair`` divides the tokens a second of two workers of Dask by those of two
+processes that know nothing of each other, each of which fits the whole corpus by itself at the same time.
 """
 
 import argparse
+import multiprocessing
 import shutil
 import tempfile
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +26,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.callbacks import Callback
-from sk_sgmcmc.datasets import CountBlocks
+from sk_sgmcmc.datasets import CountBlocks, fetch_corpus, fetch_wikipedia
 from sk_sgmcmc.kernels.math.dirichlet_rows import dirichlet_rows
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 
@@ -141,6 +145,38 @@ def cost(args, client=None):
         )
 
 
+def counts_of(args):
+    """A real corpus, or planted documents, as one matrix."""
+    if args.corpus is None:
+        return sparse.vstack(list(Planted(args.tokens, args.words, args.topics)()), format="csr")
+    return (fetch_wikipedia() if args.corpus == "wikipedia" else fetch_corpus(args.corpus)).counts.tocsr()
+
+
+def phase_rates(args):
+    """Tokens a second in burn-in and of kept sweeps, medians."""
+    X, clock = counts_of(args), Clock()
+    source = CountBlocks([X], shard_tokens=args.shard_tokens)
+    BayesianLDA(args.topics, n_iter=args.sweeps, random_state=0, callbacks=clock).fit(source)
+    sweeps, n_burn = np.diff(clock.seconds), args.sweeps // 2
+    return [float(X.sum() / np.median(part)) for part in (sweeps[: n_burn - 1], sweeps[n_burn - 1 :])]
+
+
+def pair(args):
+    """Two workers beside two lone processes."""
+    from dask.distributed import Client
+
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0"):
+        workers = phase_rates(args)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
+        lone = np.sum(list(processes.map(phase_rates, [args] * 2)), axis=0)
+    for phase, ours, theirs in zip(("burn-in", "kept"), workers, lone, strict=True):
+        print(
+            f"{phase}: two workers {ours / 1e6:.2f} million tokens a second, two processes {theirs / 1e6:.2f} in all, "
+            f"ratio {ours / theirs:.2f} (target 0.85)",
+            flush=True,
+        )
+
+
 def run(args):
     """Fit, and print what was measured."""
     planted = Planted(args.tokens, args.words, args.topics)
@@ -177,14 +213,17 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=1, help="threads")
     parser.add_argument("--workers", type=int, default=0, help="processes of a Dask LocalCluster")
     parser.add_argument("--shard-tokens", type=int, help="of a shard")
-    parser.add_argument("--only", choices=["fit", "cost"], default="fit")
+    parser.add_argument("--only", choices=["fit", "cost", "pair"], default="fit")
+    parser.add_argument("--corpus", help='of "pair": wikipedia, or a name that fetch_corpus takes; else planted tokens')
     parser.add_argument("--in-memory", action="store_true", help="one matrix instead of blocks")
     parser.add_argument("--folder", help="folder for temporary files")
     parser.add_argument("--smoke", action="store_true", help="seconds")
     args = parser.parse_args()
     if args.smoke:
         args.tokens, args.words, args.topics, args.sweeps = 1e5, 500, 4, 6
-    if args.workers:
+    if args.only == "pair":
+        pair(args)
+    elif args.workers:
         from dask.distributed import Client
 
         with Client(n_workers=args.workers, threads_per_worker=1, dashboard_address=":0") as client:
