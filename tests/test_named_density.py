@@ -313,17 +313,15 @@ def test_columns_of_a_table_are_data_by_name(package):
 def test_data_by_name_reach_other_libraries(library):
     numpy = importorskip(f"{library}.numpy")
 
-    def density(mu, slope, y, group, x):
+    def density(mu, slope, y, group, used, x, scale):
         residual = y - mu[group] - numpy.dot(x, slope)
-        return -0.5 * numpy.sum(mu**2) - 0.5 * numpy.sum(slope**2) - 0.5 * numpy.sum(residual**2)
+        return -0.5 * numpy.sum(mu**2) - 0.5 * numpy.sum(slope**2) - 0.5 * scale * numpy.sum(used * residual**2)
 
-    data = {name: value for name, value in named_data().items() if name != "used"}
-    found = NamedDensity(density, NAMED, data)
-    exact = NamedDensity(density, NAMED, data, gradient="differences")
+    found, exact = NamedDensity(density, NAMED, named_data()), NamedDensity(of_names, NAMED, named_data())
     assert found.free.described == library
     theta, slope, by_differences = np.linspace(-1.0, 1.0, 5), np.zeros(5), np.zeros(5)
     value = found.free.jitted(theta, found.data, 1.0, slope)
-    assert value == pytest.approx(exact.free.jitted(theta, found.data, 1.0, by_differences))
+    assert value == pytest.approx(exact.free.jitted(theta, exact.data, 1.0, by_differences))
     np.testing.assert_allclose(slope, by_differences, rtol=1e-6)
 
 
