@@ -299,6 +299,14 @@ def test_data_by_name_are_those_of_the_rows():
     np.testing.assert_allclose(slope, by_differences, rtol=1e-6)
 
 
+def test_each_row_may_have_a_parameter():
+    def density(eta, y):
+        return -0.5 * ((y - eta) ** 2).sum()
+
+    draws = sample(density, parameters={"eta": (8,)}, data={"y": np.arange(8)}, n_iter=300, random_state=0).samples_
+    np.testing.assert_allclose(draws["eta"].mean(axis=(0, 1)), np.arange(8), atol=0.5)
+
+
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_columns_of_a_table_are_data_by_name(package):
     frames = importorskip(package)

@@ -92,16 +92,22 @@ def call_of(function, layout, data):
     return named.Call(layout.parts, tuple(arguments), columns), rows
 
 
+def _some_rows(call, rows):
+    """A few rows, or all of them for a function that takes no scale and may give each row a parameter."""
+    return rows[:_FEW_ROWS] if "scale" in call.order else rows
+
+
 def try_once(function, call, layout, rows):
-    """Call a user's function in Python, with few rows; raises if it does so or returns no number."""
+    """Call a user's function in Python, with few rows if it may get few; raises if it does so or returns no number."""
+    rows = _some_rows(call, rows)
     theta = np.random.default_rng(0).uniform(0.1, 0.5, layout.n_free)
     x = np.concatenate([value.ravel() for value in layout.constrained(theta).values()])
     shapes = ", ".join(f"{name} {shape}" for name, shape, *_ in layout.parts)
-    shapes += f", rows {rows[:_FEW_ROWS].shape}" if "rows" in call.order else ""
-    shapes += "".join(f", {name} {(len(rows[:_FEW_ROWS]), *shape)}" for name, _, _, shape in call.columns)
+    shapes += f", rows {rows.shape}" if "rows" in call.order else ""
+    shapes += "".join(f", {name} {(len(rows), *shape)}" for name, _, _, shape in call.columns)
     with np.errstate(all="ignore"):
         try:
-            value = call.of(getattr(function, "py_func", function))(x, rows[:_FEW_ROWS], 1.0, np.zeros(x.size))
+            value = call.of(getattr(function, "py_func", function))(x, rows, 1.0, np.zeros(x.size))
         except _MISTAKES as error:
             fault = f"raises {type(error).__name__}: {error}"
         except Exception as error:  # perhaps outside of its domain
@@ -231,7 +237,8 @@ def free_density(function, call, layout, source, rows):
         python = PythonCall(evaluate)
         slope = np.zeros(layout.n_numbers)
         point = np.concatenate([v.ravel() for v in layout.constrained(np.full(layout.n_free, 0.1)).values()])
-        python(point, rows[:_FEW_ROWS], 1.0 if len(rows) <= _FEW_ROWS else 2.0, slope)
+        some = _some_rows(call, rows)
+        python(point, some, 1.0 if len(some) == len(rows) else 2.0, slope)
         if python.error is not None:
             raise ValueError(
                 f"{source} cannot differentiate log_density={name_of(function)}: {python.error}"

@@ -6,10 +6,10 @@ from contextlib import suppress
 import numpy as np
 from sklearn.utils import check_array
 
-from ..kernels.models.named import BOOLEAN, NUMBER, WHOLE
+from ..kernels.models import named
 
 _EXACT = 2**53  # whole numbers up to here are float64 numbers
-_KINDS = {"b": BOOLEAN, "i": WHOLE, "u": WHOLE, "f": NUMBER}
+_TYPES = "biuf"  # of NumPy: booleans, whole numbers with and without sign, others
 
 
 def names_in(data):
@@ -52,7 +52,8 @@ def named_rows(data, names):
         raise ValueError(f"The parts of data must have a row for each observation; they have {shown}.")
     columns, blocks, at = [], [], 0
     for name, part in parts.items():
-        columns.append((name, _KINDS[part.dtype.kind], at, part.shape[1:]))
+        kind = {"b": named.BOOLEAN, "f": named.NUMBER}.get(part.dtype.kind, named.WHOLE)
+        columns.append((name, kind, at, part.shape[1:]))
         blocks.append(part.reshape(len(part), -1).astype(np.float64))
         at += blocks[-1].shape[1]
     return np.ascontiguousarray(np.concatenate(blocks, axis=1)), tuple(columns)
@@ -65,7 +66,7 @@ def _part(name, value):
     if part.dtype == object:
         with suppress(TypeError, ValueError):
             part = part.astype(float)  # for example numbers of pandas that may be missing
-    if part.dtype.kind not in _KINDS:
+    if part.dtype.kind not in _TYPES:
         raise ValueError(
             f"{shown} must hold numbers, got {part.dtype}; give categories as whole numbers, such as the codes of "
             "pandas.factorize."
