@@ -1,5 +1,6 @@
 """`sample` of a log density of named, constrained parameters: its law, its gradients, its result and its errors."""
 
+import sys
 import warnings
 
 import numba
@@ -9,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.inspection import to_arviz
+from sk_sgmcmc.kernels._frozen import frozen_in
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
 from sk_sgmcmc.targets import Density, Positive, Simplex
 from sk_sgmcmc.targets._named import NamedDensity
@@ -17,6 +19,7 @@ from tests.cases import THRESHOLD
 from tests.conftest import importorskip
 
 SHAPE = np.array([2.0, 3.0, 5.0])
+MOVES, BESIDE = np.zeros(1), 1.0  # changed by a test
 
 
 @numba.njit
@@ -213,6 +216,142 @@ def test_starts_by_name_for_all_chains_or_each():
     np.testing.assert_allclose(result.samples_["tau"][:, 0], 0.5, atol=1e-4)
 
 
+def moved(mu):
+    return -0.5 * ((MOVES - mu) ** 2).sum() + BESIDE * 0.0
+
+
+def moved_beside(theta, rows, scale, gradient):
+    gradient[0] = (MOVES - theta[0]).sum()
+    return -0.5 * ((MOVES - theta[0]) ** 2).sum()
+
+
+@pytest.mark.parametrize("of_name", [True, False], ids=["named", "density"])
+def test_a_value_around_the_function_may_change_between_calls(of_name, monkeypatch):
+    # numba compiles such values as constants; a notebook's user who loads other data expects them to be read again.
+    def mean():
+        target, given = (moved, {"parameters": {"mu": ()}}) if of_name else (Density(moved_beside, dim=1), {})
+        draws = sample(target, "nuts", n_iter=300, random_state=0, **given).samples_
+        return next(iter(draws.values())).mean()
+
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "MOVES", np.array([2.0, 4.0] * 20))
+    assert abs(mean() - 3.0) < 0.3
+    monkeypatch.setattr(module, "MOVES", MOVES + 100.0)
+    assert abs(mean() - 103.0) < 0.3
+    MOVES[:] -= 50.0
+    assert abs(mean() - 53.0) < 0.3
+
+
+def test_values_around_a_function_have_a_key_that_follows_them():
+    def make(inner, default):
+        def reads(mu, of=default):
+            return inner(mu) + np.pi + numpy.e
+
+        return reads
+
+    numpy = np
+    about = 1.0
+
+    def called(mu):
+        return about * mu
+
+    reads = make(called, 2)
+    key = frozen_in(reads)
+    assert key == frozen_in(reads) == frozen_in(make(called, 2)) != frozen_in(make(called, 3))
+    about = 2.0
+    assert key != frozen_in(reads)
+    assert frozen_in(numba.njit(called)) == frozen_in(called)
+    called.__defaults__ = (np.ones(2),)
+    before = frozen_in(called)
+    called.__defaults__[0][1] = 3.0
+    assert before != frozen_in(called) and isinstance(frozen_in(np.sin), int)
+
+
+def of_rows(mu, slope, rows, scale):
+    value = -0.5 * mu @ mu - 0.5 * slope @ slope
+    for i in range(rows.shape[0]):
+        value -= 0.5 * scale * (rows[i, 0] - mu[int(rows[i, 1])] - rows[i, 3:] @ slope) ** 2 * rows[i, 2]
+    return value
+
+
+def of_names(mu, slope, y, group, used, x, scale):
+    return -0.5 * mu @ mu - 0.5 * slope @ slope - 0.5 * scale * ((y - mu[group] - x @ slope) ** 2)[used].sum()
+
+
+NAMED = {"mu": (3,), "slope": (2,)}
+
+
+def named_data(n=50):
+    rng = np.random.default_rng(0)
+    group, x = np.arange(n) % 3, rng.standard_normal((n, 2))
+    y = np.array([1.0, 2.0, 3.0])[group] + x @ [0.5, -0.5] + rng.standard_normal(n)
+    return {"y": y, "group": group, "used": rng.random(n) < 0.8, "x": x}
+
+
+def test_data_by_name_are_those_of_the_rows():
+    data = named_data()
+    by_name = NamedDensity(of_names, NAMED, {**data, "not read": ["a"]})
+    by_rows = NamedDensity(of_rows, NAMED, np.column_stack(list(data.values())))
+    assert by_name.free.python is None  # numba compiled it
+    theta, slope, by_differences = np.linspace(-1.0, 1.0, 5), np.zeros(5), np.zeros(5)
+    value = by_name.free.jitted(theta, by_name.data, 2.0, slope)
+    assert value == pytest.approx(by_rows.free.jitted(theta, by_rows.data, 2.0, by_differences))
+    np.testing.assert_allclose(slope, by_differences, rtol=1e-6)
+
+
+def test_each_row_may_have_a_parameter():
+    def density(eta, y):
+        return -0.5 * ((y - eta) ** 2).sum()
+
+    draws = sample(density, parameters={"eta": (8,)}, data={"y": np.arange(8)}, n_iter=300, random_state=0).samples_
+    np.testing.assert_allclose(draws["eta"].mean(axis=(0, 1)), np.arange(8), atol=0.5)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_columns_of_a_table_are_data_by_name(package):
+    frames = importorskip(package)
+    data = named_data()
+    slopes = {"parameters": {"m": ()}, "n_iter": 200, "random_state": 0}
+    frame = frames.DataFrame({"y": data["y"], "used": data["used"], "label": ["a"] * 50})
+    found = sample(lambda m, y, used: -0.5 * ((y - m) ** 2)[used].sum(), data=frame, **slopes)
+    assert abs(found.samples_["m"].mean() - data["y"][data["used"]].mean()) < 0.1
+
+
+@pytest.mark.parametrize("library", ["jax", "autograd"])
+def test_data_by_name_reach_other_libraries(library):
+    numpy = importorskip(f"{library}.numpy")
+
+    def density(mu, slope, y, group, used, x, scale):
+        residual = y - mu[group] - numpy.dot(x, slope)
+        return -0.5 * numpy.sum(mu**2) - 0.5 * numpy.sum(slope**2) - 0.5 * scale * numpy.sum(used * residual**2)
+
+    found, exact = NamedDensity(density, NAMED, named_data()), NamedDensity(of_names, NAMED, named_data())
+    assert found.free.described == library
+    theta, slope, by_differences = np.linspace(-1.0, 1.0, 5), np.zeros(5), np.zeros(5)
+    value = found.free.jitted(theta, found.data, 1.0, slope)
+    assert value == pytest.approx(exact.free.jitted(theta, exact.data, 1.0, by_differences))
+    np.testing.assert_allclose(slope, by_differences, rtol=1e-6)
+
+
+def test_data_by_name_are_read_in_minibatches():
+    data = named_data(12_000)
+    found = sample(of_names, parameters=NAMED, data=data, n_chains=2, random_state=0)
+    assert type(found.sampler_) is SGHMC
+    design = np.column_stack([np.eye(3)[data["group"]], data["x"]])[data["used"]]
+    precision = design.T @ design + np.eye(5)
+    draws = np.concatenate([found.samples_["mu"], found.samples_["slope"]], axis=-1)
+    exact, sd = (
+        np.linalg.solve(precision, design.T @ data["y"][data["used"]]),
+        np.sqrt(np.diag(np.linalg.inv(precision))),
+    )
+    np.testing.assert_allclose((draws.mean(axis=(0, 1)) - exact) / sd, 0.0, atol=0.3)
+    np.testing.assert_allclose(draws.std(axis=(0, 1)) / sd, 1.0, atol=0.15)
+
+
+def _of_data(**changes):
+    return lambda: sample(of_names, parameters=NAMED, data={**named_data(), **changes})
+
+
 def _shape(mu, tau):
     return Y[:2] * Y
 
@@ -252,7 +391,7 @@ ROWS = np.ones((4, 1))
         (lambda: sample(plain, parameters=["mu", "tau"]), ValueError, "must be a dict of names"),
         (lambda: sample(plain, parameters=TWO, data=ROWS), ValueError, "no argument rows"),
         (lambda: sample(_scaleless, parameters=TWO), ValueError, "takes rows, but data=None"),
-        (lambda: sample(_scaleless, "sghmc", parameters=TWO, data=ROWS, batch_size=2), ValueError, "argument scale"),
+        (lambda: sample(_scaleless, "sghmc", parameters=TWO, data=ROWS, batch_size=2), ValueError, "an argument scale"),
         (lambda: sample(_nothing, parameters=TWO), ValueError, "returns None, not a number"),
         (lambda: sample(lambda mu, tau: Y, parameters=TWO), ValueError, r"array of shape \(3,\), not a number; sum"),
         (lambda: sample(lambda mu, tau: mu[0], parameters=TWO), ValueError, "was called with the shapes mu"),
@@ -267,6 +406,21 @@ ROWS = np.ones((4, 1))
         (lambda: sample(plain, parameters=TWO, init={"mu": [0.0, 1.0]}), ValueError, r"init\['mu'\] has shape"),
         (lambda: sample(plain, parameters=TWO, init={"tau": -1.0}), ValueError, "give positive numbers"),
         (lambda: sample(Density(numba.njit(plain), 2), parameters=TWO), ValueError, "belong to a function"),
+        (lambda: sample(plain, parameters={"mu": np.zeros(3), "tau": ()}), ValueError, r"give its shape, \(3,\)"),
+        (lambda: sample(lambda mu, tau: (mu, tau), parameters=TWO), ValueError, "returns a tuple"),
+        (lambda: sample(lambda mu, tau: mu * 1j, parameters=TWO), ValueError, "take its real part"),
+        (lambda: sample(_scaleless, parameters=TWO, data=Y), ValueError, "Name its parts, data="),
+        (lambda: sample(_scaleless, parameters=TWO, data=(Y, Y)), ValueError, "tuple of 2 arrays"),
+        (lambda: sample(_scaleless, parameters=TWO, data={"y": Y}), ValueError, "data is a dict"),
+        (lambda: sample(_scaleless, parameters=TWO, data=np.ones((10_001, 1))), ValueError, "default above 10000 rows"),
+        (lambda: sample(plain, parameters=TWO, data={"y": Y}), ValueError, "takes none of the data y"),
+        (_of_data(x=Y), ValueError, "y 50, group 50, used 50, x 3"),
+        (_of_data(x=np.full((50, 2), np.nan)), ValueError, r"data\['x'\] holds NaN or infinity, first in row 0"),
+        (_of_data(group=["a"] * 50), ValueError, "pandas.factorize"),
+        (_of_data(group=np.full(50, 2**60)), ValueError, "beyond 2\\*\\*53"),
+        (_of_data(y=3.0), ValueError, "has no rows"),
+        (_of_data(y=[]), ValueError, "is empty"),
+        (_of_data(mu=Y), ValueError, "mu cannot be a name of data and of something else"),
         (lambda: Simplex(1), ValueError, "two probabilities or more"),
         (lambda: Positive(-1), ValueError, "whole numbers"),
     ],

@@ -85,7 +85,8 @@ def coverage(n_sets, n_rows=300, d=5):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = BayesianLogisticRegression(prior_scale=1.0, random_state=seed).fit(X, y)
-        low, high = np.quantile(model.samples_["coef"][..., 0, :], [0.05, 0.95], axis=(0, 1))
+        table = model.coef_table(interval=0.9)
+        low, high = np.asarray(table["low"])[-d:], np.asarray(table["high"])[-d:]  # after the intercept
         inside.append((low < coef) & (coef < high))
     share, error = np.mean(inside), np.sqrt(0.09 / np.size(inside))
     print(f"coverage of 90 % intervals over {n_sets} simulated sets of {n_rows} rows: {share:.3f} (se {error:.3f})")

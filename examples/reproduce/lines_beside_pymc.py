@@ -23,30 +23,26 @@ def schools(mu, tau, eta):
 result = sample(schools, parameters={"mu": (), "tau": Positive(), "eta": (8,)}, n_chains=4)
 """,
     "hierarchical logistic": """
-def hierarchical(mu, tau, z, slope, rows):
-    log_density = -0.5 * (mu**2 + tau**2 + slope**2 + (z**2).sum())
-    for i in range(rows.shape[0]):
-        eta = mu + tau * z[int(rows[i, 1])] + slope * rows[i, 2]
-        log_density += rows[i, 0] * eta - np.log1p(np.exp(eta))
-    return log_density
+def hierarchical(mu, tau, z, slope, outcome, group, x):
+    eta = mu + tau * z[group] + slope * x
+    log_prior = -0.5 * (mu**2 + tau**2 + slope**2 + (z**2).sum())
+    return log_prior + (outcome * eta - np.log1p(np.exp(eta))).sum()
 parameters = {"mu": (), "tau": Positive(), "z": (6,), "slope": ()}
-result = sample(hierarchical, parameters=parameters, data=np.column_stack([outcome, group, x]), n_chains=4)
+result = sample(hierarchical, parameters=parameters, data={"outcome": outcome, "group": group, "x": x}, n_chains=4)
 """,
     "Poisson regression": """
-def poisson(b, rows):
-    eta = rows[:, 1:] @ b
-    return -0.5 * (b**2).sum() / 100 + (rows[:, 0] * eta - np.exp(eta)).sum()
-result = sample(poisson, parameters={"b": (4,)}, data=np.column_stack([count, X]), n_chains=4)
+def poisson(b, X, count):
+    eta = X @ b
+    return -0.5 * (b**2).sum() / 100 + (count * eta - np.exp(eta)).sum()
+result = sample(poisson, parameters={"b": (4,)}, data={"X": X, "count": count}, n_chains=4)
 """,
     "mixture": """
-def mixture(low, gap, sd, p, rows):
-    mean = np.array([low, low + gap])
-    log_density = -0.5 * (low**2 + gap**2) / 25 - 0.5 * (np.log(sd) ** 2).sum() - np.log(sd).sum()
-    for i in range(rows.shape[0]):
-        log_density += np.log((p / sd * np.exp(-0.5 * ((rows[i, 0] - mean) / sd) ** 2)).sum())
-    return log_density
+def mixture(low, gap, sd, p, y):
+    log_prior = -0.5 * (low**2 + gap**2) / 25 - 0.5 * (np.log(sd) ** 2).sum() - np.log(sd).sum()
+    error = (y[:, None] - np.array([low, low + gap])) / sd
+    return log_prior + np.log((p / sd * np.exp(-0.5 * error**2)).sum(axis=1)).sum()
 parameters = {"low": (), "gap": Positive(), "sd": Positive(2), "p": Simplex(2)}
-result = sample(mixture, parameters=parameters, data=numbers, n_chains=4)
+result = sample(mixture, parameters=parameters, data={"y": numbers}, n_chains=4)
 """,
     "funnel": """
 def funnel(v, z):
@@ -91,7 +87,7 @@ with pm.Model():
     gap = pm.HalfNormal("gap", 5)
     sd = pm.LogNormal("sd", shape=2)
     p = pm.Dirichlet("p", np.ones(2))
-    pm.NormalMixture("y", p, pm.math.stack([low, low + gap]), sd, observed=numbers[:, 0])
+    pm.NormalMixture("y", p, pm.math.stack([low, low + gap]), sd, observed=numbers)
     result = pm.sample(chains=4)
 """,
     "funnel": """
@@ -122,7 +118,7 @@ def data():
         "outcome": rng.random(300) < 1.0 / (1.0 + np.exp(-rng.standard_normal(6)[group] - 0.7 * x)),
         "X": X,
         "count": rng.poisson(np.exp(X @ [0.5, 0.3, -0.2, 0.1])),
-        "numbers": np.concatenate([rng.normal(-1.5, 0.8, 100), rng.normal(1.5, 1.0, 200)])[:, None],
+        "numbers": np.concatenate([rng.normal(-1.5, 0.8, 100), rng.normal(1.5, 1.0, 200)]),
         "precision": np.linalg.inv(0.9 ** np.abs(np.subtract.outer(places, places))),
     }
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numba
 from numba.extending import is_jitted
 
+from ._frozen import frozen_in
 from ._jit import Kernel
 
 
@@ -23,9 +24,13 @@ class _UserKernel(Kernel):
         return kernel_of, self._made_by
 
 
-@lru_cache(maxsize=64)
 def kernel_of(make, function, signature):
-    """The kernel ``make(function)`` of a user's function, compiled once per process."""
+    """The kernel ``make(function)`` of a user's function, compiled once per process and values around it."""
+    return _remembered(make, function, signature, None if is_jitted(function) else frozen_in(function))
+
+
+@lru_cache(maxsize=64)
+def _remembered(make, function, signature, _frozen):
     return _UserKernel(make, function, signature)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
-from ..utils._numbers import interval_tails, real_array
+from ..utils._numbers import interval_ends, interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
 from ..utils._typing import FloatArray, MatrixLike, Table
 from ._predict import INPUT, coefficient_table, predictor_blocks
@@ -106,10 +106,12 @@ class RegressorDrawsMixin:
         """
         if of not in ("observation", "mean"):
             raise ValueError(f'of={of!r} is unknown; use "observation" or "mean".')
-        tails = interval_tails(interval)
-        parts = []
+        tails, parts = interval_tails(interval), []
         for means in self._blocks(X):
-            ends = np.quantile(means, tails, axis=1) if of == "mean" else [self._quantile(means, t) for t in tails]
+            if of == "mean":
+                ends = interval_ends(means, interval, axis=1)
+            else:
+                ends = [self._quantile(means, tail) for tail in tails]
             parts.append((means.mean(axis=1), *ends))
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, low, high

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.models import named
+from ._named_data import named_rows, names_in, plain_rows
 from ._parameters import RESERVED
 
 MOST_DIFFERENCES = 30  # free coordinates; each costs two evaluations of the log density
@@ -17,8 +18,8 @@ _MISTAKES = (IndexError, TypeError, AttributeError, NameError, KeyError)
 
 HOW = (
     "Write it as f(mu, tau, eta, ...), an argument for each name in parameters, in any order, and add where needed: "
-    "rows, the data or a minibatch of them; scale, N/n, by which to multiply sums over rows; gradient, into whose "
-    "arrays gradient.mu, gradient.tau, ... to write the derivatives. Return the log density."
+    "names of data, or rows for all of them; scale, N/n, by which to multiply sums over rows; gradient, to write the "
+    "derivatives: gradient.mu[()] = ... of a number, gradient.eta[:] = ... of an array. Return the log density."
 )
 
 
@@ -54,37 +55,59 @@ def name_of(function):
     return getattr(function, "__name__", repr(function))
 
 
-def call_of(function, layout, has_data):
-    """The `named.Call` of a user's function; raises if its arguments do not fit the parameters."""
+def call_of(function, layout, data):
+    """The `named.Call` of a user's function, and its rows; raises if its arguments do not fit parameters and data."""
     try:
         arguments = inspect.signature(getattr(function, "py_func", function)).parameters
     except (TypeError, ValueError):
         raise TypeError(f"The arguments of log_density={function!r} cannot be read. {HOW}") from None
     shown = f"log_density={name_of(function)}"
     gathered = [name for name, each in arguments.items() if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    unknown = [name for name in arguments if name not in layout.names and name not in RESERVED]
+    named_data = names_in(data)
+    known = {*layout.names, *RESERVED, *named_data}
+    unknown = [name for name in arguments if name not in known]
     missing = [name for name in layout.names if name not in arguments]
     if gathered or unknown or missing:
         faults = [f"takes {', '.join(gathered)}, whose names are unknown"] if gathered else []
         unknown = [name for name in unknown if name not in gathered]
-        faults += [f"takes {', '.join(unknown)}, not among the parameters {', '.join(layout.names)}"] if unknown else []
+        offered = f"the parameters {', '.join(layout.names)}" + (
+            f" or data {', '.join(named_data)}" if named_data else ""
+        )
+        faults += [f"takes {', '.join(unknown)}, not among {offered}"] if unknown else []
         faults += [f"does not take {', '.join(missing)}"] if missing else []
         raise ValueError(f"{shown} {' and '.join(faults)}. {HOW}")
-    if has_data != ("rows" in arguments):
-        fault = "has no argument rows, but data are given" if has_data else "takes rows, but data=None"
-        raise ValueError(f"{shown} {fault}. {HOW}")
-    return named.Call(layout.parts, tuple(arguments))
+    if "rows" in arguments or not named_data:
+        if (data is not None) != ("rows" in arguments):
+            fault = "takes rows, but data=None" if data is None else "has no argument rows, but data are given"
+            raise ValueError(f"{shown} {fault}. {HOW}")
+        rows = np.zeros((1, 1)) if data is None else plain_rows(data)
+        return named.Call(layout.parts, tuple(arguments)), rows
+    both = [name for name in named_data if name in (*layout.names, *RESERVED)]
+    if both:
+        raise ValueError(f"{', '.join(both)} cannot be a name of data and of something else; rename the data.")
+    taken = [name for name in arguments if name in named_data]
+    if not taken:
+        raise ValueError(f"{shown} takes none of the data {', '.join(named_data)}. {HOW}")
+    rows, columns = named_rows(data, taken)
+    return named.Call(layout.parts, tuple(arguments), columns), rows
+
+
+def _some_rows(call, rows):
+    """A few rows, or all of them for a function that takes no scale and may give each row a parameter."""
+    return rows[:_FEW_ROWS] if "scale" in call.order else rows
 
 
 def try_once(function, call, layout, rows):
-    """Call a user's function in Python, with few rows; raises if it does so or returns no number."""
+    """Call a user's function in Python, with few rows if it may get few; raises if it does so or returns no number."""
+    rows = _some_rows(call, rows)
     theta = np.random.default_rng(0).uniform(0.1, 0.5, layout.n_free)
     x = np.concatenate([value.ravel() for value in layout.constrained(theta).values()])
     shapes = ", ".join(f"{name} {shape}" for name, shape, *_ in layout.parts)
-    shapes += f", rows {rows[:_FEW_ROWS].shape}" if "rows" in call.order else ""
+    shapes += f", rows {rows.shape}" if "rows" in call.order else ""
+    shapes += "".join(f", {name} {(len(rows), *shape)}" for name, _, _, shape in call.columns)
     with np.errstate(all="ignore"):
         try:
-            value = call.of(getattr(function, "py_func", function))(x, rows[:_FEW_ROWS], 1.0, np.zeros(x.size))
+            value = call.of(getattr(function, "py_func", function))(x, rows, 1.0, np.zeros(x.size))
         except _MISTAKES as error:
             fault = f"raises {type(error).__name__}: {error}"
         except Exception as error:  # perhaps outside of its domain
@@ -94,6 +117,10 @@ def try_once(function, call, layout, rows):
         else:
             if value is None:
                 fault = "returns None, not a number; end it with return"
+            elif isinstance(value, tuple):
+                fault = "returns a tuple, not the log density alone; write derivatives into an argument gradient"
+            elif np.iscomplexobj(value):
+                fault = f"returns the complex number {value}; take its real part"
             elif np.ndim(value) != 0:
                 fault = f"returns an array of shape {np.shape(value)}, not a number; sum it"
             else:
@@ -210,7 +237,8 @@ def free_density(function, call, layout, source, rows):
         python = PythonCall(evaluate)
         slope = np.zeros(layout.n_numbers)
         point = np.concatenate([v.ravel() for v in layout.constrained(np.full(layout.n_free, 0.1)).values()])
-        python(point, rows[:_FEW_ROWS], 1.0 if len(rows) <= _FEW_ROWS else 2.0, slope)
+        some = _some_rows(call, rows)
+        python(point, some, 1.0 if len(some) == len(rows) else 2.0, slope)
         if python.error is not None:
             raise ValueError(
                 f"{source} cannot differentiate log_density={name_of(function)}: {python.error}"

@@ -3,10 +3,9 @@
 import time
 
 import numpy as np
-from sklearn.utils import check_array
 
 from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, points_away
-from ._density import Density
+from ._density import BATCH, MANY_ROWS, Density
 from ._gradients import SOURCES, call_of, free_density, name_of, try_once
 from ._parameters import Layout
 
@@ -22,7 +21,7 @@ class NamedDensity(Density):
         Of the parameters by name, and rows, scale and gradient where it takes them.
     parameters : dict
         See `sample`.
-    data : array-like of shape (n_samples, n_columns), default=None
+    data : array-like of shape (n_samples, n_columns), dict of arrays, DataFrame or None, default=None
     gradient : {"jax", "autograd", "differences"} or None, default=None
         Where derivatives come from; None chooses.
 
@@ -41,8 +40,7 @@ class NamedDensity(Density):
             raise ValueError(f"gradient={gradient!r} must be None or one of {', '.join(map(repr, SOURCES))}.")
         self.log_density, self.parameters, self.gradient = log_density, parameters, gradient
         self.layout = Layout(parameters)
-        call = call_of(log_density, self.layout, data is not None)
-        rows = np.zeros((1, 1)) if data is None else check_array(data, dtype=np.float64, input_name="data", order="C")
+        call, rows = call_of(log_density, self.layout, data)
         try_once(log_density, call, self.layout, rows)
         self.free = free_density(log_density, call, self.layout, gradient, rows)
         self.scales = "scale" in call.order
@@ -59,9 +57,11 @@ class NamedDensity(Density):
 
     def _check_batches(self, n_batch, n_rows):
         if n_batch < n_rows and not self.scales:
+            default = f", the default above {MANY_ROWS} rows," if n_batch == BATCH and n_rows > MANY_ROWS else ""
             raise ValueError(
-                f"batch_size={n_batch} needs an argument scale of log_density={name_of(self.log_density)}: multiply "
-                "sums over rows, and nothing else, by it."
+                f"Minibatches of {n_batch} rows{default} need an argument scale of log_density="
+                f"{name_of(self.log_density)}: multiply sums over rows, and nothing else, by it. Or read all rows at "
+                'each step: sampler="nuts".'
             )
 
     def _starts(self, sampler, n_chains, dense, rng):

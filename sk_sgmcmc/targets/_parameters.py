@@ -116,6 +116,8 @@ class Layout:
                 raise ValueError(
                     f"parameters has the name {name!r}: give names of arguments, other than {', '.join(RESERVED)}."
                 )
+            if isinstance(part, np.ndarray):
+                raise ValueError(f"parameters[{name!r}] is an array; give its shape, {part.shape}, and values in init.")
             if part in (Positive, Simplex):
                 raise ValueError(f"parameters[{name!r}] is a class; write {part.__name__}(...) with its shape.")
             kind = {Positive: named.POSITIVE, Simplex: named.SIMPLEX}.get(type(part), named.FREE)

@@ -66,8 +66,9 @@ def sample(
     ----------
     target : callable or target object
         A function for a log density, up to a constant, whose arguments are the names of ``parameters`` and, where it
-        needs them, ``rows`` (the data, or a minibatch), ``scale`` (N/n, by which to multiply sums over rows, and
-        nothing else) and ``gradient`` (see there). Or a target, for example `sk_sgmcmc.targets.DirichletCategorical`.
+        needs them, names of ``data`` or ``rows`` (all of the data, or a minibatch), ``scale`` (N/n, by which to
+        multiply sums over rows, and nothing else) and ``gradient`` (see there). Or a target, for example
+        `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str, sampler object or None, default=None
         Must fit the target's geometry and signal. None is `NUTS` for one's own density of up to 10,000 rows and
         `SGHMC` on minibatches of 500 for more, `SCIR` for counts, `ExponentialOU` for locations of logarithms,
@@ -76,8 +77,10 @@ def sample(
         Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4)}``, see
         `sk_sgmcmc.targets.Positive` and `sk_sgmcmc.targets.Simplex`. The function receives numbers and arrays of these
         shapes, inside their sets; the volume elements of the coordinates in which chains move are added to its value.
-    data : array-like of shape (n_samples, n_columns), default=None
-        Of a function: its rows.
+    data : dict of arrays, DataFrame or array-like of shape (n_samples, n_columns), default=None
+        Of a function. Names of a dict or columns of a table are its arguments, as far as it takes them: arrays whose
+        first axis are the rows, whole numbers as int64, others as float64. Of a matrix, or of a table of numbers, it
+        takes ``rows``.
     gradient : {"jax", "autograd", "differences"} or None, default=None
         Of a function: where derivatives come from. If it has an argument ``gradient``, it writes them itself, into
         arrays named and shaped like the parameters: ``gradient.eta[:] = -eta``, and ``gradient.mu[()] = -mu`` for a
@@ -102,7 +105,7 @@ def sample(
         cancels over an epoch: "auto" draws row by row for samplers that use the variance of the noise
         (``gradient_noise`` of `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
     n_chains : int, default=1
-        Independent chains.
+        Independent chains. One cannot show that it misses a mode of the density: run four.
     n_jobs : int or None, default=None
         Chains at a time; changes no draw.
     random_state : int, RandomState instance or None, default=None
@@ -157,11 +160,11 @@ def sample(
     A density of one's own:
 
     >>> from sk_sgmcmc.targets import Positive
-    >>> def log_density(mu, tau, rows):
-    ...     value = -np.log(tau) * rows.size - 0.5 * mu**2 / 100 - tau
-    ...     return value - 0.5 * (((rows - mu) / tau) ** 2).sum()
-    >>> rows = np.random.default_rng(0).normal(3.0, 2.0, size=(200, 1))
-    >>> result = sample(log_density, parameters={"mu": (), "tau": Positive()}, data=rows, n_chains=2, random_state=0)
+    >>> def log_density(mu, tau, y):
+    ...     value = -np.log(tau) * y.size - 0.5 * mu**2 / 100 - tau
+    ...     return value - 0.5 * (((y - mu) / tau) ** 2).sum()
+    >>> data = {"y": np.random.default_rng(0).normal(3.0, 2.0, size=200)}
+    >>> result = sample(log_density, parameters={"mu": (), "tau": Positive()}, data=data, n_chains=2, random_state=0)
     >>> {name: round(float(draws.mean()), 1) for name, draws in result.samples_.items()}
     {'mu': 3.0, 'tau': 1.9}
     """

@@ -83,6 +83,15 @@ def interval_tails(interval):
     return [(1 - interval) / 2, (1 + interval) / 2]
 
 
+def interval_ends(draws, interval, axis):
+    """The two ends of a central credible interval, of its exact mass for any number of draws.
+
+    A new draw beside K others lies below the k-th smallest of them with probability k / (K + 1). NumPy's default counts
+    K - 1 gaps instead: its 90 % intervals of 100 draws hold 88.2 %.
+    """
+    return np.quantile(draws, interval_tails(interval), axis=axis, method="weibull")
+
+
 def holds_texts(X):
     """Whether data are texts, or a table with a column of texts that are no numbers; looks at a few entries."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):

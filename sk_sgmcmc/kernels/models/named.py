@@ -6,6 +6,7 @@ number is the exponential of its coordinate. A simplex of ``width`` cells has on
 isometric image, whose volume element is the root of ``width`` times the product of the cells.
 """
 
+import math
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +15,11 @@ import numba
 import numpy as np
 from numba.extending import is_jitted
 
+from .._frozen import frozen_in
 from .._jit import helper
 
 FREE, POSITIVE, SIMPLEX = range(3)
+NUMBER, WHOLE, BOOLEAN = range(3)  # kinds of data
 _STEP = 6e-6  # of central differences: the cube root of the precision of a float64
 
 
@@ -96,11 +99,14 @@ class Call:
     ----------
     layout : tuple
     order : tuple of str
-        Its arguments: parameters, and "rows", "scale" and "gradient" where it takes them.
+        Its arguments: parameters, names of data, and "rows", "scale" and "gradient" where it takes them.
+    columns : tuple of (name, kind, first column, shape of a row)
+        Of the data that have names, in the rows.
     """
 
     layout: tuple
     order: tuple
+    columns: tuple = ()
 
     @property
     def writes_gradient(self):
@@ -117,11 +123,16 @@ class Call:
             written.append(f"slope[{at}:{end}]{reshaped}")
             at = end
         parts["gradient"] = f"Gradient({', '.join(written)})"
+        for name, kind, first, shape in self.columns:
+            end = first + math.prod(shape)
+            part = f"whole(rows[:, {first}:{end}]).reshape((rows.shape[0], {', '.join(map(str, shape))}))"
+            parts[name] = part + {NUMBER: "", WHOLE: ".astype(int64)", BOOLEAN: " != 0.0"}[kind]
         return f"def call(x, rows, scale, slope):\n    return function({', '.join(parts[n] for n in self.order)})\n"
 
-    def of(self, function):
-        """The function ``call(x, rows, scale, slope)``, not compiled."""
+    def of(self, function, whole=lambda part: part):
+        """The function ``call(x, rows, scale, slope)``, not compiled; ``whole`` makes columns contiguous."""
         names = {"function": function, "Gradient": namedtuple("Gradient", [part[0] for part in self.layout])}
+        names |= {"whole": whole, "int64": np.int64}
         exec(self.source(), names)  # numba has no other way to spread an array over arguments of different shapes
         return names["call"]
 
@@ -174,16 +185,20 @@ def by_differences(call, layout):
     return numba.njit(log_density_and_gradient)
 
 
-@lru_cache(maxsize=64)
 def compiled_density(function, call, wrap):
-    """`with_gradient` or `by_differences` of a user's function, compiled once per process.
+    """`with_gradient` or `by_differences` of a user's function, compiled once per process and values around it.
 
     Raises what numba raises if it cannot be compiled, and TypeError if it returns no number.
     """
+    return _compiled(function, call, wrap, frozen_in(function))
+
+
+@lru_cache(maxsize=64)
+def _compiled(function, call, wrap, _frozen):
     plain, options = (function.py_func, function.targetoptions) if is_jitted(function) else (function, {})
     # A division by zero, where a positive number underflows, is to give inf, as in NumPy, not an exception.
     options = {"error_model": "numpy", "fastmath": options.get("fastmath", False)}
-    jitted = numba.njit(call.of(numba.njit(**options)(plain)))
+    jitted = numba.njit(call.of(numba.njit(**options)(plain), np.ascontiguousarray))
     vector, rows = numba.types.Array(numba.float64, 1, "C"), numba.types.Array(numba.float64, 2, "C", readonly=True)
     jitted.compile((vector, rows, numba.float64, vector))
     returned = jitted.nopython_signatures[0].return_type
