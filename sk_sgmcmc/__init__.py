@@ -6,7 +6,7 @@ from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets._sample import sample
 from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "BayesianGaussian",

@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1_IN, F2, F2_IN, I1_IN, I8, OK, kernel, read_only
+from ...math.arrays import set_to
 from ...math.counter import GOLDEN, mix64, unit
 from ...math.dirichlet_rows import dirichlet_row
 from .assignments import I4_IN, Z
@@ -44,7 +45,7 @@ def draw_proportions(indptr, words, counts, token_ptr, phi, alpha, keys, fresh, 
     for d in range(start, stop):
         prior = alpha[d if alpha.shape[0] > 1 else 0]
         counter = mix64(keys[d])
-        mass[:] = prior
+        set_to(mass, prior)
         if not fresh:
             for j in range(indptr[d], indptr[d + 1]):
                 left = counts[j]
