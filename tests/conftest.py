@@ -103,7 +103,7 @@ def importorskip(name, reason=None):
     except ImportError as error:
         if os.environ.get("SK_SGMCMC_REQUIRE_ALL") == "1":
             pytest.fail(f"{name} cannot be imported, and SK_SGMCMC_REQUIRE_ALL=1 asks for every package: {error}")
-        pytest.skip(reason or f"{name} cannot be imported: {error}")
+        pytest.skip(reason or f"{name} cannot be imported: {error}", allow_module_level=True)
 
 
 @pytest.fixture(name="importorskip", scope="session")

@@ -202,7 +202,7 @@ def test_sparse_rows_are_what_all_estimators_but_one_read():
 
 def test_damaged_sparse_metadata_are_refused():
     case = next(case for case in ESTIMATORS if case.id == "dmr-plain")
-    metadata = sparse.random_array((90, 70), density=0.3, rng=0, format="csr")
+    metadata = sparse.random_array((90, 70), density=0.3, random_state=0, format="csr")
     model = case.new().fit(case.X(), metadata=metadata)
     bad = _damaged(metadata, 10**8, "csr")
     before = pickle.dumps(model)

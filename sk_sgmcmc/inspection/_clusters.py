@@ -183,7 +183,7 @@ class ProfileDisplay(Panels):
 
     def _rows(self):
         """Label and place of each entry; features with levels stand apart."""
-        if not self.levels.any():
+        if (self.levels == "").all():
             return [shortened(name) for name in self.features], np.arange(self.features.size, dtype=float)
         starts = np.concatenate([[True], self.features[1:] != self.features[:-1]])
         labels = [f"{shortened(name)}: {shortened(level)}" if start else shortened(level)

@@ -161,7 +161,7 @@ def test_topics_and_words_are_named(arviz):
 
 
 @pytest.mark.parametrize("id", ["linear", "poisson"])
-def test_rows_need_responses(id):
+def test_rows_need_responses(id, arviz):
     case = next(case for case in DEFAULTS if case.id == id)
     X, y = case.data_of()
     model = case.fitted()
@@ -180,14 +180,14 @@ def test_rows_have_a_likelihood_in_each_draw_of_the_posterior(cls, arviz):
 
 
 @pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
-def test_a_response_that_is_no_number_is_refused(cls):
+def test_a_response_that_is_no_number_is_refused(cls, arviz):
     X, y = np.arange(8.0)[:, None], np.arange(8.0)
     model = cls(n_iter=40, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
         to_arviz(model, X, np.where(y == 3, np.nan, y))
 
 
-def test_rows_need_labels_where_the_model_has_them():
+def test_rows_need_labels_where_the_model_has_them(arviz):
     logistic = next(case for case in DEFAULTS if case.id == "logistic")
     X, y = logistic.data_of()
     model = logistic.fitted()

@@ -32,7 +32,7 @@ def elections(n_classes=2, n=600):
 
 def with_others(X, n_columns):
     """X and columns that are nearly all zero."""
-    others = sparse.random_array((len(X), n_columns), density=0.02, rng=np.random.default_rng(1))
+    others = sparse.random_array((len(X), n_columns), density=0.02, random_state=np.random.default_rng(1))
     return sparse.hstack([X, others], format="csr")
 
 

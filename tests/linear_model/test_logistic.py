@@ -380,7 +380,7 @@ def test_the_hessians_diagonal_by_class_does_not_see_what_classes_share(monkeypa
 
 def test_many_sparse_features():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((200, 6000), density=0.01, rng=rng, format="csr")
+    X = sparse.random_array((200, 6000), density=0.01, random_state=rng, format="csr")
     y = np.asarray(X[:, :100].sum(axis=1) - X[:, 100:200].sum(axis=1)).ravel() > 0
     model = BayesianLogisticRegression(n_iter=200, random_state=0).fit(X, y)
     assert model.samples_["coef"].shape[2:] == (1, 6000)

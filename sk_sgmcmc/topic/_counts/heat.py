@@ -42,6 +42,8 @@ def singular_values(data, n_values):
     found by two iterations from a random subspace.
     """
     scaled = _scaled_counts(data)
+    if not scaled.nnz:  # which LAPACK refuses
+        return np.empty(0)
     wide = scaled if scaled.shape[0] <= scaled.shape[1] else scaled.T.tocsr()
     tall = wide.T.tocsr()
     n_columns = min(n_values + _MORE, wide.shape[0])
