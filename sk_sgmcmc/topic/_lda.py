@@ -29,11 +29,12 @@ class BayesianLDA(CountTopicModel):
         Number of topics.
     sampler : str, sampler object or None, default=None
         How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR` or `SGRLD`; or as a softmax on
-        flat space by `SGLD`, `SGHMC`, `SGNHT` or by particles such as `Blob` and `PSGHMC`, whose intervals are too
-        narrow. None is `Gibbs` if `fit` holds all documents: with ``batch_size="auto"``, no ``total_samples``, and
-        assignments that are not "fresh". Otherwise, and in `partial_fit`, which may follow a default `fit`, None is
-        `SCIR`; with a normal ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set
-        ``sampler__step_size``, which turns None into the sampler that `partial_fit` uses.
+        flat space by `SGHMC`, `SGNHT`, or `SGLD`, which is slow (at its default length, intervals are somewhat too
+        narrow), or by particles such as `Blob` and `PSGHMC`, whose intervals are too narrow. None is `Gibbs` if `fit`
+        holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are not "fresh".
+        Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; with a normal
+        ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set ``sampler__step_size``, which
+        turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic, to stored assignments in the second half of the sweeps of
         burn-in.
