@@ -33,7 +33,7 @@ from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
-from .stream import SWEEPS, YoungStream, digest_of, refuse_whole_passes
+from .stream import SWEEPS, after_block, refuse_whole_passes
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -258,9 +258,8 @@ class CountTopicModel(BaseTopicModel):
     def _checked_total(self, seen):
         if self.total_samples is None:
             return float(seen)
-        if is_far_off(self.total_samples, seen):
-            if not self._warned_total:
-                warn_of_total(self.total_samples, seen)
+        if is_far_off(self.total_samples, seen) and not self._warned_total:
+            warn_of_total(self.total_samples, seen)
             self._warned_total = True
         return float(self.total_samples)
 
@@ -330,14 +329,8 @@ class CountTopicModel(BaseTopicModel):
         self._feature_names = names
         if begins_stream:
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
-        digest = digest_of(corpus)
-        is_known, restart = digest in self._known, None
-        self._known = self._known if digest is None else self._known | {digest}
-        if first and self.init == "soft":
-            self._young = YoungStream.begun_with(corpus)
-        elif self._young is not None:
-            after = self._young.after_known_block if is_known else self._young.after_block
-            self._young, restart = after(corpus)
+        keeps = first and self.init == "soft"
+        self._young, self._known, is_known, restart = after_block(self._young, self._known, corpus, keeps)
         # The last block of a stream may be shorter than a minibatch.
         n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         plan = StreamPlan(self.burn_in, self._bytes_per_draw(corpus))
@@ -538,7 +531,6 @@ class CountTopicModel(BaseTopicModel):
         return corpus, *split_tokens(corpus.to_csr())
 
     def _present_score(self, held_out):
-        corpus, observed, hidden = held_out
-        chain = self._chains[0]
+        (corpus, observed, hidden), chain = held_out, self._chains[0]
         prior = self._present_doc_prior(chain, corpus)
         return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score

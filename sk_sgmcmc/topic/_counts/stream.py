@@ -80,6 +80,37 @@ class YoungStream(NamedTuple):
         return YoungStream(self.corpus, n_tokens, is_settled=True), due
 
 
+def after_block(young, known, corpus, keeps):
+    """What a stream has after a block.
+
+    Parameters
+    ----------
+    young : YoungStream or None
+    known : frozenset of bytes
+        Digests of the blocks that it has had.
+    corpus : Corpus
+        The block.
+    keeps : bool
+        Whether a young stream begins with it.
+
+    Returns
+    -------
+    young : YoungStream or None
+    known : frozenset of bytes
+    is_known : bool
+        Whether the stream has had this block before.
+    restart : Restart or None
+        The one that is due.
+    """
+    digest, restart = digest_of(corpus), None
+    is_known = digest in known
+    if keeps:
+        young = YoungStream.begun_with(corpus)
+    elif young is not None:
+        young, restart = (young.after_known_block if is_known else young.after_block)(corpus)
+    return young, known if digest is None else known | {digest}, is_known, restart
+
+
 def refuse_whole_passes(sampler, pair):
     """Raise if a sampler of the topics, which fits by ``pair``, needs all documents at once."""
     if pair[1] == "conditionals":
