@@ -1,6 +1,6 @@
 """Bayesian Poisson regression."""
 
-from typing import Literal, Self
+from typing import Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +17,8 @@ from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import check_is_fitted
-from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._sklearn import check_is_fitted, check_sample_weight
+from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
 from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
@@ -181,7 +181,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
         exposure : array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. Predictions are for an exposure of 1.
+            Time, area or population in which each count was made; positive.
 
         Returns
         -------
@@ -253,10 +253,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
         weight = checked_weights(X, sample_weight)
         if exposure is not None:
-            refuse_dask(exposure, "exposure")
-            exposure = real_array("exposure", exposure)
-            if exposure.shape != y.shape or not np.all(np.isfinite(exposure) & (exposure > 0)):
-                raise ValueError("exposure must be a positive number for each row; leave out rows without exposure.")
+            exposure = _checked_exposure(exposure, len(y))
             y, weight = y / exposure, weight * exposure
         largest = max(y.max(), weight.max(), (y * weight).max())
         if not largest <= LARGEST:
@@ -309,7 +306,85 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             high, low = np.where(enough, middle, high), np.where(enough, low, middle)
         return np.maximum(high, 0.0)
 
-    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    @overload
+    def predict(
+        self, X: MatrixLike, return_std: Literal[False] = False, *, exposure: ArrayLike | None = None
+    ) -> FloatArray: ...
+    @overload
+    def predict(
+        self, X: MatrixLike, return_std: Literal[True], *, exposure: ArrayLike | None = None
+    ) -> tuple[FloatArray, FloatArray]: ...
+    def predict(
+        self, X: MatrixLike, return_std: bool = False, *, exposure: ArrayLike | None = None
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Mean of a new count, averaged over draws.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of a new count too. Dask arrays have means only.
+        exposure : array-like of shape (n_samples,), default=None
+            Time, area or population in which each count will be made; positive. None is 1 for each row. For a Dask
+            array, multiply its answer.
+
+        Returns
+        -------
+        mean : ndarray, lazy for a Dask array, of shape (n_samples,)
+            Predictions.
+        std : ndarray of shape (n_samples,)
+            Only with ``return_std=True``: of a new count, so it holds both the noise and the uncertainty of the mean.
+        """
+        if exposure is None:
+            return super().predict(X, return_std)
+        mean, std = self._means_and_spreads(self._exposed(X, exposure))
+        return (mean, std) if return_std else mean
+
+    def predict_interval(
+        self,
+        X: MatrixLike,
+        interval: float = 0.9,
+        *,
+        of: Literal["observation", "mean"] = "observation",
+        exposure: ArrayLike | None = None,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and credible interval for each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
+            Rows.
+        interval : float, default=0.9
+            Posterior mass between the two ends.
+        of : {"observation", "mean"}, default="observation"
+            What the interval holds with that probability: a new count at the row (the posterior predictive
+            distribution, noise included), or the mean of such counts.
+        exposure : array-like of shape (n_samples,), default=None
+            Time, area or population in which each count will be made; positive. None is 1 for each row.
+
+        Returns
+        -------
+        mean, low, high : ndarray of shape (n_samples,)
+            The interval has equal tails. The ends of an interval of counts are counts, and hold at least its mass.
+        """
+        return self._intervals(self._exposed(X, exposure), interval, of)
+
+    def _exposed(self, X, exposure):
+        """Blocks of means of new counts under each draw, (rows, n_draws), at each row's exposure."""
+        if exposure is None:
+            yield from self._blocks(X)
+            return
+        refuse_dask(X)
+        check_consistent_length(X, exposure)
+        exposure, lo = _checked_exposure(exposure, len(exposure)), 0
+        for means in self._blocks(X):
+            yield np.minimum(means * exposure[lo : lo + len(means), None], LARGEST)
+            lo += len(means)
+
+    def score(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> float:
         r"""Share :math:`D^2` of the Poisson deviance that the predictions explain, as scikit-learn's regressor.
 
         Parameters
@@ -320,6 +395,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Counts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        exposure : array-like of shape (n_samples,), default=None
+            Time, area or population in which each count was made; positive. None is 1 for each row.
 
         Returns
         -------
@@ -331,7 +408,19 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             refuse_dask(given, name)
         check_consistent_length(X, y, sample_weight)
         y = column_or_1d(real_array("y", y))
+        if exposure is not None:
+            exposure = _checked_exposure(exposure, y.size)
+            y, sample_weight = y / exposure, exposure * check_sample_weight(sample_weight, y, dtype=np.float64)
         used = slice(None) if sample_weight is None else real_array("sample_weight", sample_weight) != 0
         if y.size > 1 and np.all(y[used] == y[used][:1]):
             return 0.0
         return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1)
+
+
+def _checked_exposure(exposure, n_rows):
+    """As float64; raises where a row has none."""
+    refuse_dask(exposure, "exposure")
+    exposure = real_array("exposure", exposure)
+    if exposure.shape != (n_rows,) or not np.all(np.isfinite(exposure) & (exposure > 0)):
+        raise ValueError("exposure must be a positive number for each row; leave out rows without exposure.")
+    return exposure

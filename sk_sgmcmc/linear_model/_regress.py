@@ -67,8 +67,11 @@ class RegressorDrawsMixin:
         if not return_std:
             return self._predicted_means(X)
         refuse_dask(X)
+        return self._means_and_spreads(self._blocks(X))
+
+    def _means_and_spreads(self, blocks):
         parts = []
-        for means in self._blocks(X):
+        for means in blocks:
             noise = np.broadcast_to(self._variances(means), means.shape).mean(axis=1)
             parts.append((means.mean(axis=1), np.sqrt(means.var(axis=1) + noise)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -104,10 +107,13 @@ class RegressorDrawsMixin:
         >>> bool(80 <= ((low <= y) & (y <= high)).sum())  # of 100 observations
         True
         """
+        return self._intervals(self._blocks(X), interval, of)
+
+    def _intervals(self, blocks, interval, of):
         if of not in ("observation", "mean"):
             raise ValueError(f'of={of!r} is unknown; use "observation" or "mean".')
         tails, parts = interval_tails(interval), []
-        for means in self._blocks(X):
+        for means in blocks:
             if of == "mean":
                 ends = interval_ends(means, interval, axis=1)
             else:

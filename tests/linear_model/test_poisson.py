@@ -186,6 +186,31 @@ def test_predictions_are_those_of_the_mixture_over_draws():
         assert below[0] < tail <= below[1]
 
 
+def test_predictions_at_an_exposure_are_those_of_larger_means():
+    X, y = rows()
+    time = np.random.default_rng(0).uniform(0.5, 300.0, len(y))
+    model = BayesianPoissonRegressor(random_state=0, n_iter=200).fit(X, y, exposure=time)
+    draws = model._all_samples
+    means = time[:, None] * np.exp(X @ draws["coef"][0].T + draws["intercept"][0])
+    mean, std = model.predict(X, return_std=True, exposure=time)
+    np.testing.assert_allclose(mean, means.mean(axis=1))
+    np.testing.assert_allclose(std, np.sqrt(means.var(axis=1) + means.mean(axis=1)))
+    np.testing.assert_allclose(model.predict(X, exposure=time), time * model.predict(X))
+    _, low, high = model.predict_interval(X, of="mean", exposure=time)
+    for end, same in zip((low, high), model.predict_interval(X, of="mean")[1:], strict=True):
+        np.testing.assert_allclose(end, time * same)
+    _, low, high = model.predict_interval(X[:1], exposure=time[:1])
+    for end, tail in ((low[0], 0.05), (high[0], 0.95)):
+        below = [stats.poisson.cdf(end - step, means[0]).mean() for step in (1, 0)]
+        assert below[0] < tail <= below[1]
+    rates = model.score(X, y / time, sample_weight=time)
+    assert model.score(X, y, exposure=time) == pytest.approx(rates)
+    for bad in (time[:-1], -time, np.where(time > 100.0, np.nan, time)):
+        for call in (model.predict, model.predict_interval):
+            with pytest.raises(ValueError, match=r"exposure|inconsistent"):
+                call(X, exposure=bad)
+
+
 def test_intervals_cover_what_they_say(global_random_seed):
     """Of 90 % intervals for coefficients on simulated data, 90 % hold the truth."""
     rng = np.random.default_rng(global_random_seed)

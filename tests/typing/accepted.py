@@ -57,6 +57,9 @@ def linear_models(X: Floats, y: Floats, names: list[str]) -> None:
     poisson = BayesianPoissonRegressor(sampler="nuts", callbacks=[lambda estimator, step: step > 10])
     assert_type(poisson.fit(X, y, exposure=np.ones(len(X))).predict(X), Floats)
     assert_type(poisson.fit(X, y).coef_, Floats)
+    assert_type(poisson.predict(X, True, exposure=np.ones(len(X))), tuple[Floats, Floats])
+    assert_type(poisson.score(X, y, exposure=np.ones(len(X))), float)
+    poisson.predict_interval(X, of="mean", exposure=np.ones(len(X)))
 
 
 def densities_and_mixtures(X: Floats, codes: Integers) -> None:
