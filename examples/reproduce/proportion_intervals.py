@@ -22,7 +22,7 @@ LENGTHS = (1, 5, 20, 60, 200, 1000)
 
 def intervals(model, counts):
     """Ends of the intervals of proportions of documents, (2, n_documents, n_topics)."""
-    return np.quantile(model.transform_draws(counts), [(1 - MASS) / 2, (1 + MASS) / 2], axis=0)
+    return np.quantile(model.transform_draws(counts), [(1 - MASS) / 2, (1 + MASS) / 2], axis=0, method="weibull")
 
 
 def covered(seed, n_documents, n_iter):

@@ -9,7 +9,7 @@ from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
-from ..utils._numbers import interval_ends
+from ..utils._numbers import interval_ends, interval_tails
 from ..utils._rowwise import rowwise_product
 from ..utils._sklearn import check_is_fitted, validate_data
 from ..utils._tables import as_table
@@ -23,7 +23,7 @@ _CELLS = 20_000_000  # numbers in a block of predictions
 def coefficient_table(columns, draws, interval):
     """Columns that name coefficients, followed by the uncertainty in their draws (n_chains, n_kept, n_coefficients)."""
     flat = draws.reshape(-1, draws.shape[-1])
-    low, high = interval_ends(flat, interval, axis=0)
+    low, high = interval_ends(flat, interval_tails(interval))
     columns |= {
         "mean": flat.mean(axis=0),
         "sd": flat.std(axis=0),
@@ -183,7 +183,8 @@ class DrawsPredictMixin:
         >>> mean.shape, bool(((low <= mean) & (mean <= high)).all())
         ((100, 2), True)
         """
-        parts = [(p.mean(axis=1), *interval_ends(p, interval, axis=1)) for _, p in self._probabilities(X)]
+        tails = interval_tails(interval)
+        parts = [(p.mean(axis=1), *interval_ends(p, tails, axis=1)) for _, p in self._probabilities(X)]
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, low, high
 

@@ -115,7 +115,7 @@ class RegressorDrawsMixin:
         tails, parts = interval_tails(interval), []
         for means in blocks:
             if of == "mean":
-                ends = interval_ends(means, interval, axis=1)
+                ends = interval_ends(means, tails, axis=1)
             else:
                 ends = [self._quantile(means, tail) for tail in tails]
             parts.append((means.mean(axis=1), *ends))

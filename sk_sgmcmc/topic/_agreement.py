@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics import align_topics
+from ..utils._numbers import interval_ends
 from ._draws import unit_rows
 
 # Topics of two chains agree if they are no further apart than two draws of one chain, or than this: about a twelfth
@@ -60,9 +61,9 @@ class Agreement:
         return values[:, :, k][self.agree[:, k]].reshape(-1, *values.shape[3:])
 
     def summary(self, values, tails):
-        """Quantiles over draws by the chains that agree, (2, n_topics, ...), and the share of these draws above 0."""
+        """Ends of intervals over draws by the chains that agree, (2, n_topics, ...), and the share of these above 0."""
         draws = [self.draws_of_topic(values, k) for k in range(values.shape[2])]
-        ends = np.stack([np.quantile(each, tails, axis=0) for each in draws], axis=1)
+        ends = np.stack([interval_ends(each, tails) for each in draws], axis=1)
         return ends, np.stack([(each > 0).mean(axis=0) for each in draws])
 
     def message(self, components, in_use, metric, names, hint):

@@ -83,13 +83,13 @@ def interval_tails(interval):
     return [(1 - interval) / 2, (1 + interval) / 2]
 
 
-def interval_ends(draws, interval, axis):
+def interval_ends(draws, tails, axis=0):
     """The two ends of a central credible interval, of its exact mass for any number of draws.
 
     A new draw beside K others lies below the k-th smallest of them with probability k / (K + 1). NumPy's default counts
     K - 1 gaps instead: its 90 % intervals of 100 draws hold 88.2 %.
     """
-    return np.quantile(draws, interval_tails(interval), axis=axis, method="weibull")
+    return np.quantile(draws, tails, axis=axis, method="weibull")
 
 
 def holds_texts(X):

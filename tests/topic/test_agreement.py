@@ -103,7 +103,7 @@ def test_intervals_pool_the_chains_that_agree_and_no_others(monkeypatch, X):
     for row in range(3 * N_TOPICS):
         k, word = int(words["topic"][row]), int(words["word"][row])
         of_topic = draws[:1] if not model.chains_agree_[1, k] else draws
-        low, high = np.quantile(of_topic[:, :, k, word], [0.05, 0.95])
+        low, high = np.quantile(of_topic[:, :, k, word], [0.05, 0.95], method="weibull")
         np.testing.assert_allclose((words["low"][row], words["high"][row]), (low, high), rtol=1e-12)
         assert words["probability"][row] == model.components_[k, word]
 
@@ -163,7 +163,7 @@ def test_chains_that_agree_do_not_warn(params, X):
     # Then intervals are those of all draws.
     words = model.top_words(1, interval=0.5)
     draws = model.samples_["components"][:, :, 0, int(words["word"][0])].astype(np.float64)
-    assert words["low"][0] == np.quantile(draws, 0.25)
+    assert words["low"][0] == np.quantile(draws, 0.25, method="weibull")
 
 
 def test_one_chain_is_its_own_reference(X):
@@ -189,7 +189,7 @@ def test_coefficients_of_unlike_topics_are_not_averaged(monkeypatch, X):
     table = model.coef_table()
     for topic in range(N_TOPICS):
         of_topic = coef[:1, :, topic] if topic == k else coef[:, :, topic]
-        low = np.quantile(of_topic.reshape(-1, 2), 0.05, axis=0)
+        low = np.quantile(of_topic.reshape(-1, 2), 0.05, axis=0, method="weibull")
         np.testing.assert_allclose(np.asarray(table["low"]).reshape(N_TOPICS, 2)[topic], low)
     # Prevalence, and differences of it: means of the reference, intervals of the chains that agree.
     alpha = np.exp(np.einsum("rm,cskm->crsk", [[1.0, 10.0], [1.0, 200.0]], coef))
@@ -202,9 +202,9 @@ def test_coefficients_of_unlike_topics_are_not_averaged(monkeypatch, X):
     np.testing.assert_allclose(table["difference"], (shares[0, 0] - shares[0, 1]).mean(axis=0), rtol=1e-8)
     for topic in range(N_TOPICS):
         of_topic = shares[: 1 if topic == k else 2, ..., topic]
-        ends = [np.quantile(of_topic[:, i], [0.05, 0.95]) for i in (0, 1)]
+        ends = [np.quantile(of_topic[:, i], [0.05, 0.95], method="weibull") for i in (0, 1)]
         np.testing.assert_allclose([low[:, topic], high[:, topic]], np.transpose(ends), rtol=1e-8)
-        difference = np.quantile(of_topic[:, 0] - of_topic[:, 1], [0.05, 0.95])
+        difference = np.quantile(of_topic[:, 0] - of_topic[:, 1], [0.05, 0.95], method="weibull")
         np.testing.assert_allclose([table["low"][topic], table["high"][topic]], difference, rtol=1e-6)
 
 
@@ -221,7 +221,7 @@ def test_weights_of_unlike_topics_are_not_averaged(monkeypatch, X):
     table = model.topic_weights(0.9)
     for k in range(12):
         of_topic = model.samples_["weights"][:, :, k][model.chains_agree_[:, k]]
-        assert table["low"][k] == pytest.approx(np.quantile(of_topic, 0.05), rel=1e-12)
+        assert table["low"][k] == pytest.approx(np.quantile(of_topic, 0.05, method="weibull"), rel=1e-12)
 
 
 def test_topics_without_weight_are_not_named():
@@ -249,4 +249,4 @@ def test_directions_of_unlike_topics_are_not_averaged(monkeypatch, X):
     for row in range(4 * N_TOPICS):
         topic, word = int(words["topic"][row]), int(words["word"][row])
         of_topic = draws if agree[topic] else draws[c : c + 1]
-        assert words["low"][row] == np.quantile(of_topic[:, :, topic, word], 0.05)
+        assert words["low"][row] == np.quantile(of_topic[:, :, topic, word], 0.05, method="weibull")

@@ -294,7 +294,7 @@ def test_effects_are_differences_of_averages_over_documents(which, request):
         row = table["value"] == level
         np.testing.assert_allclose(table["difference"][row], (at - reference).mean(axis=0), atol=1e-12)
         np.testing.assert_allclose(table["prevalence"][row], at.mean(axis=0))
-        low, high = np.quantile(at - reference, [0.1, 0.9], axis=0)
+        low, high = np.quantile(at - reference, [0.1, 0.9], axis=0, method="weibull")
         np.testing.assert_allclose(table["low"][row], low, atol=1e-12)
         np.testing.assert_allclose(table["high"][row], high, atol=1e-12)
         np.testing.assert_allclose(table["positive"][row], (at > reference).mean(axis=0))
@@ -304,7 +304,7 @@ def test_effects_are_differences_of_averages_over_documents(which, request):
     for year in years:
         draws = by_hand(model, "year", year)
         np.testing.assert_allclose(table["prevalence"][table["value"] == year], draws.mean(axis=0))
-        ends = np.quantile(draws, [0.05, 0.95], axis=0)
+        ends = np.quantile(draws, [0.05, 0.95], axis=0, method="weibull")
         np.testing.assert_allclose(table[["low", "high"]][table["value"] == year].to_numpy(), ends.T)
 
 
@@ -399,7 +399,7 @@ def test_prevalences_of_merged_topics_add_up(model):
     draws = model.doc_topic_priors(NEW)
     draws = draws / draws.sum(axis=2, keepdims=True)
     _, low, high = merged.predict_prevalence(NEW, interval=0.9)
-    ends = np.quantile(draws[..., 0] + draws[..., 2], [0.05, 0.95], axis=0)
+    ends = np.quantile(draws[..., 0] + draws[..., 2], [0.05, 0.95], axis=0, method="weibull")
     np.testing.assert_allclose([low[:, 0], high[:, 0]], ends)
     effects = np.asarray(model.effects("party")["difference"]).reshape(3, 2)
     found = np.asarray(merged.effects("party")["difference"]).reshape(2, 2)

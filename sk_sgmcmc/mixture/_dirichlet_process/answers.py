@@ -14,7 +14,7 @@ from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
 from ...utils._by_rows import by_rows
-from ...utils._numbers import check_count, interval_tails
+from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import available_if, check_sample_weight
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
@@ -499,7 +499,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         for c in range(self.n_clusters_):
             there = weights[:, c] > 0
             draws = components[there if there.any() else slice(None), c].astype(np.float64)
-            each.append((draws.mean(axis=0), *np.quantile(draws, tails, axis=0)))
+            each.append((draws.mean(axis=0), *interval_ends(draws, tails)))
         return overall, each
 
     def _entry_names(self):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...metrics import coherence, exclusivity
 from ...utils import as_table
-from ...utils._numbers import check_count, interval_tails
+from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._tables import declared_levels
 from .words import largest
 
@@ -15,7 +15,7 @@ MOST_TIMES = 200  # different times, above which a table by time needs bins
 
 def spread(draws, tails):
     """Mean and ends of draws, over their first axis."""
-    return draws.mean(axis=0), *np.quantile(draws, tails, axis=0)
+    return draws.mean(axis=0), *interval_ends(draws, tails)
 
 
 def mean_proportions(draws, filled):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ...utils import as_table
-from ...utils._numbers import check_count, interval_tails
+from ...utils._numbers import check_count, interval_ends, interval_tails
 
 SCORES = ("probability", "frex", "lift", "score")
 _LEAST = 1e-300  # so that a draw of 0 has a logarithm
@@ -95,7 +95,7 @@ def word_table(components, n, interval, feature_names, topic_names, draws_of_top
         low, high, often = np.empty(top.shape), np.empty(top.shape), np.empty(top.shape)
         for k in range(n_topics):
             draws = draws_of_topic(k)
-            low[k], high[k] = np.quantile(draws[:, top[k]].astype(np.float64), ends, axis=0)
+            low[k], high[k] = interval_ends(draws[:, top[k]].astype(np.float64), ends)
             bar = np.partition(draws, n_features - n, axis=1)[:, n_features - n, None]
             often[k] = (draws[:, top[k]] >= bar).mean(axis=0)
         table |= {"low": low.ravel(), "high": high.ravel(), "top_probability": often.ravel()}
@@ -134,7 +134,7 @@ def found_topics(components, columns, masses, interval, topic_names, draws_of_to
     tails = interval_tails(interval)
     for k in range(order.size):
         draws = draws_of_topic(k)[:, columns].sum(axis=1, dtype=np.float64)
-        low[k], high[k] = np.quantile(draws, tails)
+        low[k], high[k] = interval_ends(draws, tails)
     return as_table(
         {
             "topic": order,

@@ -13,7 +13,7 @@ from ...kernels.models.spherical import admixture
 from ...kernels.models.spherical import proportions as proportions_kernels
 from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_table, rng_from_key
-from ...utils._numbers import check_n_jobs, interval_tails
+from ...utils._numbers import check_n_jobs, interval_ends, interval_tails
 from ...utils._rowwise import log_mean_exp
 from ...utils._seeds import mix64, salt64
 from .._answers.words import check_choice, wide
@@ -174,7 +174,7 @@ def direction_table(draws, n, interval, format, feature_names, topic_names, draw
         "weight": np.take_along_axis(means, words, axis=1).ravel(),
     }
     if tails is not None:
-        bounds = [np.quantile(draws_of_topic(k)[:, words[k]].astype(np.float64), tails, axis=0) for k in range(K)]
+        bounds = [interval_ends(draws_of_topic(k)[:, words[k]].astype(np.float64), tails) for k in range(K)]
         table |= {"low": np.ravel([b[0] for b in bounds]), "high": np.ravel([b[1] for b in bounds])}
     return as_table(table)
 
