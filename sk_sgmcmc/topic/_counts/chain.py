@@ -307,7 +307,12 @@ class TopicChain(Chain):
             if not is_lazy and self.counts is not None:  # assignments stored before the stream began
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng)
-        if self.topics.is_flat and self.is_time_to_rescale():
+        if self.topics.is_flat:
+            self._rescale()
+
+    def _rescale(self):
+        """Take new units if it is time to."""
+        if self.is_time_to_rescale():
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):

@@ -20,7 +20,7 @@ class Particle(TopicChain):
         return SoftmaxTopics(self.sampler, counts, self.word_prior, **self.flat)
 
     def _rescale(self):
-        """Do nothing: all particles have the same units."""
+        """Do nothing: all particles have the same units, which `ParticleTopicChain` changes."""
 
     def renumber(self, order):
         """Reorder the topics, and the stored assignments."""
