@@ -7,7 +7,7 @@ from the copy, so that never more than a few rounds are repeated.
 """
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from operator import itemgetter
 from threading import RLock
@@ -154,6 +154,7 @@ class DaskShards:
                     parts[i].append(self._submit(itemgetter(int(i - first)), cut))
             shards = [self._submit(joined, each) for each in parts]
         self._wait(shards)
+        _spread(self.client, shards)
         return shards
 
     def sample(self, n):
@@ -245,6 +246,19 @@ def remote_sizes(client, blocks):
 
     tasks = [delayed(_sizes, pure=False)(item, blocks.name_of(i)) for i, item in enumerate(blocks.items)]
     return results_of(client, client.compute(tasks))
+
+
+def _spread(client, shards):
+    """Copy shards to where they should be processed, so that every thread of the cluster has as many.
+
+    All shards of one block are made, and would mostly stay, where that block was read. Tasks that ask for a worker
+    would do the same, but Dask lets them wait for ever if that worker is lost.
+    """
+    threads = [address for address, n in client.nthreads().items() for _ in range(n)]
+    places = [threads[i * len(threads) // len(shards)] for i in range(len(shards))] if threads else []
+    for place in dict.fromkeys(places):
+        with suppress(ValueError, KeyError):  # the worker has been lost since
+            client.replicate([shard for shard, at in zip(shards, places, strict=True) if at == place], 1, [place])
 
 
 @contextmanager
