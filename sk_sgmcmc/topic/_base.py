@@ -291,7 +291,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> draws = lda.transform_draws(X[:3])
         >>> draws.shape
         (30, 3, 2)
-        >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+        >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0, method="weibull")
         """
         draws = self._proportion_draws(X, n_draws, random_state, **params)
         return as_precise_as(X, np.stack(list(draws)))

@@ -10,7 +10,7 @@ from ...samplers.state import SamplerState
 
 _STIFF = 1.0  # step size over the shortest time scale beyond which the topics' motion is not resolved (stable below 2)
 # A step as a share of the shortest period of the topics, and the most that the gradient's noise may add in a step, as a
-# share of the thermal velocity; measured on 20 Newsgroups, see doc/developer.
+# share of the thermal velocity; measured on 20 Newsgroups.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.15
 _AGE_NOISE_SHARE = 0.05  # the same for the noise of the correction for the age of stored terms
