@@ -173,6 +173,8 @@ def test_result_has_names_a_summary_and_a_short_repr():
     assert "microseconds a call" in result.gradient_
     with pytest.raises(ValueError, match="quantiles"):
         result.summary(quantiles=2.0)
+    with pytest.raises(ValueError, match=r"quantiles=\['mu'\]"):  # ArviZ names variables there
+        result.summary(["mu"])
 
 
 N = 12_000
@@ -454,6 +456,14 @@ def funnel(v, x, gradient):
     gradient.v[()] = -v / 9.0 + 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size
     gradient.x[:] = -x * np.exp(-v)
     return -(v**2) / 18.0 - 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size * v
+
+
+def test_no_larger_step_is_advised_where_the_sampler_finds_it():
+    """Beside divergences, for which the remedy is a smaller one, it would contradict."""
+    for sampler, advised in (("nuts", False), (NUTS(step_size=1e-4), True)):
+        with pytest.warns(ConvergenceWarning, match="too narrow|not converged") as caught:
+            sample(lambda mu: 0.0 * mu, sampler, parameters={"mu": ()}, n_iter=400, random_state=0)
+        assert ("larger step_size" in str(caught[0].message)) == advised
 
 
 def test_divergences_of_a_funnel_are_counted_and_warned_of():

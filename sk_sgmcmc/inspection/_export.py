@@ -1,6 +1,7 @@
 """Draws and topics in the forms that other packages read."""
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ def to_arviz(
     *,
     words: int | ArrayLike | None = None,
     feature_names: Sequence[str] | AnyArray | None = None,
+    exposure: ArrayLike | None = None,
     random_state: Seed = 0,
 ) -> Any:
     """Draws for ArviZ, with named axes.
@@ -107,6 +109,8 @@ def to_arviz(
         there are thousands.
     feature_names : array-like of str, default=None
         Names of the columns; None takes those given to ``fit``, or the indices of the columns.
+    exposure : float or array-like of shape (n_samples,), default=None
+        As for `BayesianPoissonRegressor.fit <sk_sgmcmc.BayesianPoissonRegressor>`, where y are counts; None is 1.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed of ``posterior_predictive``.
 
@@ -119,7 +123,7 @@ def to_arviz(
         posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
         `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
         X, and for other than topic models, ``log_likelihood`` of each row; of linear models and `BayesianGaussian` also
-        ``posterior_predictive`` and ``observed_data``. Responses of `BayesianPoissonRegressor` are those of exposure 1.
+        ``posterior_predictive`` and ``observed_data``.
 
     Examples
     --------
@@ -164,10 +168,11 @@ def to_arviz(
     if stats := _sample_stats(estimator, posterior):
         groups["sample_stats"] = stats
     if X is not None:
-        groups |= _groups_of_rows(estimator, X, y, random_state)
+        groups |= _groups_of_rows(estimator, X, y, exposure, random_state)
         dims = dims | {"y": ["row"], "rows": ["row"], "x": ["row", "feature"]}
-    elif y is not None:
-        raise ValueError("y is given without X; give the rows X that it labels.")
+    elif y is not None or exposure is not None:
+        name = "exposure" if y is None else "y"
+        raise ValueError(f"{name} is given without X; give the rows X that it belongs to.")
     used = {name for group in groups.values() for name in group}
     # A regression has no axis of classes.
     ndim = {name: np.ndim(values) - 2 for name, values in posterior.items()}
@@ -228,17 +233,20 @@ def _sample_stats(estimator, posterior):
     return {name: value for name, value in found.items() if value.shape[1] == n_kept}
 
 
-def _groups_of_rows(estimator, X, y, random_state):
+def _groups_of_rows(estimator, X, y, exposure, random_state):
     """What a model states about each of the given rows."""
     if not hasattr(estimator, "_log_likelihood_draws"):
         raise ValueError(
             f"X is given, but {type(estimator).__name__} has no likelihood of a row in closed form; leave X out, and "
             "compare models by score(X)."
         )
-    groups = {"log_likelihood": {"rows": estimator._log_likelihood_draws(X, y)}}
+    given = {} if exposure is None else {"exposure": exposure}
+    if given and "exposure" not in signature(estimator.fit).parameters:
+        raise ValueError(f"exposure is given, but {type(estimator).__name__} does not model counts; leave it out.")
+    groups = {"log_likelihood": {"rows": estimator._log_likelihood_draws(X, y, **given)}}
     if hasattr(estimator, "_predictive_draws"):
         rng = np.random.default_rng(seed_sequence(random_state))
-        name, values = estimator._predictive_draws(X, rng)
+        name, values = estimator._predictive_draws(X, rng, **given)
         groups["posterior_predictive"] = {name: values}
         groups["observed_data"] = {name: np.asarray(X if y is None or name == "x" else y)}
         groups["log_likelihood"] = {name if name == "y" else "rows": groups["log_likelihood"]["rows"]}

@@ -17,7 +17,7 @@ from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import check_is_fitted, check_sample_weight
+from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
 from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
@@ -180,7 +180,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Counts, or rates weighted by their exposure; not negative.
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
-        exposure : array-like of shape (n_samples,), default=None
+        exposure : float or array-like of shape (n_samples,), default=None
             Time, area or population in which each count was made; positive.
 
         Returns
@@ -325,7 +325,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Rows.
         return_std : bool, default=False
             Whether to return the standard deviation of a new count too. Dask arrays have means only.
-        exposure : array-like of shape (n_samples,), default=None
+        exposure : float or array-like of shape (n_samples,), default=None
             Time, area or population in which each count will be made; positive. None is 1 for each row. For a Dask
             array, multiply its answer.
 
@@ -360,7 +360,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         of : {"observation", "mean"}, default="observation"
             What the interval holds with that probability: a new count at the row (the posterior predictive
             distribution, noise included), or the mean of such counts.
-        exposure : array-like of shape (n_samples,), default=None
+        exposure : float or array-like of shape (n_samples,), default=None
             Time, area or population in which each count will be made; positive. None is 1 for each row.
 
         Returns
@@ -376,8 +376,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             yield from self._blocks(X)
             return
         refuse_dask(X)
-        check_consistent_length(X, exposure)
-        exposure, lo = _checked_exposure(exposure, len(exposure)), 0
+        exposure, lo = _checked_exposure(exposure, _num_samples(X)), 0
         for means in self._blocks(X):
             yield np.minimum(means * exposure[lo : lo + len(means), None], LARGEST)
             lo += len(means)
@@ -395,7 +394,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Counts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
-        exposure : array-like of shape (n_samples,), default=None
+        exposure : float or array-like of shape (n_samples,), default=None
             Time, area or population in which each count was made; positive. None is 1 for each row.
 
         Returns
@@ -418,9 +417,18 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
 
 def _checked_exposure(exposure, n_rows):
-    """As float64; raises where a row has none."""
+    """As float64, (n_rows,); raises where a row has none."""
     refuse_dask(exposure, "exposure")
     exposure = real_array("exposure", exposure)
-    if exposure.shape != (n_rows,) or not np.all(np.isfinite(exposure) & (exposure > 0)):
-        raise ValueError("exposure must be a positive number for each row; leave out rows without exposure.")
+    if exposure.shape not in ((), (n_rows,)):
+        raise ValueError(
+            f"exposure has shape {exposure.shape}; give a number for each of the {n_rows} rows, or one for all."
+        )
+    exposure = np.broadcast_to(exposure, n_rows)
+    bad = np.flatnonzero(~(np.isfinite(exposure) & (exposure > 0)))
+    if bad.size:
+        raise ValueError(
+            f"exposure holds {exposure[bad[0]]:g} at position {bad[0]}; it must be positive and finite. Leave out rows "
+            "without exposure."
+        )
     return exposure

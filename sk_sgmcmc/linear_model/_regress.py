@@ -37,6 +37,10 @@ class RegressorDrawsMixin:
         for _, eta in predictor_blocks(self, X, _CELLS):
             yield self._means(eta)
 
+    def _exposed(self, X, exposure):
+        """The blocks of `_blocks`; a model of counts multiplies them by each row's exposure."""
+        return self._blocks(X)
+
     @by_rows(draws=())
     def _predicted_means(self, X):
         """The prediction without its spread; a method by itself, because a lazy answer is one array."""
@@ -122,20 +126,20 @@ class RegressorDrawsMixin:
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, low, high
 
-    def _log_likelihood_draws(self, X, y):
+    def _log_likelihood_draws(self, X, y, exposure=None):
         """Log density of each row's response in each draw, (n_chains, n_kept, n_rows)."""
         if y is None:
             raise ValueError("y=None; the log likelihood is that of responses, so give y beside X.")
-        X, y = numeric_responses(self, X, y, reset=False)
+        _, y = numeric_responses(self, X, y, reset=False)
         parts, lo = [], 0
-        for means in self._blocks(X):
+        for means in self._exposed(X, exposure):
             parts.append(self._log_densities(y[lo : lo + len(means), None], means))
             lo += len(means)
         return self._by_chain(parts)
 
-    def _predictive_draws(self, X, rng):
+    def _predictive_draws(self, X, rng, exposure=None):
         """Name, and a new observation at each row in each draw, (n_chains, n_kept, n_rows)."""
-        return "y", self._by_chain([self._observations(means, rng) for means in self._blocks(X)])
+        return "y", self._by_chain([self._observations(means, rng) for means in self._exposed(X, exposure)])
 
     def _by_chain(self, parts):
         """Blocks (rows, n_draws) as (n_chains, n_kept, n_rows)."""

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from ..utils import check_counts
 from ..utils._typing import AnyArray, FloatArray, IntArray, MatrixLike
@@ -35,8 +36,17 @@ def top_word_indices(topics: ArrayLike, n_words: int = 10) -> IntArray:
     return np.argsort(-topics, axis=-1, kind="stable")[..., :n_words].astype(np.int64)
 
 
+def _refuse_estimator(topics):
+    """Raise if the topics are a model or counts, whose order among the arguments is easily mistaken."""
+    if hasattr(topics, "fit"):
+        raise TypeError(f"topics is a {type(topics).__name__}; give its components_.")
+    if sparse.issparse(topics):
+        raise TypeError("topics is a sparse matrix, as counts are; give topics such as components_ first, then X.")
+
+
 def _as_top_words(topics, n_words, feature_names=None):
     """Columns of the top words, (..., n_components, n_words), from topics, column numbers or words."""
+    _refuse_estimator(topics)
     topics = np.asarray(topics)
     if topics.ndim < 2:
         raise ValueError(f"topics must have at least the axes (n_components, n_features), got shape {topics.shape}.")
@@ -167,6 +177,7 @@ def exclusivity(topics: ArrayLike, n_words: int = 10) -> FloatArray:
     >>> exclusivity([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], n_words=2).tolist()
     [0.75, 0.75]
     """
+    _refuse_estimator(topics)
     topics = np.asarray(topics, dtype=np.float64)
     if topics.ndim < 2 or topics.min(initial=0.0) < 0 or not np.all(np.isfinite(topics)):
         raise ValueError(
@@ -201,6 +212,7 @@ def topic_diversity(topics: ArrayLike, n_words: int = 25) -> float | FloatArray:
     >>> topic_diversity([[0.1, 0.6, 0.3], [0.5, 0.5, 0.0]], n_words=2)
     0.75
     """
+    _refuse_estimator(topics)
     topics = np.asarray(topics)
     if topics.dtype.kind in "US" or topics.dtype == object:
         topics = np.unique(topics, return_inverse=True)[1].reshape(topics.shape)

@@ -8,6 +8,7 @@ from sklearn.utils import Bunch
 from ..chains.convergence import MIN_KEPT
 from ..metrics import effective_sample_size, split_r_hat
 from ..samplers._base import Sampler
+from ..utils._numbers import real_array
 from ..utils._tables import as_table
 from ..utils._typing import FloatArray, Table
 
@@ -37,7 +38,7 @@ class SampleResult(Bunch):
             Columns ``quantity``, ``mean``, ``sd``, one for each quantile such as ``q5``, split ``r_hat`` and ``ess``; a
             row for each of up to 1000 entries of each array.
         """
-        quantiles = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        quantiles = np.atleast_1d(real_array("quantiles", quantiles))
         if not np.all((quantiles >= 0) & (quantiles <= 1)):
             raise ValueError(f"quantiles={quantiles} must be probabilities, from 0 to 1.")
         names, parts = [], []

@@ -320,11 +320,12 @@ def _remedies(target, sampler, picks_step, dense, n_iter):
         less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
     if not hasattr(sampler, "step_size_"):
         return dict.fromkeys(("unsettled", "narrow", "wide"), f"Try {longer}{less_noise}.")
-    h = f"{float(sampler.step_size_(0)):.3g}"
+    h, tunes = f"{float(sampler.step_size_(0)):.3g}", picks_step and sampler._tunes_step
     step = "" if picks_step else f', a step_size other than {h}, or "auto"'
     return {
         "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
-        "narrow": f"Try a larger step_size than {h}, or {longer}{less_noise}.",
+        # A larger step than a sampler has found itself would only be refused more often.
+        "narrow": f"Try {longer if tunes else f'a larger step_size than {h}, or {longer}'}{less_noise}.",
         "wide": f"Try a smaller step_size than {h}{less_noise}.",
     }
 

@@ -1,6 +1,7 @@
 """Base of all topic models: several chains draw topics, and one of them supplies all results."""
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -91,7 +92,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def topic_names_(self) -> AnyArray:
         """Names of the topics, an array of str that may be set: at first, their numbers and top words.
 
-        A dict from topics to names sets some of them.
+        A dict from topics to names sets some of them; None returns to the first names.
 
         Examples
         --------
@@ -116,7 +117,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return np.array(tables.default_names(self.components_, names), dtype=object)
 
     @topic_names_.setter
-    def topic_names_(self, names: Sequence[str] | Mapping[int, str] | AnyArray) -> None:
+    def topic_names_(self, names: Sequence[str] | Mapping[int, str] | AnyArray | None) -> None:
+        if names is None:
+            self._topic_names = None
+            return
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self._n_features_out)]
             if unknown:
@@ -293,11 +297,21 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         (30, 3, 2)
         >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0, method="weibull")
         """
+        self._refuse_unknown(params)
         draws = self._proportion_draws(X, n_draws, random_state, **params)
         return as_precise_as(X, np.stack(list(draws)))
 
+    def _refuse_unknown(self, params):
+        """Raise for what `transform` does not take, by the names that the caller wrote."""
+        known = [name for name in signature(self.transform).parameters if name != "X"]
+        for name in params:
+            if name not in known:
+                also = f"; beyond its own it takes {', '.join(known)}" if known else ""
+                raise TypeError(f"Unexpected keyword argument {name!r} for a {type(self).__name__}{also}.")
+
     def _table_draws(self, X, random_state, params):
         """The counts, which documents have words, and some draws of their proportions."""
+        self._refuse_unknown(params)
         counts, filled = self._filled(X, **params)
         return counts, filled, list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
 
@@ -386,6 +400,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ['the moon', 'fishing']
         """
         check_count("n", n)
+        self._refuse_unknown(params)
         texts = texts if texts is None or hasattr(texts, "__len__") else list(texts)
         n_docs = self._filled(X, **params)[1].size
         chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)

@@ -78,6 +78,8 @@ def check_n_jobs(n_jobs):
 
 def interval_tails(interval):
     """The two probabilities between which a central credible interval lies, as a list."""
+    if not isinstance(interval, Real) and np.ndim(interval) > 0:
+        raise TypeError(f"interval must be a number between 0 and 1, such as 0.9, not a {type(interval).__name__}.")
     if not isinstance(interval, Real) or not 0 < interval < 1:
         raise ValueError(f"interval={interval!r} must lie between 0 and 1; 0.9 is a common choice.")
     return [(1 - interval) / 2, (1 + interval) / 2]

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _get_feature_names, _num_samples, check_array, check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
 try:  # private so far; a public name may appear, the private one may go
@@ -48,6 +48,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "_num_samples",
     "available_if",
     "callback",
     "check_is_fitted",
@@ -101,7 +102,32 @@ def validate_data(estimator, X="no_validation", y="no_validation", **params):
     refuse_dask(y, "y")
     # Its search for infinite entries adds them up, and NumPy warns if two of them cancel.
     with np.errstate(over="ignore", invalid="ignore"):
+        if not params.get("reset", True) and _has_given_names(estimator, X):
+            checks = {name: value for name, value in params.items() if name not in ("reset", "skip_check_array")}
+            skip = params.get("skip_check_array", False)
+            return X if skip else check_array(X, input_name="X", estimator=estimator, **checks)
         return _validate_data(estimator, well_formed(X), y, **params)
+
+
+def _has_given_names(estimator, X):
+    """Whether the columns of X have the names given to ``fit(feature_names=)``; raises if they have others.
+
+    scikit-learn knows names of columns only, and would warn that the estimator was fitted without names.
+    """
+    given = getattr(estimator, "_feature_names", None)
+    if given is None or hasattr(estimator, "feature_names_in_"):
+        return False
+    names = _get_feature_names(X)
+    if names is None or len(names) != len(given):
+        return False
+    other = np.flatnonzero(names != given)
+    if other.size:
+        j = other[0]
+        raise ValueError(
+            f"The columns of X must have the names given as feature_names=, in the same order; column {j} is "
+            f"{names[j]!r}, not {given[j]!r}. Take X[feature_names], or its values if it has them in another spelling."
+        )
+    return True
 
 
 def check_sample_weight(sample_weight, X, **params):

@@ -179,6 +179,32 @@ def test_rows_have_a_likelihood_in_each_draw_of_the_posterior(cls, arviz):
     assert data.posterior.sizes["draw"] == data.log_likelihood.sizes["draw"] > model.samples_["coef"].shape[1]
 
 
+def test_counts_have_the_likelihood_of_their_exposures(arviz):
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(60, 2)), rng.uniform(1.0, 9.0, 60)
+    y = rng.poisson(time * np.exp(X @ [0.3, 0.0]))
+    model = BayesianPoissonRegressor(random_state=0).fit(X, y, exposure=time)
+    data = to_arviz(model, X, y, exposure=time)
+    coef, intercept = (data.posterior[name].values[0, 5] for name in ("coef", "intercept"))
+    expected = stats.poisson(time * np.exp(X @ coef + intercept)).logpmf(y)
+    np.testing.assert_allclose(data.log_likelihood["y"].values[0, 5], expected, rtol=1e-6)
+    np.testing.assert_allclose(data.posterior_predictive["y"].mean(), y.mean(), rtol=0.1)
+    with pytest.raises(ValueError, match="without X"):
+        to_arviz(model, exposure=time)
+    with pytest.raises(ValueError, match="does not model counts"):
+        to_arviz(BayesianLinearRegression(random_state=0).fit(X, y), X, y, exposure=time)
+
+
+@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+def test_named_columns_raise_no_warning(cls, arviz):
+    pandas = importorskip("pandas")
+    X, y = pandas.DataFrame({"a": np.arange(40.0) / 40}), np.arange(40.0) % 3
+    model = cls(random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_arviz(model, X, y)
+
+
 @pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
 def test_a_response_that_is_no_number_is_refused(cls, arviz):
     X, y = np.arange(8.0)[:, None], np.arange(8.0)

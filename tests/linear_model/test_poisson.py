@@ -1,7 +1,7 @@
 """BayesianPoissonRegressor, and what it shares with logistic regression: Laplace priors and learnt scales."""
 
 import pickle
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -205,10 +205,12 @@ def test_predictions_at_an_exposure_are_those_of_larger_means():
         assert below[0] < tail <= below[1]
     rates = model.score(X, y / time, sample_weight=time)
     assert model.score(X, y, exposure=time) == pytest.approx(rates)
-    for bad in (time[:-1], -time, np.where(time > 100.0, np.nan, time)):
-        for call in (model.predict, model.predict_interval):
-            with pytest.raises(ValueError, match=r"exposure|inconsistent"):
-                call(X, exposure=bad)
+    np.testing.assert_allclose(model.predict(X, exposure=2), 2 * model.predict(X))
+    bad = [(time[:-1], r"shape \(199,\); give a number for each of the 200 rows"), (-time, "holds -.* at position 0")]
+    for given, message in (*bad, (np.where(np.arange(len(y)) == 3, np.nan, time), "holds nan at position 3")):
+        for call in (model.predict, model.predict_interval, partial(model.score, y=y), partial(model.fit, y=y)):
+            with pytest.raises(ValueError, match=message):
+                call(X, exposure=given)
 
 
 def test_intervals_cover_what_they_say(global_random_seed):

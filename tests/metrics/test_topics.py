@@ -1,13 +1,16 @@
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 
+from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import (
     align_draws,
     align_topics,
     coherence,
+    exclusivity,
     hellinger_distances,
     top_word_indices,
     topic_diversity,
@@ -76,6 +79,11 @@ def test_coherence_of_bad_input(data):
         coherence([[1, 60]], data.data)
     with pytest.raises(ValueError, match="NaN"):
         coherence(data.components * np.nan, data.data)
+    with pytest.raises(TypeError, match="sparse matrix, as counts are"):
+        coherence(data.data, data.components)
+    for function in (partial(coherence, X=data.data), exclusivity, topic_diversity):
+        with pytest.raises(TypeError, match="give its components_"):
+            function(BayesianLDA())
     with pytest.raises(ValueError, match="Negative"):
         coherence(data.components, -data.data)
 

@@ -150,7 +150,7 @@ def test_a_categorical_without_levels_says_nothing():
     frame = pandas.DataFrame({"a": ["x", "y"] * 20, "b": pandas.Categorical([None] * 40)})
     model = fitted(frame, "categorical")
     assert model.samples_["components"].shape[-1] == 3 and np.isfinite(model.score(frame))
-    with pytest.warns(UserWarning, match="x in column 1"):
+    with pytest.warns(UserWarning, match="x in column 'b'"):
         unknown = model.score_samples(frame.assign(b="x"))
     np.testing.assert_array_equal(unknown, model.score_samples(frame))
 

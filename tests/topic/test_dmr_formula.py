@@ -259,6 +259,11 @@ def test_a_formula_needs_named_columns():
         model.predict_prevalence({"month": [1]})
 
 
+def test_a_level_that_all_documents_share_is_named():
+    with pytest.raises(ValueError, match=r"in all documents 'party' is 'whig', so nothing varies.*KFold"):
+        fitted({"party": ["whig"] * len(YEAR)}, formula="~ party")
+
+
 def test_beyond_the_fitted_range_a_spline_is_not_defined(model):
     with pytest.raises(ValueError, match=r'outside of the range.*extrapolation="clip"'):
         model.predict_prevalence({"year": [2500.0], "party": ["whig"]})
@@ -365,6 +370,8 @@ def test_effects_refuse_what_they_cannot_answer(model, plain):
             model.effects("party", given=given)
     with pytest.raises(ValueError, match="the metadata have 'year', 'party'"):
         plain.effects("month")
+    with pytest.raises(TypeError, match="name of one covariate"):
+        plain.effects(["party", "year"])
     with pytest.warns(UserWarning, match="No metadata"):
         nothing = DMRTopicModel(**SMALL).fit(X)
     with pytest.raises(ValueError, match="without metadata"):

@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import warnings
 
 import numpy as np
 import pytest
@@ -144,8 +145,30 @@ def test_names_are_used_everywhere_and_reset_by_fit(model):
         renamed.topic_names_ = {3: "sea"}
     with pytest.raises(TypeError, match="'sea' is one name"):
         renamed.topic_names_ = "sea"
+    renamed.topic_names_ = None
+    assert renamed.topic_names_[0].startswith("0_word")
     renamed.fit(DATA.counts)
     assert renamed.topic_names_[0] == "bayesianlda0"
+
+
+def test_columns_have_the_names_that_fit_was_given(model):
+    pandas, polars = importorskip("pandas"), importorskip("polars")
+    frame = pandas.DataFrame(DATA.counts.toarray(), columns=NAMES)
+    expected = model.transform(DATA.counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for named in (frame, polars.from_pandas(frame)):
+            np.testing.assert_array_equal(model.transform(named), expected)
+    with pytest.raises(ValueError, match=f"column 0 is '{NAMES[1]}', not '{NAMES[0]}'"):
+        model.transform(frame[[NAMES[1], NAMES[0], *NAMES[2:]]])
+
+
+def test_mistakes_in_the_arguments_of_tables_are_named(model):
+    for table in (model.topic_info, model.topic_correlation, model.representative_docs, model.transform_draws):
+        with pytest.raises(TypeError, match="'n_word' for a BayesianLDA"):
+            table(DATA.counts, n_word=3)
+    with pytest.raises(TypeError, match="not a ndarray"):
+        model.topic_info(DATA.counts, np.ones((120, 2)))  # metadata in the place of interval
 
 
 def test_feature_names_of_the_wrong_length_are_refused_before_anything_changes(model):
@@ -458,6 +481,14 @@ def test_merged_topics_keep_the_names_that_were_given(model):
     assert named.merge_topics([0, 2]).topic_names_[0].startswith("0_")
     named.topic_names_ = ["sea", "sky", "coast"]
     assert named.merge_topics([0, 2]).topic_names_.tolist() == ["sea + coast", "sky"]
+
+
+def test_groups_are_lists_of_numbers(model):
+    for groups, message in ((2, "list of topics"), ("ab", "list of topics"), ([["sea", 1]], "by number")):
+        with pytest.raises(TypeError, match=message):
+            model.merge_topics(groups)
+    for groups in (np.array([0, 2]), {0, 2}, ((0, 2),)):
+        np.testing.assert_array_equal(model.merge_topics(groups).components_, model.merge_topics([0, 2]).components_)
 
 
 def test_merged_topics_are_mixtures_in_every_draw(model):

@@ -308,7 +308,8 @@ def encode_categories(X, levels):
             known = (numbers >= 0) & (numbers < len(levels[j])) & (numbers == np.floor(numbers))
             code = np.where(known, numbers, -1).astype(np.int64)
         if np.any(code < 0):
-            unknown.append(f"{values[there][code < 0][0]} in column {j}")
+            name = repr(X.columns[j]) if hasattr(X, "columns") else j
+            unknown.append(f"{values[there][code < 0][0]} in column {name}")
         rows.append(there[code >= 0])
         cells.append(starts[j] + code[code >= 0])
     if unknown:

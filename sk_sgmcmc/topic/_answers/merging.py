@@ -12,11 +12,16 @@ def new_topics(groups, n_topics):
 
     A new topic has the place of the first of its group.
     """
-    groups = [groups] if groups and all(np.ndim(each) == 0 for each in groups) else list(groups)
+    if not hasattr(groups, "__len__") or isinstance(groups, str):
+        raise TypeError(f"groups={groups!r} must be a list of topics, such as [0, 3], or of such lists.")
+    groups = list(groups)
+    groups = [groups] if groups and all(np.ndim(each) == 0 for each in groups) else groups
     first = np.arange(n_topics)
     seen = set()
     for group in groups:
         group = np.asarray(group)
+        if group.dtype.kind in "OUS":
+            raise TypeError(f"groups={groups!r} must name topics by number, such as [[0, 3], [1, 7]].")
         if group.ndim != 1 or group.size < 2 or group.dtype.kind not in "iu":
             raise ValueError(f"groups={groups!r} must be lists of at least two topics each, such as [[0, 3], [1, 7]].")
         if group.min() < 0 or group.max() >= n_topics:

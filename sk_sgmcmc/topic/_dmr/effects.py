@@ -174,6 +174,8 @@ def effects_of(model, average, covariate, at, *, kind, reference, pairwise, inte
     tails = interval_tails(interval)
     if kind not in ("difference", "prevalence"):
         raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
+    if not isinstance(covariate, str) and np.ndim(covariate):
+        raise TypeError(f"covariate={covariate!r} must be the name of one covariate.")
     if covariate in average.given:
         raise ValueError(
             f"given={average.given!r} holds {covariate!r} at one value, so it has no effect; leave it out."

@@ -115,8 +115,12 @@ class FormulaEncoder(MetadataEncoder):
         self._take_levels_of_numbers(codes)
         self._column_places = [i for i, name in enumerate(self.spec.column_names) if name != _INTERCEPT]
         self.names = [self.spec.column_names[i] for i in self._column_places]
-        if not self.names:
-            raise _bad(self.formula, "it has no covariates; without any, BayesianLDA is the model")
+        if not self.names:  # each of its columns has one level, and the first level has no column
+            constant = [
+                f"{label!r} is {levels[0]!r}" for label, levels in zip(labels, self.levels, strict=True) if levels
+            ]
+            why = f"in all documents {' and '.join(constant) or 'its covariates have no value'}, so nothing varies"
+            raise _bad(self.formula, why, "Fit documents that differ in it (with KFold(shuffle=True) in a search).")
         encoded = self._design(codes, [])
         self._refuse_dependent_rows(codes, encoded)
         self._standardise(encoded, np.zeros(len(self.names), dtype=bool))
