@@ -1,6 +1,7 @@
 """BayesianLDA on streams: `partial_fit`, documents counted, words that appear later."""
 
 import pickle
+import signal
 import warnings
 
 import joblib
@@ -14,6 +15,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts import stream as _stream
+from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
 from sk_sgmcmc.utils import Corpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -256,6 +258,26 @@ def test_further_passes_over_the_same_blocks_count_no_document_twice(planted, mo
     # Without recognition, the third pass would see three times as many documents.
     counted = stream(BayesianLDA(**PARAMS, batch_size=50), sparse.vstack([X, X[::-1], X[100:], X[:100]]).tocsr())
     assert counted.n_samples_seen_ == 1800
+
+
+def test_a_restart_that_an_interrupt_prevented_stays_due(planted, monkeypatch):
+    X, restart = planted[0][:600], TopicChain._restart
+
+    def pressing(chain):
+        restart(chain)
+        signal.raise_signal(signal.SIGINT)
+
+    model = BayesianLDA(**PARAMS, n_chains=2, n_jobs=1).partial_fit(X[:500]).partial_fit(X[500:])
+    monkeypatch.setattr(TopicChain, "_restart", pressing)
+    with interrupted():
+        model.partial_fit(X[:500])
+    monkeypatch.undo()
+    first, second = model._chains
+    assert first.restart_due is None and second.restart_due == _stream.LONGER
+    assert second.swept.z.size == X[:500].sum()  # further sweeps over all documents cannot begin from these
+    model.partial_fit(X[:500])
+    assert [chain.restart_due for chain in model._chains] == [None, None]
+    assert [chain.swept.z.size for chain in model._chains] == [X.sum(), X.sum()]
 
 
 def test_a_tiny_block_that_comes_again_is_another_one(planted):

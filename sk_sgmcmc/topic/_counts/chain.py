@@ -15,7 +15,7 @@ from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import MovedTopics
 from .start import first_assignments, start_of
-from .stream import FIRST, Swept, swept
+from .stream import FIRST, Swept, still_due, swept
 from .tokens import total_of
 from .vocabulary import with_new_words
 from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior, order_like
@@ -407,7 +407,8 @@ class TopicChain(Chain):
     def begin_block(self, data, restart):
         """Read another block of documents, after a `Restart` from ``data.start`` if one is due."""
         self.batches.forget()
-        self.restart_due, self.swept = restart, None if data.start is None else self.swept
+        self.restart_due = still_due(self.restart_due, restart, data)
+        self.swept = None if data.start is None else self.swept
         return self.bind(data)
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):

@@ -38,6 +38,15 @@ class Restart(NamedTuple):
 FIRST, LONGER = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
 
 
+def still_due(owed, restart, data):
+    """The `Restart` due after another block, if one is ``owed`` that Ctrl-C came before; either may be None.
+
+    Sweeps that go on are left out instead: those from which they would go on are still there.
+    """
+    is_owed = owed is not None and not owed.again and data.start is not None
+    return owed if is_owed and (restart is None or restart.again) else restart
+
+
 class YoungStream(NamedTuple):
     """The documents of a stream so far.
 
