@@ -339,6 +339,15 @@ def test_words_that_appear_later_are_added(frames, begin):
     assert model.score(late) == model.score(late[late.columns[::-1]])
 
 
+def test_a_word_of_which_no_token_comes_is_added_to_blocks_that_come_again(frames):
+    early, _ = frames
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early).partial_fit(early)
+    assert model._young.is_settled
+    model.partial_fit(early.assign(new=0))
+    assert model.n_samples_seen_ == 400 and model.components_.shape == (4, 91)
+    assert model._chains[0].swept.n_averaged > _stream.SWEEPS and np.all(model.components_[:, 90] < 0.01)
+
+
 def test_sparse_frames_extend_as_dense_ones_do(frames):
     pandas = importorskip("pandas")
     early, late = frames

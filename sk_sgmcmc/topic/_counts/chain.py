@@ -431,5 +431,7 @@ class TopicChain(Chain):
         share = self.topics.extend(new, self.rng).T.astype(np.float32)
         if self.mean is not None:
             self.mean.extend(n_words - n_old)
+        if self.swept is not None:
+            self.swept = self.swept.extended(n_words - n_old)
         if "components" in self.kept:
             self.kept["components"] = with_new_words(self.kept["components"], self.n_kept, share)

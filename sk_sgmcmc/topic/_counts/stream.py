@@ -149,6 +149,10 @@ class Swept(NamedTuple):
         """The same with the topics in another order."""
         return Swept(np.argsort(order).astype(np.uint16)[self.z], self.mean[:, order], self.n_averaged)
 
+    def extended(self, n_new):
+        """The same with so many words more, of which there is no token."""
+        return self._replace(mean=np.pad(self.mean, ((0, n_new), (0, 0))))
+
 
 def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_heat):
     """Make the sweeps of a restart.
