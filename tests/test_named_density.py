@@ -414,7 +414,7 @@ ROWS = np.ones((4, 1))
         (lambda: sample(_scaleless, parameters=TWO, data={"y": Y}), ValueError, "data is a dict"),
         (lambda: sample(_scaleless, parameters=TWO, data=np.ones((10_001, 1))), ValueError, "default above 10000 rows"),
         (lambda: sample(plain, parameters=TWO, data={"y": Y}), ValueError, "takes none of the data y"),
-        (lambda: sample(lambda mu, rows, y: mu, parameters={"mu": ()}, data={"y": Y}), ValueError, "the data, and y too"),
+        (lambda: sample(lambda mu, rows, y: mu, parameters={"mu": ()}, data={"y": Y}), ValueError, "data, and y too"),
         (_of_data(x=Y), ValueError, "y 50, group 50, used 50, x 3"),
         (_of_data(x=np.full((50, 2), np.nan)), ValueError, r"data\['x'\] holds NaN or infinity, first in row 0"),
         (_of_data(group=["a"] * 50), ValueError, "pandas.factorize"),
