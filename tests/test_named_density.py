@@ -405,6 +405,7 @@ ROWS = np.ones((4, 1))
         (lambda: sample(plain, parameters=TWO, init={"nu": 0.0}), ValueError, "names of parameters: mu, tau"),
         (lambda: sample(plain, parameters=TWO, init={"mu": [0.0, 1.0]}), ValueError, r"init\['mu'\] has shape"),
         (lambda: sample(plain, parameters=TWO, init={"tau": -1.0}), ValueError, "give positive numbers"),
+        (lambda: sample(plain, parameters=TWO, init={"mu": np.nan}), ValueError, r"init\['mu'\] holds NaN"),
         (lambda: sample(Density(numba.njit(plain), 2), parameters=TWO), ValueError, "belong to a function"),
         (lambda: sample(plain, parameters={"mu": np.zeros(3), "tau": ()}), ValueError, r"give its shape, \(3,\)"),
         (lambda: sample(lambda mu, tau: (mu, tau), parameters=TWO), ValueError, "returns a tuple"),
