@@ -302,7 +302,7 @@ MODELS = [
         "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
         ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
         ('"sd": flat.std(axis=0)', '"sd": flat.var(axis=0)'),
-        ("interval_ends(p, interval, axis=1)", "interval_ends(p, 0.5, axis=1)"),
+        ("interval_ends(p, tails, axis=1)", "interval_ends(p, [0.25, 0.75], axis=1)"),
     ),
     *_in(
         "density/_gaussian.py", _GAUSSIAN,

@@ -1,7 +1,6 @@
 """The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 
@@ -139,7 +138,8 @@ class TopicChain(Chain):
             z = first_assignments(data, alpha, self.word_prior, init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
-        self._begin_word_prior(data)
+        if self.fits_word_prior:
+            self.word_prior = first_word_prior(total_of(data), data.n_words, self.n_topics)
         if self.assignments.stored:
             self.assignments.z = z
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
@@ -156,7 +156,7 @@ class TopicChain(Chain):
         collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
         found = Swept(z, collapsed.counts, 1)
         if has_sweeps:  # few tokens: sweeps cost little, and lead close to the start of `fit`
-            fit, due = partial(self._fit_word_prior, collapsed), self.restart_due or FIRST
+            fit, due = self._fit_word_prior, self.restart_due or FIRST
             found = swept(collapsed, data, alpha, self.rng, fit, due, before, self.doc_prior.bears_heat)
         self.doc_prior.begin(data, z, alpha, self.rng, swept=has_sweeps)
         counts = scale * np.asarray(collapsed.counts, dtype=np.float64)
@@ -250,11 +250,6 @@ class TopicChain(Chain):
         self.doc_prior.after_pass(self.assignments.z, now, self.collapsed)
         if now.burns_in:
             self._fit_word_prior(self.collapsed, now.n_passes)
-
-    def _begin_word_prior(self, data):
-        """Give a prior that is to be fitted its first value."""
-        if self.fits_word_prior:
-            self.word_prior = first_word_prior(total_of(data), data.n_words, self.n_topics)
 
     def _fit_word_prior(self, collapsed, n_passes):
         """Fit the topics' prior, if that is wanted and due after so many passes of collapsed sweeps."""
@@ -431,7 +426,5 @@ class TopicChain(Chain):
         share = self.topics.extend(new, self.rng).T.astype(np.float32)
         if self.mean is not None:
             self.mean.extend(n_words - n_old)
-        if self.swept is not None:
-            self.swept = self.swept.extended(n_words - n_old)
         if "components" in self.kept:
             self.kept["components"] = with_new_words(self.kept["components"], self.n_kept, share)

@@ -149,10 +149,6 @@ class Swept(NamedTuple):
         """The same with the topics in another order."""
         return Swept(np.argsort(order).astype(np.uint16)[self.z], self.mean[:, order], self.n_averaged)
 
-    def extended(self, n_new):
-        """The same with so many words more, of which there is no token."""
-        return self._replace(mean=np.pad(self.mean, ((0, n_new), (0, 0))))
-
 
 def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_heat):
     """Make the sweeps of a restart.
@@ -164,7 +160,7 @@ def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_he
     doc_prior : ndarray of shape (n_topics,)
     rng : Generator
     after_pass : callable
-        Called after each sweep, with their number so far.
+        Called after each sweep, with ``collapsed`` and the number of sweeps so far.
     restart : Restart
     before : Swept or None
         What the last sweeps over the same documents led to, if these continue from there.
@@ -184,10 +180,11 @@ def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_he
     for i in range(n_sweeps):
         collapsed.temperature = temperature(hottest, i, n_sweeps)
         collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
-        after_pass(i + 1)
+        after_pass(collapsed, i + 1)
         if i >= first:
             mean = mean + collapsed.counts / n_averaged
     if before is not None:  # later sweeps weigh more: in proportion to their number
         n_averaged += before.n_averaged
-        mean += (before.mean - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
+        new = len(mean) - len(before.mean)  # words, of which there is no token
+        mean += (np.pad(before.mean, ((0, new), (0, 0))) - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
     return Swept(collapsed.z, mean, n_averaged)
