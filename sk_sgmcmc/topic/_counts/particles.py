@@ -98,6 +98,7 @@ class ParticleTopicChain(Chain):
         z = None
         for particle in self.particles:
             z = particle.start(None if z is None else z.copy())
+            particle.swept = None  # particles do not go on from there
         self.restart_due = self.state = None
 
     def _advance(self, until):
