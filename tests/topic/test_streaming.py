@@ -339,6 +339,14 @@ def test_words_that_appear_later_are_added(frames, begin):
     assert model.score(late) == model.score(late[late.columns[::-1]])
 
 
+def test_names_given_to_a_stream_stay_when_words_are_added(frames):
+    early, late = frames
+    given = [f"the word {name}" for name in early.columns]
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early, feature_names=given).partial_fit(late)
+    names = [*given, *model.feature_names_in_[90:]]
+    assert set(model.top_words(150, interval=None)["word"]) == set(names) and len(names) == 150
+
+
 def test_a_word_of_which_no_token_comes_is_added_to_blocks_that_come_again(frames):
     early, _ = frames
     model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early).partial_fit(early)
