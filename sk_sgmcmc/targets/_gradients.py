@@ -80,6 +80,9 @@ def call_of(function, layout, data):
         if (data is not None) != ("rows" in arguments):
             fault = "takes rows, but data=None" if data is None else "has no argument rows, but data are given"
             raise ValueError(f"{shown} {fault}. {HOW}")
+        beside = [name for name in arguments if name in named_data and name not in (*layout.names, *RESERVED)]
+        if beside:
+            raise ValueError(f"{shown} takes rows, which are all of the data, and {', '.join(beside)} too. {HOW}")
         rows = np.zeros((1, 1)) if data is None else plain_rows(data)
         return named.Call(layout.parts, tuple(arguments)), rows
     both = [name for name in named_data if name in (*layout.names, *RESERVED)]

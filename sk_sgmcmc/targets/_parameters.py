@@ -157,22 +157,24 @@ class Layout:
             found[name] = value.reshape((*lead, *shape))
         return found
 
-    def free(self, values, given="init"):
-        """Free coordinates (n_free,) of arrays by name; those not given are NaN."""
+    def free(self, values):
+        """Free coordinates (n_free,) of the arrays of ``init``, by name; those not given are NaN."""
         theta = np.full(self.n_free, np.nan)
         for name, _shape, kind, copies, width, free, _ in self.blocks():
             if name not in values:
                 continue
             value = np.asarray(values[name], dtype=float)
+            if not np.all(np.isfinite(value)):
+                raise ValueError(f"init[{name!r}] holds NaN or infinity; give finite numbers, or leave it out.")
             if kind == named.POSITIVE:
                 if not np.all(value > 0):
-                    raise ValueError(f"{given}[{name!r}] holds {value.min():g}; give positive numbers.")
+                    raise ValueError(f"init[{name!r}] holds {value.min():g}; give positive numbers.")
                 value = np.log(value)
             elif kind == named.SIMPLEX:
                 sums = value.sum(axis=-1)
                 if not (np.all(value > 0) and np.allclose(sums, 1.0, atol=1e-6)):
                     raise ValueError(
-                        f"{given}[{name!r}] must hold positive probabilities that sum to 1; they sum to {sums}."
+                        f"init[{name!r}] must hold positive probabilities that sum to 1; they sum to {sums}."
                     )
                 value = _free_of(value.reshape(copies, width))
             theta[free] = value.ravel()

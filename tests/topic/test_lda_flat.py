@@ -127,6 +127,7 @@ def test_particles_of_a_stream_take_another_step_size():
         model = BayesianLDA(2, topic_prior="normal", sampler=Blob(3, step_size=0.01), batch_size=10, random_state=0)
         model.partial_fit(X[:80]).set_params(sampler__step_size=step_size).partial_fit(X[80:])  # too few for a restart
         assert model._chains[0].state.sampler is model.sampler_
+        assert all(particle.swept is None for particle in model._chains[0].particles)  # never read, and large
         draws.append(model.samples_["components"])
     assert not np.array_equal(*draws)
 

@@ -1,6 +1,7 @@
 """BayesianLDA on streams: `partial_fit`, documents counted, words that appear later."""
 
 import pickle
+import signal
 import warnings
 
 import joblib
@@ -14,6 +15,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts import stream as _stream
+from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
 from sk_sgmcmc.utils import Corpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -258,6 +260,26 @@ def test_further_passes_over_the_same_blocks_count_no_document_twice(planted, mo
     assert counted.n_samples_seen_ == 1800
 
 
+def test_a_restart_that_an_interrupt_prevented_stays_due(planted, monkeypatch):
+    X, restart = planted[0][:600], TopicChain._restart
+
+    def pressing(chain):
+        restart(chain)
+        signal.raise_signal(signal.SIGINT)
+
+    model = BayesianLDA(**PARAMS, n_chains=2, n_jobs=1).partial_fit(X[:500]).partial_fit(X[500:])
+    monkeypatch.setattr(TopicChain, "_restart", pressing)
+    with interrupted():
+        model.partial_fit(X[:500])
+    monkeypatch.undo()
+    first, second = model._chains
+    assert first.restart_due is None and second.restart_due == _stream.LONGER
+    assert second.swept.z.size == X[:500].sum()  # further sweeps over all documents cannot begin from these
+    model.partial_fit(X[:500])
+    assert [chain.restart_due for chain in model._chains] == [None, None]
+    assert [chain.swept.z.size for chain in model._chains] == [X.sum(), X.sum()]
+
+
 def test_a_tiny_block_that_comes_again_is_another_one(planted):
     X = planted[0]
     model = BayesianLDA(**PARAMS).partial_fit(X[:100]).partial_fit(X[100:101]).partial_fit(X[100:101])
@@ -315,6 +337,23 @@ def test_words_that_appear_later_are_added(frames, begin):
     # Columns in another order give the same answers.
     np.testing.assert_array_equal(model.transform(late), model.transform(late[late.columns[::-1]]))
     assert model.score(late) == model.score(late[late.columns[::-1]])
+
+
+def test_names_given_to_a_stream_stay_when_words_are_added(frames):
+    early, late = frames
+    given = [f"the word {name}" for name in early.columns]
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early, feature_names=given).partial_fit(late)
+    names = [*given, *model.feature_names_in_[90:]]
+    assert set(model.top_words(150, interval=None)["word"]) == set(names) and len(names) == 150
+
+
+def test_a_word_of_which_no_token_comes_is_added_to_blocks_that_come_again(frames):
+    early, _ = frames
+    model = BayesianLDA(**PARAMS, new_features="extend").partial_fit(early).partial_fit(early)
+    assert model._young.is_settled
+    model.partial_fit(early.assign(new=0))
+    assert model.n_samples_seen_ == 400 and model.components_.shape == (4, 91)
+    assert model._chains[0].swept.n_averaged > _stream.SWEEPS and np.all(model.components_[:, 90] < 0.01)
 
 
 def test_sparse_frames_extend_as_dense_ones_do(frames):

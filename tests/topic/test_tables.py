@@ -407,6 +407,13 @@ def test_levels_have_the_order_that_they_declare(model):
         model.topics_over_time(DATA.counts, pandas.Categorical([None, *text[1:]], levels))
 
 
+def test_dates_that_are_levels_are_those_of_other_columns(model):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(pandas.date_range("2008-01-01", periods=3, tz="Europe/Berlin").repeat(40))
+    expected = model.topics_over_time(DATA.counts, days)
+    pandas.testing.assert_frame_equal(model.topics_over_time(DATA.counts, days.astype("category")), expected)
+
+
 def test_periods_can_be_binned(model):
     pandas = pytest.importorskip("pandas")
     months = pandas.Series(pandas.period_range("2008-01", periods=120, freq="M"))

@@ -116,7 +116,7 @@ def starts_of_periods(times):
 
 def checked_times(times, n_docs, n_bins):
     """Different times in order, and the index of each document's."""
-    levels = declared_levels(times)
+    levels, given = declared_levels(times), times
     times = as_dates(np.asarray(times))
     if n_bins is not None:
         check_count("n_bins", n_bins)
@@ -150,8 +150,8 @@ def checked_times(times, n_docs, n_bins):
         return starts, index
     if levels is not None:
         place = {level: i for i, level in enumerate(levels)}
-        used, index = np.unique([place[time] for time in times.tolist()], return_inverse=True)
-        return np.array([*levels, None], dtype=object)[used], index
+        used, index = np.unique([place[time] for time in given], return_inverse=True)
+        return as_dates(np.array([*levels, None], dtype=object)[used]), index
     try:
         different, index = np.unique(times, return_inverse=True)
     except TypeError as error:

@@ -26,8 +26,6 @@ class BlockCounts:
         Whether all tokens weigh 1.
     """
 
-    temperature = 1.0
-
     def __init__(self, topic_word_prior, is_whole):
         n_words, n_topics = topic_word_prior.shape
         self.table = np.zeros((n_words, lanes.padded(n_topics)), dtype=np.int32 if is_whole else np.float64)

@@ -1,7 +1,6 @@
 """The chain of count topic models: topics by a simplex sampler, assignments by Gibbs sweeps over a minibatch."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from .mean_topics import MeanTopics
 from .record import TopicRecord
 from .softmax_topics import MovedTopics
 from .start import first_assignments, start_of
-from .stream import FIRST, Swept, swept
+from .stream import FIRST, Swept, still_due, swept
 from .tokens import total_of
 from .vocabulary import with_new_words
 from .word_prior import DEFAULT, PASSES_PER_FIT, equal_topics, first_word_prior, fitted_word_prior, order_like
@@ -139,7 +138,8 @@ class TopicChain(Chain):
             z = first_assignments(data, alpha, self.word_prior, init, is_normal, self.rng, self._threads())
         if self.init != "random":
             alpha = self.doc_prior.refine(data, z, alpha, self.topic_word_prior, self.rng)
-        self._begin_word_prior(data)
+        if self.fits_word_prior:
+            self.word_prior = first_word_prior(total_of(data), data.n_words, self.n_topics)
         if self.assignments.stored:
             self.assignments.z = z
             self.collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
@@ -156,7 +156,7 @@ class TopicChain(Chain):
         collapsed = self.doc_prior.sweeps(data, z, self.topic_word_prior)
         found = Swept(z, collapsed.counts, 1)
         if has_sweeps:  # few tokens: sweeps cost little, and lead close to the start of `fit`
-            fit, due = partial(self._fit_word_prior, collapsed), self.restart_due or FIRST
+            fit, due = self._fit_word_prior, self.restart_due or FIRST
             found = swept(collapsed, data, alpha, self.rng, fit, due, before, self.doc_prior.bears_heat)
         self.doc_prior.begin(data, z, alpha, self.rng, swept=has_sweeps)
         counts = scale * np.asarray(collapsed.counts, dtype=np.float64)
@@ -250,11 +250,6 @@ class TopicChain(Chain):
         self.doc_prior.after_pass(self.assignments.z, now, self.collapsed)
         if now.burns_in:
             self._fit_word_prior(self.collapsed, now.n_passes)
-
-    def _begin_word_prior(self, data):
-        """Give a prior that is to be fitted its first value."""
-        if self.fits_word_prior:
-            self.word_prior = first_word_prior(total_of(data), data.n_words, self.n_topics)
 
     def _fit_word_prior(self, collapsed, n_passes):
         """Fit the topics' prior, if that is wanted and due after so many passes of collapsed sweeps."""
@@ -407,7 +402,8 @@ class TopicChain(Chain):
     def begin_block(self, data, restart):
         """Read another block of documents, after a `Restart` from ``data.start`` if one is due."""
         self.batches.forget()
-        self.restart_due, self.swept = restart, None if data.start is None else self.swept
+        self.restart_due = still_due(self.restart_due, restart, data)
+        self.swept = None if data.start is None else self.swept
         return self.bind(data)
 
     def take_sampler(self, sampler, n_sweeps, **of_prior):

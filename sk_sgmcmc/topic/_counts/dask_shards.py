@@ -310,9 +310,7 @@ def wait_for(client, futures):
             wait(futures, timeout=_POLL_SECONDS)
             return
         except TimeoutError as error:
-            error.__traceback__ = (
-                None  # a circle with frames of Dask, and by way of them of ours, that holds all shards
-            )
+            error.__traceback__ = None  # a circle with frames of Dask, and so of ours, that holds all shards
             if _n_workers(client):
                 alone_since = None
                 continue

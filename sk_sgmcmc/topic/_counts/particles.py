@@ -8,6 +8,7 @@ from ...chains.chain import Chain
 from ...samplers.state import SamplerState
 from .chain import TopicChain
 from .softmax_topics import SoftmaxTopics
+from .stream import still_due
 
 # Standard deviation of the topics between particles over that of draws, below which intervals are clearly too narrow.
 _TOO_CLOSE = 0.8
@@ -97,6 +98,7 @@ class ParticleTopicChain(Chain):
         z = None
         for particle in self.particles:
             z = particle.start(None if z is None else z.copy())
+            particle.swept = None  # particles do not go on from there
         self.restart_due = self.state = None
 
     def _advance(self, until):
@@ -203,6 +205,7 @@ class ParticleTopicChain(Chain):
 
     def begin_block(self, data, restart):
         """As `TopicChain.begin_block`; particles that know all documents do not restart from them."""
+        restart = still_due(self.restart_due, restart, data)
         self.restart_due = None if restart is None or restart.again else restart
         for particle in self.particles:
             particle.begin_block(data, None)

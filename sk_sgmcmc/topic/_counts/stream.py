@@ -38,6 +38,15 @@ class Restart(NamedTuple):
 FIRST, LONGER = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
 
 
+def still_due(owed, restart, data):
+    """The `Restart` due after another block, if one is ``owed`` that Ctrl-C came before; either may be None.
+
+    Sweeps that go on are left out instead: those from which they would go on are still there.
+    """
+    is_owed = owed is not None and not owed.again and data.start is not None
+    return owed if is_owed and (restart is None or restart.again) else restart
+
+
 class YoungStream(NamedTuple):
     """The documents of a stream so far.
 
@@ -151,7 +160,7 @@ def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_he
     doc_prior : ndarray of shape (n_topics,)
     rng : Generator
     after_pass : callable
-        Called after each sweep, with their number so far.
+        Called after each sweep, with ``collapsed`` and the number of sweeps so far.
     restart : Restart
     before : Swept or None
         What the last sweeps over the same documents led to, if these continue from there.
@@ -171,10 +180,11 @@ def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_he
     for i in range(n_sweeps):
         collapsed.temperature = temperature(hottest, i, n_sweeps)
         collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
-        after_pass(i + 1)
+        after_pass(collapsed, i + 1)
         if i >= first:
             mean = mean + collapsed.counts / n_averaged
     if before is not None:  # later sweeps weigh more: in proportion to their number
         n_averaged += before.n_averaged
-        mean += (before.mean - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
+        new = len(mean) - len(before.mean)  # words, of which there is no token
+        mean += (np.pad(before.mean, ((0, new), (0, 0))) - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
     return Swept(collapsed.z, mean, n_averaged)

@@ -42,6 +42,8 @@ def extend_names(estimator, X):
     check_counts(X, whom=type(estimator).__name__)
     estimator.feature_names_in_ = np.concatenate([estimator.feature_names_in_, names])
     estimator.n_features_in_ = estimator.feature_names_in_.size
+    if estimator._feature_names is not None:
+        estimator._feature_names = np.concatenate([estimator._feature_names, names])
 
 
 def aligned_counts(X, estimator):
