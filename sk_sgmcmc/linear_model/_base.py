@@ -25,6 +25,7 @@ _DENSE_SHARE = 0.3
 # Several classes: draws that are kept, and the step size of a splitting times the root of the curvature, at a usual
 # point and at the stiffest. A splitting has no error on a Gaussian, so that it only has to be stable.
 _SEVERAL_DRAWS = 300
+_SEVERAL_STEPS = 10_000  # at most, unless that is too few for a third of these draws to be nearly independent
 _USUAL_REACH, _STIFF_REACH = 1.0, 1.4
 
 
@@ -84,6 +85,13 @@ class BaseLinearModel(BaseDenseSGMCMC):
         """Fewer for several classes, whose steps are dear."""
         most = super()._n_draws(n_entries)
         return most if self._n_predictors == 1 else min(most, _SEVERAL_DRAWS)
+
+    def _n_steps(self, sampler, n_entries):
+        """Fewer for several classes if steps are short, as where a category is rare."""
+        n = super()._n_steps(sampler, n_entries)
+        if self._n_predictors == 1 or self.n_iter is not None:
+            return n
+        return min(n, max(_SEVERAL_STEPS, n // 3))
 
     def _automatic_step(self, sampler, curvatures, noise):
         """Larger for several classes, whose curvature is much larger at a few points than at the others."""

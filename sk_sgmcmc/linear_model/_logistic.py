@@ -59,8 +59,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals too narrow.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in, or 300
-        for several classes, whose steps are dear.
+        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in, or 100
+        to 300 for several classes, whose steps are dear.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start. Chains start at the mode.
     thin : int or "auto", default="auto"

@@ -15,7 +15,7 @@ from sk_sgmcmc.linear_model import _base, _design
 from sk_sgmcmc.linear_model._design import Design, independent_prior
 from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
 from sk_sgmcmc.metrics import effective_sample_size
-from sk_sgmcmc.samplers import HMC, SGHMC
+from sk_sgmcmc.samplers import HMC, SGHMC, ConstantStep
 from tests.cases import THRESHOLD
 from tests.common.compare import StopAt
 from tests.common.instances import classes
@@ -426,3 +426,12 @@ def test_one_stiff_probe_bounds_the_step_of_several_classes_by_stability_only(cu
     )
     # The noise of minibatches bounds it as before.
     assert model._automatic_step(SGHMC(friction=2.0), curvatures, 10.0) == pytest.approx(0.02)
+
+
+def test_several_classes_make_fewer_of_short_steps():
+    model = BayesianLogisticRegression()
+    model._n_predictors = 7
+    steps = {h: model._n_steps(SGHMC()._resolved(ConstantStep(h)), 385) for h in (0.5, 0.1, 0.04)}
+    assert steps == {0.5: 600 * 4, 0.1: 10_000, 0.04: 200 * 50}
+    model._n_predictors = 1
+    assert model._n_steps(SGHMC()._resolved(ConstantStep(0.04)), 55) == 3000 * 50

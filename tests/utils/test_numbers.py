@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.utils._numbers import check_n_jobs, holds_texts, interval_ends, summable
+from sk_sgmcmc.utils._numbers import check_n_jobs, holds_texts, interval_ends, interval_tails, summable
 from tests.conftest import importorskip
 
 TEXTS = ["a canal", "a tariff"]
@@ -55,5 +55,5 @@ def test_summable_numbers_have_the_same_sum_in_any_order():
 @pytest.mark.parametrize("n_draws", [19, 99, 100, 1000])
 def test_intervals_have_their_mass_for_any_number_of_draws(n_draws):
     # A further draw lies below the k-th of n with probability k / (n + 1).
-    low, high = interval_ends(np.arange(1.0, n_draws + 1.0), 0.9, axis=0)
+    low, high = interval_ends(np.arange(1.0, n_draws + 1.0), interval_tails(0.9))
     assert (high - low) / (n_draws + 1.0) == pytest.approx(0.9)
