@@ -1,7 +1,6 @@
 """Draws and topics in the forms that other packages read."""
 
 from collections.abc import Sequence
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -241,7 +240,7 @@ def _groups_of_rows(estimator, X, y, exposure, random_state):
             "compare models by score(X)."
         )
     given = {} if exposure is None else {"exposure": exposure}
-    if given and "exposure" not in signature(estimator.fit).parameters:
+    if given and not getattr(estimator, "_has_exposures", False):
         raise ValueError(f"exposure is given, but {type(estimator).__name__} does not model counts; leave it out.")
     groups = {"log_likelihood": {"rows": estimator._log_likelihood_draws(X, y, **given)}}
     if hasattr(estimator, "_predictive_draws"):

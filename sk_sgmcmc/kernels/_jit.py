@@ -27,6 +27,8 @@ import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ._symbols import OwnNames
+
 OK = 0
 NOT_FINITE = 1  # the state became infinite or NaN: the step size is too large
 
@@ -174,7 +176,7 @@ def _warn_of_troubles():
 def _njit(function, **options):
     """`numba.njit` with a disk cache, or without one if there is no writable place."""
     options["error_model"] = "numpy"  # a division by zero gives inf, as in NumPy; kernels never raise
-    dispatcher = numba.njit(nogil=True, **options)(function)
+    dispatcher = numba.njit(nogil=True, pipeline_class=OwnNames, **options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT=1
         return function
     try:

@@ -132,6 +132,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     """
 
     _likelihood = COUNTS
+    _has_exposures = True
 
     def __init__(
         self,
