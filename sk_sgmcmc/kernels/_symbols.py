@@ -17,7 +17,8 @@ from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-_MANGLED = ("_ZN", "cfunc._ZN")  # how names of compiled functions and of their entries begin
+# How names of compiled functions begin. Those of numba's runtime stay as they are: its passes know them by name.
+_MANGLED = ("_ZN", "cfunc._ZN")
 
 
 class _Library(JITCodeLibrary):
@@ -25,22 +26,23 @@ class _Library(JITCodeLibrary):
 
     def _finalize_final_module(self):
         # What callers take in and optimise with their own code. numba makes it of the final module: here too late.
-        shared = self._final_module.clone()
-        for function in _defined(shared):
-            function.linkage = "linkonce_odr" if function.linkage == Linkage.external else "private"
-        self._shared_module = shared
+        self._shared_module = self._final_module.clone()
+        for function in _defined(self._shared_module):
+            if function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"
+            elif function.name.startswith(_MANGLED):
+                function.linkage = "private"
         # All optimisation is behind us, so that this changes no instruction. "private" leaves no symbol at all: the
         # linker of compiled code would find an "internal" one in the table that it keeps for all objects, and call it
         # from another, though its arguments may have been changed to suit its own callers.
         for function in _defined(self._final_module):
-            if function.linkage != Linkage.external:
+            if function.linkage != Linkage.external and function.name.startswith(_MANGLED):
                 function.linkage = "private"
         super()._finalize_final_module()
 
 
 def _defined(module):
-    """The compiled functions in a module. Those of numba's runtime stay as they are: its passes know them by name."""
-    return [f for f in module.functions if not f.is_declaration and f.name.startswith(_MANGLED)]
+    return [function for function in module.functions if not function.is_declaration]
 
 
 class OwnNames(Compiler):
