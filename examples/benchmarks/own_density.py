@@ -153,9 +153,7 @@ def main():
     parser.add_argument("--long", type=int, default=10_000, help="draws of a chain of the long run; 0 leaves it out")
     args = parser.parse_args()
     n_chains, n, repeats = (2, 100, 1) if args.smoke else (4, 1000, REPEATS)
-    models = many_rows(args.rows) if args.rows else SMALL
-    if args.smoke:  # what has every kind of parameter, and many rows
-        models = {name: SMALL[name] for name in ("eight schools", "mixture")} | many_rows(2000)
+    models = many_rows(args.rows) if args.rows else SMALL | (many_rows(2000) if args.smoke else {})
     models = {name: model for name, model in models.items() if not args.models or name.split(", ")[0] in args.models}
     try:
         import blackjax  # noqa: F401
