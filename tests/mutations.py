@@ -40,6 +40,7 @@ _BLOCKS = "tests/topic/test_blocks.py"
 _DMR_BLOCKS = "tests/topic/test_dmr_blocks.py"
 _ON_DASK = "tests/topic/test_blocks_dask.py"
 _LDA = "tests/topic/test_lda.py"
+_PARTS = "tests/topic/test_parts.py"
 _DMR = "tests/topic/test_dmr.py"
 _DIAGNOSTICS = "tests/metrics/test_diagnostics.py"
 _TOPICS = "tests/metrics/test_topics.py"
@@ -215,6 +216,20 @@ BASE = [
 ]  # fmt: skip
 
 TOPIC = [
+    *_in(
+        "topic/_counts/parts.py", _PARTS,
+        ("rng.standard_gamma(mass + beta * n_words[:, None])", "mass + beta * n_words[:, None]"),
+        ("(i + turn) % n_parts", "i"),
+        ("share[part], doc_counts", "share[i], doc_counts"),
+        ("np.clip(np.sqrt", "np.clip(2.0 * np.sqrt"),
+    ),
+    *_in(
+        "kernels/models/lda/whole_tokens.py", "tests/kernels/test_whole_tokens.py -k part",
+        ("((end - first) if in_part else n_words) * beta", "n_words * beta"),
+        ("doc_counts[d, k] = np.uint16(n_doc[k])", "pass"),
+        ("if words[middle] < word:", "if words[middle] <= word:"),
+        ("(share[new] if in_part else 1.0)", "1.0"),
+    ),
     *_in(
         "topic/_answers/words.py", f"{_LDA} -k top_words",
         ("else interval_tails(interval)", "else [1 - interval, interval]"),

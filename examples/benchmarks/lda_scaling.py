@@ -9,7 +9,8 @@ Nanoseconds per token of one sweep (assignments and the topic update), after the
 * K from 100 to 1,000 topics on 20 Newsgroups (or a planted corpus if it is not available), tomotopy beside it;
 * a million tokens with 100 topics, default arguments: seconds of a fit on one core;
 * two threads over the documents of one chain against two processes of one thread each, run together: steps of the
-  sampler, and default fits of Wikipedia, whose burn-in runs in shards and whose kept sweeps take one core;
+  sampler, and default fits of Wikipedia, whose burn-in runs in shards and whose kept sweeps run in parts of the
+  vocabulary;
 * default fits by 1, 2, 4, ... threads, up to the cores there are, beside as many of tomotopy's workers;
 * peak memory of a default fit, and of transform and score after it: the highest resident memory of a process that maps
   the corpus from a file, beyond what it had reached after a fit of two documents (interpreter, libraries, kernels).

@@ -52,11 +52,17 @@ class Setting:
             p = lanes_twin.raised(p, 1.0 / self.temperature)
         return p / p.sum()
 
+    def tokens_of(self, d):
+        """The tokens of document d."""
+        return np.arange(self.token_ptr[d], self.token_ptr[d + 1])
+
     def slow_sweep(self, z, rng):
         """The twin: the same numbers at random, probabilities from nothing at each token."""
-        for d in np.flatnonzero(np.diff(self.token_ptr)):
+        for d in range(self.token_ptr.size - 1):
+            if self.tokens_of(d).size == 0:
+                continue
             counter = naive.mix64(int(rng.random() * 2.0**53))
-            for i in range(self.token_ptr[d], self.token_ptr[d + 1]):
+            for i in self.tokens_of(d):
                 counter = (counter + naive.GOLDEN) & naive.MASK
                 bits = naive.mix64(counter)
                 first, second = (bits >> 40) / 2.0**24, (bits >> 16 & 0xFFFFFF) / 2.0**24
@@ -133,3 +139,76 @@ def test_words_with_many_tokens_take_wide_counts():
     table = whole_tokens.table_of_counts(counts)
     assert table.dtype == np.int32
     np.testing.assert_array_equal(table[:, :2], counts)
+
+
+class PartSetting(Setting):
+    """The same, words in order within documents, of which a part is swept given the topics' shares of it."""
+
+    first, end = 3, 7
+
+    def __init__(self, n_topics, empty=False):
+        super().__init__(n_topics)
+        for lo, hi in zip(self.token_ptr[:-1], self.token_ptr[1:], strict=True):
+            self.words[lo:hi] = np.sort(self.words[lo:hi])
+        if empty:
+            self.first, self.end = 9, 9
+        self.share = np.random.default_rng(1).uniform(0.1, 0.9, n_topics)
+
+    def inside(self):
+        return (self.words >= self.first) & (self.words < self.end)
+
+    def law(self, z, i, d):
+        """Probabilities of the topics of token i: topics' totals are those of the part."""
+        others = np.arange(z.size) != i
+        n_wk = np.bincount(z[others & (self.words == self.words[i])], minlength=self.n_topics)
+        n_k = np.bincount(z[others & self.inside()], minlength=self.n_topics)
+        own = others[self.token_ptr[d] : self.token_ptr[d + 1]]
+        n_dk = np.bincount(z[self.token_ptr[d] : self.token_ptr[d + 1]][own], minlength=self.n_topics)
+        word_share = (n_wk + BETA) / (n_k + (self.end - self.first) * BETA)
+        p = (n_dk + self.alpha[self.group[d]]) * self.share * word_share
+        return p / p.sum()
+
+    def tokens_of(self, d):
+        """Its tokens that are redrawn."""
+        tokens = np.arange(self.token_ptr[d], self.token_ptr[d + 1])
+        return tokens[self.inside()[tokens]]
+
+    def sweep_part(self, state, rng, doc_counts):
+        z, table, mass = state
+        whole_tokens.sweep_part(
+            0, 7, self.token_ptr, self.words, z, table, mass, self.alpha, self.group, BETA, rng, self.first, self.end,
+            self.share, doc_counts,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32])
+@pytest.mark.parametrize("n_topics", [1, 2, 20, 100])
+@pytest.mark.parametrize("keeps_doc_counts", [False, True])
+def test_sweeps_of_a_part_equal_their_twin(keeps_doc_counts, n_topics, dtype):
+    setting = PartSetting(n_topics)
+    (z, table, _), slow = setting.start(dtype), setting.z.copy()
+    part = table[setting.first : setting.end, :n_topics]
+    mass = part.sum(axis=0, dtype=np.int64)
+    doc_counts = np.empty((7 if keeps_doc_counts else 0, table.shape[1]), dtype=np.uint16)
+    if keeps_doc_counts:
+        whole_tokens.count_in_documents(0, 7, setting.token_ptr, z, doc_counts)
+    ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(3):
+        setting.sweep_part((z, table, mass), ours, doc_counts)
+        setting.slow_sweep(slow, theirs)
+        np.testing.assert_array_equal(z, slow)
+    assert n_topics == 1 or np.any(z != setting.z)
+    assert np.array_equal(z[~setting.inside()], setting.z[~setting.inside()])
+    np.testing.assert_array_equal(table[:, :n_topics], setting.counts(z))
+    np.testing.assert_array_equal(mass, part.sum(axis=0))
+    for d, counts in enumerate(doc_counts):
+        own = z[setting.token_ptr[d] : setting.token_ptr[d + 1]]
+        np.testing.assert_array_equal(counts, np.bincount(own, minlength=table.shape[1]))
+
+
+def test_a_part_without_words_changes_nothing_and_takes_no_number():
+    setting, rng = PartSetting(20, empty=True), np.random.default_rng(3)
+    z, table, mass = setting.start()
+    setting.sweep_part((z, table, np.zeros_like(mass)), rng, whole_tokens.NO_DOC_COUNTS)
+    np.testing.assert_array_equal(z, setting.z)
+    assert rng.random() == np.random.default_rng(3).random()

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...kernels.math import dirichlet
 from ...kernels.models.lda import assignments, whole_tokens
-from . import shards
+from . import parts, shards
 from .start import pieces
 
 
@@ -84,6 +84,16 @@ class CollapsedSweeps:
 
         shards.side_by_side(work, n, pool)
         merger.finish()
+
+    def n_parts(self, data):
+        """Into how many parts `sweep_parts` cuts the vocabulary; 1 where they do not pay."""
+        return parts.number_of_parts(data.n_tokens)
+
+    def sweep_parts(self, data, doc_topic_prior, group, rng, pool):
+        """The same as `sweep` over all documents, and as exact, in the threads of ``pool``: see `parts`."""
+        self.topic_mass[:] = parts.sweep(
+            data, self.z, self.table, doc_topic_prior, group, self.beta, rng, self.n_parts(data), pool
+        )
 
     def _sweep(self, data, start, stop, table, topic_mass, doc_topic_prior, group, rng):
         whole_tokens.sweep(

@@ -29,9 +29,11 @@ class CollapsedTopicChain(TopicChain):
         self._ensure_started()
         data = self.data
         self.collapsed.temperature = self._temperature()
-        in_shards = self.step < self.plan.n_burn and self.next_doc == 0 and self.collapsed.n_shards(data) > 1
-        if in_shards:
+        is_whole = self.next_doc == 0
+        if is_whole and self.step < self.plan.n_burn and self.collapsed.n_shards(data) > 1:
             self.collapsed.sweep_shards(data, 0, data.n_docs, *self.doc_prior.table(), self.rng, self._threads())
+        elif is_whole and self.collapsed.temperature == 1.0 and self.collapsed.n_parts(data) > 1:
+            self.collapsed.sweep_parts(data, *self.doc_prior.table(), self.rng, self._threads())
         else:
             # A piece of a sweep, so that Python can handle an interrupt in between.
             stop = next(pieces(data.token_ptr[self.next_doc :]))[1]

@@ -83,6 +83,10 @@ class GeneralSweeps(CollapsedSweeps):
         """One: the columns of its table change hands within a sweep."""
         return 1
 
+    def n_parts(self, data):
+        """One, for the same reason."""
+        return 1
+
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
         self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)

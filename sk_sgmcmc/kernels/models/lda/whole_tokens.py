@@ -6,23 +6,38 @@ The general method, for weights and any prior, is in ``any_tokens``.
 import numpy as np
 from numba import types
 
-from ..._jit import F2_IN, F8, I1, I1_IN, I8, OK, RNG, kernel, writable
+from ..._jit import F1_IN, F2_IN, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, writable
 from ...math.counter import GOLDEN, mix64
 from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, raised, shift_of, weigh, weigh_heated
 from .assignments import I4_IN, Z
 
 I4_2, U2_2 = writable(types.int32, 2), writable(types.uint16, 2)
 
-_SHORT = 2**16  # tokens of a word
+SHORT = 2**16  # tokens of a word, or of a document, that 16 bits count
 _AHEAD = np.uintp(6)  # tokens
 _LOW = np.uint64(0xFFFFFF)
 _TO_UNIT = np.float32(2.0**-24)
+_NO_SHARE, NO_DOC_COUNTS = np.empty(0), np.empty((0, 0), dtype=np.uint16)
 
 
-def _sweep_by(heated):
-    """The function that the kernels compile, without a trace of ``power`` if it is not ``heated``."""
+@helper
+def first_from(words, lo, hi, word):
+    """The first of the tokens lo:hi, ordered by their words, whose word is not below ``word``; hi if there is none."""
+    while lo < hi:
+        middle = (lo + hi) >> np.uintp(1)
+        if words[middle] < word:
+            lo = middle + np.uintp(1)
+        else:
+            hi = middle
+    return lo
 
-    def _sweep(start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power):
+
+def _sweep_by(heated=False, in_part=False):
+    """The function that the kernels compile, without a trace of ``power``, or of a part, if there is none."""
+
+    def _sweep(
+        start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power, first, end, share, doc_counts
+    ):
         """Redraw the topic of every token of documents start:stop given all others.
 
         p(k) is (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta), if heated raised to ``power``, about. All topics are
@@ -31,15 +46,21 @@ def _sweep_by(heated):
         drawn in any case, before that branch, so that a wrong guess costs little; if the token keeps its own, nothing
         is written. Each document has a stream of its own, seeded by ``rng``.
 
+        In a part of the vocabulary, only tokens of the words first:end are redrawn, given the share of each topic's
+        mass that this part has. Then p(k) is (n_dk + alpha_k) share_k (n_wk + beta) / (n_k + (end - first) beta), where
+        n_k counts tokens of the part alone: no count of another part is read, but for those of the documents.
+
         Parameters
         ----------
         nwk : (n_words, width), see `table_of_counts`, changed in place
-        nk : (n_topics,), their sums, changed in place
+        nk : (n_topics,), their sums, over the words of the part, changed in place
         alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
+        share : (n_topics,), read in a part only, as are first and end
+        doc_counts : (n_docs, width), of the assignments, changed in place; with no rows, assignments are counted anew
         """
         n_topics = nk.size
         n_words, width = nwk.shape
-        beta_mass = n_words * beta
+        beta_mass = ((end - first) if in_part else n_words) * beta
         shift = shift_of(power)
         b = np.float32(beta)
         one = np.float32(1.0)
@@ -53,27 +74,37 @@ def _sweep_by(heated):
         running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
         ends = np.zeros(LANES, np.float32)
         for k in range(n_topics):
-            less[k] = 1.0 / (nk[k] - 1 + beta_mass)
-            inverse[k] = 1.0 / (nk[k] + beta_mass)
-            more[k] = 1.0 / (nk[k] + 1 + beta_mass)
+            mass = share[k] if in_part else 1.0
+            less[k] = mass / (nk[k] - 1 + beta_mass)
+            inverse[k] = mass / (nk[k] + beta_mass)
+            more[k] = mass / (nk[k] + 1 + beta_mass)
         last = np.uintp(token_ptr[stop] - 1)
         g = -1
         for d in range(start, stop):
             # Unsigned, as all indices below: a signed one costs a test whether it counts from the end.
             lo = np.uintp(token_ptr[d])
             hi = np.uintp(token_ptr[d + 1])
-            if lo == hi:
+            first_token, end_token = lo, hi
+            if in_part:
+                first_token = first_from(words, lo, hi, first)
+                end_token = first_from(words, first_token, hi, end)
+                last = end_token - np.uintp(1)
+            if first_token == end_token:
                 continue  # takes no number from rng
             if group[d] != g:
                 g = group[d]
                 for k in range(n_topics):
                     prior[k] = alpha[g, k]
-            for i in range(lo, hi):
-                n_doc[z[i]] += one
+            if in_part and doc_counts.shape[0] > 0:
+                for k in range(width):
+                    n_doc[k] = doc_counts[d, k]
+            else:
+                for i in range(lo, hi):
+                    n_doc[z[i]] += one
             for k in range(width):
                 factor[k] = (n_doc[k] + prior[k]) * inverse[k]
             counter = mix64(np.uint64(rng.random() * 2.0**53))
-            for i in range(lo, hi):
+            for i in range(first_token, end_token):
                 prefetch_row(nwk, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
                 w = np.uintp(words[i])
                 old = np.uintp(z[i])
@@ -104,28 +135,47 @@ def _sweep_by(heated):
                 nk[old] = n
                 more[old] = inverse[old]
                 inverse[old] = less[old]
-                less[old] = 1.0 / (n - 1 + beta_mass)
+                less[old] = (share[old] if in_part else 1.0) / (n - 1 + beta_mass)
                 n = nk[new] + 1
                 nk[new] = n
                 less[new] = inverse[new]
                 inverse[new] = more[new]
-                more[new] = 1.0 / (n + 1 + beta_mass)
-            for i in range(lo, hi):
-                n_doc[z[i]] = 0.0
+                more[new] = (share[new] if in_part else 1.0) / (n + 1 + beta_mass)
+            if in_part and doc_counts.shape[0] > 0:
+                for k in range(width):
+                    doc_counts[d, k] = np.uint16(n_doc[k])
+                    n_doc[k] = 0.0
+            else:
+                for i in range(lo, hi):
+                    n_doc[z[i]] = 0.0
         return OK
 
     return _sweep
 
 
 def _signature(table):
-    return I8(I8, I8, I1_IN, I4_IN, Z, table, I1, F2_IN, I1_IN, F8, RNG, types.float32)
+    of_part = I8, I8, F1_IN, U2_2
+    return I8(I8, I8, I1_IN, I4_IN, Z, table, I1, F2_IN, I1_IN, F8, RNG, types.float32, *of_part)
 
 
-# By the type of the counts, and whether the law is flattened.
-sweep_short = kernel(_signature(U2_2), name="sweep_short")(_sweep_by(heated=False))
-sweep_long = kernel(_signature(I4_2), name="sweep_long")(_sweep_by(heated=False))
+# By the type of the counts, and whether the law is flattened, or of a part of the vocabulary.
+sweep_short = kernel(_signature(U2_2), name="sweep_short")(_sweep_by())
+sweep_long = kernel(_signature(I4_2), name="sweep_long")(_sweep_by())
 sweep_short_heated = kernel(_signature(U2_2), name="sweep_short_heated")(_sweep_by(heated=True))
 sweep_long_heated = kernel(_signature(I4_2), name="sweep_long_heated")(_sweep_by(heated=True))
+sweep_short_in_part = kernel(_signature(U2_2), name="sweep_short_in_part")(_sweep_by(in_part=True))
+sweep_long_in_part = kernel(_signature(I4_2), name="sweep_long_in_part")(_sweep_by(in_part=True))
+
+
+@kernel(I8(I8, I8, I1_IN, Z, U2_2))
+def count_in_documents(start, stop, token_ptr, z, doc_counts):
+    """Count the topics of documents start:stop, each of less than 2^16 tokens, into ``doc_counts``, (n_docs, width)."""
+    for d in range(start, stop):
+        for k in range(doc_counts.shape[1]):
+            doc_counts[d, k] = 0
+        for i in range(token_ptr[d], token_ptr[d + 1]):
+            doc_counts[d, z[i]] += np.uint16(1)
+    return OK
 
 
 def table_of_counts(counts):
@@ -133,7 +183,7 @@ def table_of_counts(counts):
 
     uint16 where no word has 2^16 tokens, whatever their topics, int32 otherwise.
     """
-    short = counts.sum(axis=1).max(initial=0) < _SHORT
+    short = counts.sum(axis=1).max(initial=0) < SHORT
     table = np.zeros((counts.shape[0], padded(counts.shape[1])), dtype=np.uint16 if short else np.int32)
     table[:, : counts.shape[1]] = counts
     return table
@@ -146,4 +196,14 @@ def sweep(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, 
     """
     kinds = (sweep_short, sweep_short_heated) if table.dtype == np.uint16 else (sweep_long, sweep_long_heated)
     args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng
-    return kinds[temperature > 1.0](*args, np.float32(1.0 / temperature))
+    return kinds[temperature > 1.0](*args, np.float32(1.0 / temperature), 0, len(table), _NO_SHARE, NO_DOC_COUNTS)
+
+
+def sweep_part(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, first, end, share, doc_counts):
+    """Redraw, of documents start:stop, the tokens of the words first:end; arguments as for `_sweep_by`.
+
+    Words are in order within each document.
+    """
+    sweep_it = sweep_short_in_part if table.dtype == np.uint16 else sweep_long_in_part
+    args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng
+    return sweep_it(*args, np.float32(1.0), first, end, share, doc_counts)
