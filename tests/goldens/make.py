@@ -1,7 +1,7 @@
 """Write the goldens: ``python tests/goldens/make.py`` from the top of the repository.
 
 `lda_0_1.joblib`, a model fitted by version 0.1, is written until that is released and never after: every later version
-must read it.
+must read it. Write it with the oldest NumPy allowed, since 1.26 cannot read what 2 has pickled.
 `draws.npz` holds the draws of tiny fits, and is written anew when draws change on purpose (say so in the change log).
 """
 
