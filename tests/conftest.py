@@ -1,6 +1,7 @@
 """What every test shares: seeds, the kernels' cache folder, which tests are collected, strict imports."""
 
 import importlib
+import importlib.util
 import os
 import signal
 import tempfile
@@ -55,6 +56,9 @@ def pytest_generate_tests(metafunc):
 
 # -------------------------------------------------------------------------------------------------------- collection
 
+# Ray is so large that no extra installs it.
+collect_ignore = [] if importlib.util.find_spec("ray") else ["test_ray.py"]
+
 
 def _group(item):
     """What is tested: the case or class of estimator, else the file."""
@@ -73,13 +77,21 @@ def pytest_collection_modifyitems(config, items):
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
-    folder = os.environ.get("SK_SGMCMC_DATA")
-    if folder and Path(folder).is_dir():
-        return
-    left_out = [item for item in items if item.get_closest_marker("real_data")]
+    left_out = [item for item in items if _lacks_data(item) or _lacks_array_api(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("real_data")]
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _lacks_data(item):
+    """Whether a test reads real data sets, and they are not there."""
+    folder = os.environ.get("SK_SGMCMC_DATA")
+    return item.get_closest_marker("real_data") and not (folder and Path(folder).is_dir())
+
+
+def _lacks_array_api(item):
+    """Whether a check of scikit-learn needs SciPy's switch, which tests/test_array_api.py sets in another process."""
+    return item.name.endswith("(check_array_api_input)") and not os.environ.get("SCIPY_ARRAY_API")
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,13 @@
-"""Chains side by side on Ray, through joblib. Ray is large, so that no extra installs it: pip install ray."""
+"""Chains side by side on Ray, through joblib. Collected where Ray is installed, see conftest.py."""
 
 import joblib
 import pytest
+import ray
+from ray.util.joblib import register_ray
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from tests.common.compare import assert_same_draws
-
-ray = pytest.importorskip("ray", reason="Ray is not installed")
-register_ray = pytest.importorskip("ray.util.joblib").register_ray
 
 
 @pytest.fixture(scope="module")
