@@ -107,7 +107,7 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
         ]
 
     parts = np.array_split(np.arange(rows.shape[0]), max(1, rows.shape[0] // 64))
-    scores = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")(delayed(some)(part) for part in parts)
+    scores = Parallel(n_jobs=check_n_jobs(n_jobs), require="sharedmem")(delayed(some)(part) for part in parts)
     return np.concatenate(scores) + log_normaliser(rows.shape[1], kappa)
 
 
