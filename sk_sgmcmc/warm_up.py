@@ -16,6 +16,7 @@ import numpy as np
 
 from .datasets import make_lda
 from .density import BayesianGaussian
+from .kernels.models.lda import whole_tokens
 from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets import Density
@@ -68,6 +69,12 @@ FIRST_FITS = {
     "BayesianGaussian": lambda: BayesianGaussian(n_iter=40, random_state=0).fit(_ROWS),
     "sample": lambda: sample(Density(_log_density, dim=2), n_iter=40, random_state=0),
 }
+# Kernels that a first fit does not use, but one of millions of tokens does.
+OF_LARGE_DATA = {
+    "BayesianLDA": (
+        "sweep_long", "sweep_long_heated", "sweep_short_in_part", "sweep_long_in_part", "count_in_documents"
+    ),
+}  # fmt: skip
 
 
 def warm_up(names=FIRST_FITS):
@@ -89,6 +96,8 @@ def warm_up(names=FIRST_FITS):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # chains of forty steps have not converged
             FIRST_FITS[name]()
+            for kernel in OF_LARGE_DATA.get(name, ()):
+                assert getattr(whole_tokens, kernel).compiled
         yield name, time.perf_counter() - began
 
 

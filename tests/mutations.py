@@ -218,10 +218,16 @@ BASE = [
 TOPIC = [
     *_in(
         "topic/_counts/parts.py", _PARTS,
-        ("rng.standard_gamma(mass + beta * n_words[:, None])", "mass + beta * n_words[:, None]"),
+        ("np.log1p(-rng.random(known.size)) / known", "0.0"),
+        ("drawn_shares(mass + beta * n_words[:, None], rng)", "np.full(mass.shape, 1.0 / n_parts)"),
         ("(i + turn) % n_parts", "i"),
         ("share[part], doc_counts", "share[i], doc_counts"),
         ("np.clip(np.sqrt", "np.clip(2.0 * np.sqrt"),
+    ),
+    *_in(
+        "topic/_counts/collapsed_chain.py", _PARTS,
+        ("is_whole and self.step < self.plan.n_burn and", "is_whole and"),
+        ("self.collapsed.temperature == 1.0 and self", "self"),
     ),
     *_in(
         "kernels/models/lda/whole_tokens.py", "tests/kernels/test_whole_tokens.py -k part",

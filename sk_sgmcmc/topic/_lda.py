@@ -91,7 +91,8 @@ class BayesianLDA(CountTopicModel):
     n_jobs : int or None, default=None
         Threads: over chains and, if there are more threads than chains, over the documents of a minibatch or, in
         burn-in, over shards of a corpus of 200,000 tokens or more. A chain's kept sweeps of collapsed Gibbs sampling
-        take one thread below two million tokens. Changes no draw.
+        take one thread below two million tokens, and all its collapsed sweeps do where counts are fractional or words
+        have priors of their own. Changes no draw.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -144,8 +145,9 @@ class BayesianLDA(CountTopicModel):
     others, and topics are drawn from their Dirichlet law given the assignments of a kept draw. In burn-in, shards of a
     large corpus are swept side by side, each with the other shards' counts of before the sweep. Kept sweeps of two
     million tokens or more are cut by words instead, which is exact: a topic's mass is shared among parts of the
-    vocabulary by a Dirichlet law, and tokens of a part depend on no count of another part given these shares, which
-    are drawn before each round of blocks that have no document and no part in common. With whole counts and
+    vocabulary by a Dirichlet law, and given these shares, tokens of a part depend on no count of another part but
+    those of their document. The shares are drawn before each round of blocks that have no document and no part in
+    common. With whole counts and
     one number as the topics' prior, sweeps begin warm, at about the temperature at which the last topic would melt: 1
     plus the ``n_components``-th singular value of the scaled counts, at most 1.4. It falls to 1 over 60 % of burn-in or
     60 sweeps, whichever ends first.

@@ -1,5 +1,6 @@
 """Collapsed sweeps by parts of the vocabulary: the exact law, whatever the cut; threads change no draw."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts import parts
+from sk_sgmcmc.topic._counts import parts, shards
 from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
 from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
 from sk_sgmcmc.topic._counts.general_sweeps import GeneralSweeps
@@ -116,40 +117,37 @@ def test_sweeps_have_the_exact_law(n_parts, law, global_random_seed, in_parts):
     assert z_of(law, global_random_seed) < THRESHOLD
 
 
-class Mistaken:
-    """A generator of random numbers whose gamma draws are something else."""
-
-    def __init__(self, rng, gamma):
-        self.rng, self.gamma = rng, gamma
-
-    def __getattr__(self, name):
-        return getattr(self.rng, name)
-
-    def standard_gamma(self, shape):
-        """What is taken for draws."""
-        return self.gamma(self.rng, shape)
-
-
+DRAWN = parts.drawn_shares
 MISTAKES = {
-    "the mean in place of a draw, as of stale totals": lambda rng, shape: shape,
-    "shares of the prior": lambda rng, shape: np.ones_like(shape),
-    "shares that forget the prior": lambda rng, shape: rng.standard_gamma(np.maximum(shape - BETA, 1e-9)),
+    "the mean in place of a draw, as of stale totals": lambda shape, rng: shape / shape.sum(axis=0),
+    "equal shares": lambda shape, rng: np.full_like(shape, 1.0 / len(shape)),
+    "shares that forget the prior": lambda shape, rng: DRAWN(np.maximum(shape - BETA, 1e-9), rng),
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistaken_shares_are_rejected(mistake, law, global_random_seed, in_parts, monkeypatch):
     in_parts(3)
-    sweep = parts.sweep
-
-    def mistaken(data, z, table, prior, group, beta, rng, *rest):
-        return sweep(data, z, table, prior, group, beta, Mistaken(rng, MISTAKES[mistake]), *rest)
-
-    monkeypatch.setattr(parts, "sweep", mistaken)
+    monkeypatch.setattr(parts, "drawn_shares", MISTAKES[mistake])
     assert z_of(law, global_random_seed) > 1.3 * THRESHOLD
 
 
-def test_a_sweep_mixes_as_well_as_without_parts(in_parts):
+@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0, 100.0])
+def test_shares_have_their_dirichlet_law_however_small_the_prior(scale, global_random_seed):
+    # The last two topics: one without tokens, and one whose tokens are all in one part; the third part has no words.
+    shape = scale * np.array([[5.0, 5.0], [95.0, 95.0], [0.0, 0.0], [900.0, 900.0]])
+    shape[1, 1] += 3.0
+    rng = np.random.default_rng(global_random_seed)
+    draws = np.array([parts.drawn_shares(shape, rng) for _ in range(20_000)])
+    np.testing.assert_allclose(draws.sum(axis=1), 1.0)
+    mean, total = shape / shape.sum(axis=0), shape.sum(axis=0)
+    sd = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+    assert np.all(np.abs(draws.mean(axis=0) - mean) <= 5.0 * sd / np.sqrt(len(draws)) + 1e-12)
+    often = sd > 0.05
+    np.testing.assert_allclose(draws.std(axis=0)[often], sd[often], rtol=0.2)
+
+
+def test_sweeps_in_parts_approach_the_law_as_fast_as_without(in_parts):
     counts = make_lda(150, 60, 5, document_length=40, doc_topic_prior=0.2, random_state=0).counts
     data, ends = data_of(counts), []
     for n_parts in (1, 6):
@@ -189,7 +187,7 @@ def test_threads_change_no_draw(n_jobs, corpus, in_parts):
     np.testing.assert_array_equal(one.samples_["components"], several.samples_["components"])
 
 
-def test_backends_change_no_draw(corpus, in_parts):
+def test_chains_side_by_side_make_the_same_draws(corpus, in_parts):
     in_parts(5)
     one = fitted(corpus, 1, n_chains=2)
     with joblib.parallel_config("threading"):
@@ -197,13 +195,33 @@ def test_backends_change_no_draw(corpus, in_parts):
     np.testing.assert_array_equal(one.samples_["components"], other.samples_["components"])
 
 
-def test_resume_goes_on_as_if_it_had_not_stopped(corpus, in_parts):
+def test_a_chain_may_stop_between_sweeps_and_go_elsewhere(in_parts):
+    in_parts(3)
+    whole, stopped = (make_chain(0, 1.0, 40, make=CollapsedTopicChain, burn_in=10) for _ in range(2))
+    data = stopped.data
+    whole.run(40)
+    for until in (5, 17, 40):
+        stopped = pickle.loads(pickle.dumps(stopped.run(until))).bind(data)
+    np.testing.assert_array_equal(whole.assignments.z, stopped.assignments.z)
+
+
+def test_burn_in_runs_in_shards_and_kept_sweeps_in_parts(corpus, in_parts, monkeypatch):
     in_parts(5)
-    parts_of_one = [fitted(corpus, n_jobs).resume(corpus, 5).components_ for n_jobs in (1, 2)]
-    np.testing.assert_array_equal(*parts_of_one)
+    monkeypatch.setattr(shards, "_MIN_TOKENS", 1000)
+    ways = []
+    for way in ("sweep", "sweep_shards", "sweep_parts"):
+        sweep = getattr(CollapsedSweeps, way)
+
+        def noted(self, *args, way=way, sweep=sweep):
+            ways.append(way)
+            sweep(self, *args)
+
+        monkeypatch.setattr(CollapsedSweeps, way, noted)
+    BayesianLDA(4, n_iter=16, burn_in=6, random_state=0).fit(corpus)
+    assert ways == ["sweep_shards"] * 6 + ["sweep_parts"] * 10
 
 
-def test_kept_sweeps_run_in_parts_and_heated_ones_do_not(corpus, in_parts, monkeypatch):
+def test_heated_sweeps_do_not_run_in_parts(corpus, in_parts, monkeypatch):
     in_parts(5)
     temperatures, sweep = [], CollapsedSweeps.sweep_parts
 
@@ -212,11 +230,11 @@ def test_kept_sweeps_run_in_parts_and_heated_ones_do_not(corpus, in_parts, monke
         sweep(self, *args)
 
     monkeypatch.setattr(CollapsedSweeps, "sweep_parts", noted)
-    fitted(corpus, 1)
-    assert len(temperatures) >= 8 and set(temperatures) == {1.0}
+    fitted(corpus, 1)  # in a single shard, of whose sweeps of burn-in the last are no longer warm
+    assert 8 < len(temperatures) < 16 and set(temperatures) == {1.0}
 
 
-def test_metadata_give_documents_priors_of_their_own(corpus, in_parts):
+def test_threads_change_no_draw_of_coefficients(corpus, in_parts):
     in_parts(5)
     metadata = np.random.default_rng(0).standard_normal((corpus.shape[0], 1))
     models = [

@@ -17,15 +17,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...chains.chain import TINY
 from ...kernels.models.lda import whole_tokens
+from ...utils._memory import available_memory
 from . import shards
 
 _LEAST, _MOST = 4, 16
 _LARGE = 2_000_000  # tokens from which there are parts
 _TOKENS_PER_BLOCK = 250_000
-# Counts of topics of each document are kept while a sweep lasts if they take no more than this for each token.
-_BYTES_PER_TOKEN = 6
+# Counts of topics of each document are kept while a sweep lasts if they take no more than this for each token, and no
+# more than this share of the memory that is free.
+_BYTES_PER_TOKEN, _MEMORY_SHARE = 6, 0.25
 
 
 def number_of_parts(n_tokens):
@@ -41,6 +42,18 @@ def cuts(table, n_parts):
     ends = np.searchsorted(tokens, tokens[-1] * np.arange(n_parts + 1) // n_parts)
     ends[0], ends[-1] = 0, len(table)
     return ends
+
+
+def drawn_shares(shape, rng):
+    """Shares of each topic's mass, drawn from Dirichlet laws with the columns of ``shape``, (n_parts, n_topics).
+
+    By way of logarithms: where a topic has no tokens, and its prior is small, draws are smaller than a float64 can be.
+    """
+    logs, is_there = np.full(shape.shape, -np.inf), shape > 0  # a part without words has no share
+    known = shape[is_there]
+    logs[is_there] = np.log(rng.standard_gamma(known + 1.0)) + np.log1p(-rng.random(known.size)) / known
+    share = np.exp(logs - logs.max(axis=0))
+    return share / share.sum(axis=0)
 
 
 def sweep(data, z, table, doc_topic_prior, group, beta, rng, n_parts, pool=None):
@@ -71,8 +84,7 @@ def sweep(data, z, table, doc_topic_prior, group, beta, rng, n_parts, pool=None)
     if len(doc_counts):
         shards.side_by_side(count, n_parts, pool)
     for turn in range(n_parts):
-        share = np.maximum(rng.standard_gamma(mass + beta * n_words[:, None]), TINY)
-        share /= share.sum(axis=0)
+        share = drawn_shares(mass + beta * n_words[:, None], rng)
         streams = shards.streams(rng, n_parts)
 
         def redraw(i, turn=turn, share=share, streams=streams):
@@ -87,9 +99,9 @@ def sweep(data, z, table, doc_topic_prior, group, beta, rng, n_parts, pool=None)
 
 
 def _room_for_doc_counts(data, width):
-    """An array for the counts of topics of each document, without rows if documents are short, or very long."""
+    """An array for the counts of topics of each document, without rows if there is no room; it changes no draw."""
     longest = np.diff(data.token_ptr).max(initial=0)
-    is_large = width * whole_tokens.NO_DOC_COUNTS.itemsize * data.n_docs > _BYTES_PER_TOKEN * data.n_tokens
-    if is_large or longest >= whole_tokens.SHORT:
+    room = min(_BYTES_PER_TOKEN * data.n_tokens, _MEMORY_SHARE * available_memory())
+    if width * whole_tokens.NO_DOC_COUNTS.itemsize * data.n_docs > room or longest >= whole_tokens.SHORT:
         return whole_tokens.NO_DOC_COUNTS
     return np.empty((data.n_docs, width), dtype=np.uint16)
