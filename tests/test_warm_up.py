@@ -1,11 +1,15 @@
 """Compiling ahead of time."""
 
+import importlib
 import inspect
 
 import pytest
 
 import sk_sgmcmc
 from sk_sgmcmc import warm_up
+from sk_sgmcmc.kernels._jit import Kernel
+from sk_sgmcmc.kernels.models.lda import whole_tokens
+from sk_sgmcmc.topic._counts.collapsed import compile_sweeps
 
 
 def test_it_prints_the_seconds_of_the_estimators_named(capsys):
@@ -31,3 +35,19 @@ def test_the_command_prints_its_own_docstring_for_help(capsys):
     with pytest.raises(SystemExit):
         warm_up.main(["--help"])
     assert inspect.getdoc(warm_up).splitlines()[0] in capsys.readouterr().out
+
+
+def test_what_only_large_data_need_is_compiled_as_well(monkeypatch):
+    called = []
+    monkeypatch.setattr(warm_up, "FIRST_FITS", {"BayesianLDA": lambda: called.append("fit")})
+    monkeypatch.setattr(warm_up, "FOR_LARGE_DATA", {"BayesianLDA": lambda: called.append("sweeps")})
+    assert [name for name, _ in warm_up.warm_up(["BayesianLDA"])] == ["BayesianLDA"]
+    assert called == ["fit", "sweeps"]
+
+
+def test_sweeps_of_any_size_are_compiled():
+    module = vars(importlib.import_module(whole_tokens.__name__))
+    of_module = [each for each in module.values() if isinstance(each, Kernel)]
+    here = [kernel for kernel in of_module if kernel.__module__ == whole_tokens.__name__]
+    assert set(map(id, whole_tokens.KERNELS)) == set(map(id, here)) and len(here) == 7
+    compile_sweeps()

@@ -106,6 +106,12 @@ class CollapsedSweeps:
         self._sweep(data, start, stop, self.table, self.topic_mass, doc_topic_prior, group, rng)
 
 
+def compile_sweeps():
+    """Compile all kernels of sweeps over whole tokens, of which a corpus needs some by its size."""
+    for kernel in whole_tokens.KERNELS:
+        kernel.compiled  # noqa: B018
+
+
 def fitted_doc_prior(data, z, doc_topic_prior, n_updates=5):
     """The documents' Dirichlet prior, moved by Minka's fixed point towards the assignments; (n_topics,)."""
     for _ in range(n_updates):

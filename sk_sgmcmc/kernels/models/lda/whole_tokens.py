@@ -178,6 +178,12 @@ def count_in_documents(start, stop, token_ptr, z, doc_counts):
     return OK
 
 
+KERNELS = (
+    sweep_short, sweep_long, sweep_short_heated, sweep_long_heated, sweep_short_in_part, sweep_long_in_part,
+    count_in_documents,
+)  # fmt: skip
+
+
 def table_of_counts(counts):
     """Counts (n_words, n_topics) as the kernels take them: (n_words, width), zero beyond the topics.
 
