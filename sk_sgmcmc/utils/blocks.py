@@ -121,6 +121,8 @@ class CountBlocks:
             raise ValueError(
                 f"shard_tokens={shard_tokens!r} must be a whole number of at least 1; use None or, say, 1_000_000."
             )
+        if folder is not None and not isinstance(folder, (str, os.PathLike)):
+            raise TypeError(f"folder={folder!r} must be the path of a folder, or None for the system's temporary one.")
         if folder is not None and not os.path.isdir(os.fspath(folder)):
             raise ValueError(f"folder={os.fspath(folder)!r} is not a folder; make it first, or use None.")
         self.shard_tokens = shard_tokens

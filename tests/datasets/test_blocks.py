@@ -109,6 +109,8 @@ def test_shard_tokens_are_a_count(value, X):
 def test_the_folder_exists_before_blocks_are_read(X, tmp_path):
     with pytest.raises(ValueError, match="not a folder; make it first"):
         CountBlocks([X], folder=tmp_path / "nowhere")
+    with pytest.raises(TypeError, match="folder=3 must be the path of a folder"):
+        CountBlocks([X], folder=3)
 
 
 def test_rows_are_not_taken(X):

@@ -95,6 +95,17 @@ def test_names_given_to_fit_are_in_every_table():
     assert np.asarray(model.fit(X).profile_table()["feature"])[:2].tolist() == [0, 1]
 
 
+def test_streams_take_names_and_keep_them():
+    X = (np.random.default_rng(0).random((60, 4)) < 0.5).astype(float)
+    names = ["news", "sport", "films", "shop"]
+    model = DPCategoricalMixture(likelihood="bernoulli", random_state=0).partial_fit(X, feature_names=names)
+    assert np.asarray(model.partial_fit(X).profile_table()["feature"])[:4].tolist() == names
+    renamed = model.partial_fit(X, feature_names=names[::-1])
+    assert np.asarray(renamed.profile_table()["feature"])[:4].tolist() == names[::-1]
+    with pytest.raises(ValueError, match="must hold 4 names"):
+        model.partial_fit(X, feature_names=names[:2])
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_probabilities_of_clusters_come_as_a_frame(model, library):
     importorskip(library)

@@ -114,6 +114,16 @@ def test_words_have_the_names_given_to_fit():
     assert to_arviz(model).posterior["components"].coords["word"].values.tolist() == names
 
 
+def test_streams_take_names_and_keep_them():
+    X, _, _ = make_rows()
+    names = [f"word{i}" for i in range(12)]
+    model = SphericalAdmixtureModel(3, random_state=0).partial_fit(X, feature_names=names).partial_fit(X)
+    assert model.topic_names_[0].startswith("0_word")
+    assert model.partial_fit(X, feature_names=[name.upper() for name in names]).topic_names_[0].startswith("0_WORD")
+    with pytest.raises(ValueError, match="must hold 12 names"):
+        model.partial_fit(X, feature_names=names[:3])
+
+
 def test_words_stand_beside_the_names_of_topics(fitted):
     model, _ = fitted
     table = model.top_words(4)

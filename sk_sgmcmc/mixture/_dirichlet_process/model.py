@@ -299,7 +299,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
         return self._fit_rows([chain.bind(data) for chain in chains], n_iter, X)
 
     @all_or_nothing
-    def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | AnyArray | None = None,
+    ) -> Self:
         """Continue the chains with more rows.
 
         Each row is visited ten times, those of the first call fifty times. Rows of earlier calls stay in the clusters
@@ -319,6 +326,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             As for `fit`.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns, as for `fit`; None keeps those of earlier calls.
 
         Returns
         -------
@@ -338,6 +347,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
             self._refuse_other_kind(sampler, collapses(pair))
             self._refuse_other_chains(sampler, self.sampler_)
         X, weight = self._checked_rows(X, sample_weight, reset=first)
+        if feature_names is not None:
+            self._feature_names = checked_names(feature_names, self.n_features_in_)
         n = X.shape[0]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
         n_batch = self._n_batch(sampler, pair, np.inf)

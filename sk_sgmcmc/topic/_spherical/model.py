@@ -269,7 +269,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return self._run([chain.bind(data) for chain in chains], plan.n_iter)
 
     @all_or_nothing
-    def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
+    def partial_fit(
+        self, X: MatrixLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None
+    ) -> Self:
         """Continue the chains with one pass over more documents.
 
         The gradient comes from the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
@@ -286,6 +288,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
         X : array-like or sparse of shape (n_samples, n_features)
             Rows, as for `fit`.
         y : ignored
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns, as for `fit`; None keeps those of earlier calls.
 
         Returns
         -------
@@ -300,6 +304,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
             chain = self._chains[0]
             self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_topics)
         rows = self._check_X(X, reset=first)
+        if feature_names is not None:
+            self._feature_names = checked_names(feature_names, self.n_features_in_)
         n_batch = _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
         data = self._taken(rows, min(n_batch, rows.shape[0]))
 
