@@ -21,7 +21,7 @@ from sklearn.metrics import log_loss
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.datasets import fetch_table
 
-N_ROWS, N_BLOCKS = 40_000, 8
+N_ROWS, N_BLOCKS = 20_000, 8
 
 
 def rows():

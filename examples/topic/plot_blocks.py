@@ -28,18 +28,18 @@ from sk_sgmcmc.datasets import CountBlocks, load_docstrings
 def fit(X, test, *more):
     """A model and its held-out score after every fifth sweep."""
     score = HeldOutScore(test, every=5)
-    return BayesianLDA(n_components=20, n_iter=100, random_state=0, callbacks=[score, *more]).fit(X)
+    return BayesianLDA(n_components=20, n_iter=60, random_state=0, callbacks=[score, *more]).fit(X)
 
 
 class KillAWorker:
-    """Kill one worker after the sixtieth sweep."""
+    """Kill one worker after the fortieth sweep."""
 
     def __init__(self, client):
         self.client = client
 
     def __call__(self, estimator, step):
         """Kill it, once."""
-        if step == 60 and self.client is not None:
+        if step == 40 and self.client is not None:
             os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
             self.client = None
 
@@ -72,8 +72,8 @@ if __name__ == "__main__":  # the processes that Dask starts read this file, too
     styles = ({"color": "0.6"}, {"lw": 4, "alpha": 0.4}, {"color": "k", "ls": "--"})
     for (name, model), style in zip(models.items(), styles, strict=True):
         ax.plot(model.trace_["step"], np.exp(-np.array(model.trace_["score"])), label=name, **style)
-    ax.axvline(60, color="tab:red", lw=1)
-    ax.annotate(" a worker is killed", (60, ax.get_ylim()[1]), color="tab:red", ha="left", va="top")
+    ax.axvline(40, color="tab:red", lw=1)
+    ax.annotate(" a worker is killed", (40, ax.get_ylim()[1]), color="tab:red", ha="left", va="top")
     ax.set(xlabel="sweep", ylabel="perplexity of held-out words")
     ax.legend()
     plt.show()
