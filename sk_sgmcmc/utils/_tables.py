@@ -50,8 +50,10 @@ def declared_levels(column):
     return list(dtype.categories) if type(dtype).__name__ in ("CategoricalDtype", "Enum") else None
 
 
-def checked_names(names, n_features):
-    """Names of columns as an array of objects; raises unless there is one for each."""
+def checked_names(names, n_features, otherwise=None):
+    """Names of columns as an array of objects, or ``otherwise`` for None; raises unless there is one for each."""
+    if names is None:
+        return otherwise
     names = np.asarray(names, dtype=object)
     if names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {names.shape}; it must hold {n_features} names.")

@@ -288,7 +288,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         sampler, pair = self._checked_sampler()
         concentration = self._checked_concentration()
         X, weight = self._checked_rows(X, sample_weight, reset=True)
-        self._feature_names = None if feature_names is None else checked_names(feature_names, self.n_features_in_)
+        self._feature_names = checked_names(feature_names, self.n_features_in_)
         n_batch = self._n_batch(sampler, pair, X.shape[0])
         data = self._taken(X, weight, n_batch, None)
         n_iter = self.n_iter or self._n_steps(pair, data)
@@ -347,8 +347,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
             self._refuse_other_kind(sampler, collapses(pair))
             self._refuse_other_chains(sampler, self.sampler_)
         X, weight = self._checked_rows(X, sample_weight, reset=first)
-        if feature_names is not None:
-            self._feature_names = checked_names(feature_names, self.n_features_in_)
+        self._feature_names = checked_names(feature_names, self.n_features_in_, self._feature_names)
         n = X.shape[0]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
         n_batch = self._n_batch(sampler, pair, np.inf)

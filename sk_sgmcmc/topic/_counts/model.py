@@ -142,7 +142,7 @@ class CountTopicModel(BaseTopicModel):
         sampler, pair = self._checked_sampler()
         make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
-        self._begin(None if feature_names is None else checked_names(feature_names, corpus.n_words))
+        self._begin(checked_names(feature_names, corpus.n_words))
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
@@ -322,7 +322,7 @@ class CountTopicModel(BaseTopicModel):
             if self.new_features == "extend":
                 extend_names(self, X)
         corpus = self._check_X(X, reset=first, **given)
-        names = self._feature_names if feature_names is None else checked_names(feature_names, corpus.n_words)
+        names = checked_names(feature_names, corpus.n_words, self._feature_names)
         begins_stream = not first and not self._chains[0].plan.streams
         if first:
             self._begin()

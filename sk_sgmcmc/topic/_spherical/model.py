@@ -259,12 +259,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
-        self._feature_names = None if feature_names is None else checked_names(feature_names, self.n_features_in_)
-        self._topic_names = None
-        prior = checked_prior(self, rows, sampler, CHAINS[sampler._runner].is_sampled)
+        self._feature_names, self._topic_names = checked_names(feature_names, self.n_features_in_), None
         data = self._taken(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
-        chains = self._new_chains(sampler, prior, lambda: plan, stored=self.proportions == "stored")
+        chains = self._new_chains(sampler, rows, lambda: plan, stored=self.proportions == "stored")
         self.n_samples_seen_ = data.n_docs
         return self._run([chain.bind(data) for chain in chains], plan.n_iter)
 
@@ -304,8 +302,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
             chain = self._chains[0]
             self._refuse_other_chains(sampler, chain.sampler, n_components=chain.n_topics)
         rows = self._check_X(X, reset=first)
-        if feature_names is not None:
-            self._feature_names = checked_names(feature_names, self.n_features_in_)
+        self._feature_names = checked_names(feature_names, self.n_features_in_, self._feature_names)
         n_batch = _BATCH if isinstance(self.batch_size, str) else int(self.batch_size)
         data = self._taken(rows, min(n_batch, rows.shape[0]))
 
@@ -314,9 +311,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
         if first:
             self.n_samples_seen_ = 0
-            chains = self._new_chains(
-                sampler, checked_prior(self, rows, sampler, CHAINS[sampler._runner].is_sampled), plan, stored=False
-            )
+            chains = self._new_chains(sampler, rows, plan, stored=False)
         else:
             chains = self._chains
             for chain in chains:
@@ -331,10 +326,11 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _bytes_per_draw(self):
         return 4 * self.n_chains * self.n_features_in_ * self.n_components
 
-    def _new_chains(self, sampler, prior, plan, *, stored):
+    def _new_chains(self, sampler, rows, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
         make = CHAINS[sampler._runner]
+        prior = checked_prior(self, rows, sampler, make.is_sampled)
         return [
             make(
                 # A copy of the sampler for each chain: each finds its own step size.
