@@ -79,7 +79,7 @@ def test_the_exact_posterior_is_the_documented_prior_times_the_likelihood():
 def test_hmc_draws_have_the_exact_posterior(prior, n, global_random_seed):
     X = rows(n)
     model = BayesianGaussian(
-        sampler=HMC(n_leapfrog=5), n_iter=300, thin=1, n_chains=N_BATCHES, random_state=global_random_seed, **prior
+        sampler=HMC(n_leapfrog=5), n_iter=600, thin=1, n_chains=N_BATCHES, random_state=global_random_seed, **prior
     ).fit(X)
     law = model.exact_posterior(X)
     draws, exact = model.samples_["precision"], law.precision

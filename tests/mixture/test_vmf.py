@@ -119,7 +119,7 @@ def exact_circle(process, kappas=(KAPPA, KAPPA)):
 
 
 def circle_z(sampler, seed, *, batch_size=6, process=False, kappas=(KAPPA, KAPPA)):
-    n_iter = 300 if sampler == "gmc" else 900
+    n_iter = 400 if sampler == "gmc" else 1500
     model = VonMisesFisherMixture(
         2, kappa=kappas, sampler=sampler, weight_concentration_prior=1.5, batch_size=batch_size, n_iter=n_iter, thin=5,
         weight_concentration_prior_type="dirichlet_process" if process else "dirichlet_distribution",

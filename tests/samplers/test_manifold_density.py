@@ -71,7 +71,7 @@ NOISY = {"noise": 200.0, "batch_size": 1, "with_replacement": True, "n_iter": 40
     "sampler, options",
     [
         (GMC(0.3, 5), {"n_iter": 3000}),
-        (SGGMC(0.02, 4.0), {"n_iter": 12_000, "thin": 5}),
+        (SGGMC(0.02, 4.0), {"n_iter": 20_000, "thin": 5}),
         (SGGMC(0.02, 8.0, 200.0), NOISY),
         (GSGNHT(0.02, 8.0), NOISY),
     ],

@@ -28,7 +28,7 @@ from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, batch_means, exact_law, statistics
 
-N_STEPS = 6000
+N_STEPS = 10_000
 
 
 # ------------------------------------------------------------------------------------------------------------ the law

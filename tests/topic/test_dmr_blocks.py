@@ -28,7 +28,7 @@ from tests.tiny_lda import BETA, COUNTS, batch_means, exact_law, statistics
 # ------------------------------------------------------------------------------------------------------------ the law
 
 PRIORS, GROUP = np.array([[0.2, 1.5], [2.0, 0.1]]), np.array([0, 1, 0])  # not in the order of their groups
-N_STEPS = 5000
+N_STEPS = 8000
 
 
 class Held(MetadataPrior):

@@ -42,7 +42,7 @@ class FirstPrior(DocumentPrior):
         return PRIORS, np.zeros(3 if docs is None else docs.size, dtype=np.int64)
 
 
-def z_of(make, seed, step_size=INFINITE, n_steps=5000, prior=Grouped, **params):
+def z_of(make, seed, step_size=INFINITE, n_steps=8000, prior=Grouped, **params):
     chain = make_chain(seed, step_size, n_steps + 200, make=make, doc_prior=prior(PRIORS[0]), **params)
     law = exact_law(alpha=PRIORS[GROUP], beta=0.4)
     draws = chain.run(n_steps + 200).draws()["components"]

@@ -16,7 +16,7 @@ from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
-N_STEPS = 5000
+N_STEPS = 8000
 
 
 class Recorder(Callback):

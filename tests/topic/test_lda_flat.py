@@ -21,7 +21,7 @@ from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 DIRICHLET = {"prior_scale": 0.0, "whiten": True}
-N_STEPS = 5000
+N_STEPS = 8000
 
 
 class DensityOfProbabilities(TopicChain):

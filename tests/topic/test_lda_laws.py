@@ -13,7 +13,7 @@ from tests import calibration
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, INFINITE, batch_means, exact_law, make_chain, statistics, tokens_of
 
-N_STEPS = 5000
+N_STEPS = 8000
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 COUNTS = np.array([[2, 1, 0], [0, 1, 2], [1, 0, 2], [1, 1, 0]])
 ALPHA, BETA = np.array([0.1, 0.2]), 0.1  # so small that tokens stay together, and shares of small counts matter
-N_STEPS = 3000
+N_STEPS = 8000
 
 
 @pytest.fixture(scope="module")

@@ -219,7 +219,7 @@ def test_one_topic_has_its_posterior(name, batch_size, global_random_seed):
     metropolis = name.startswith("gmc")
     # By steps short enough that their error of second order is below what the test sees.
     model = SphericalAdmixtureModel(
-        1, sampler=name, kappa0=k0, kappa1=k1, sigma=sigma, n_iter=900, thin=1, n_chains=20, burn_in=0.1,
+        1, sampler=name, kappa0=k0, kappa1=k1, sigma=sigma, n_iter=1500, thin=1, n_chains=20, burn_in=0.1,
         random_state=global_random_seed, batch_size=batch_size,
     )  # fmt: skip
     if not metropolis:

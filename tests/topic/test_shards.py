@@ -18,7 +18,7 @@ from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 # Short documents, each a shard: there, stale counts are furthest from the true ones.
 COUNTS = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1]])
-N_STEPS = 10_000
+N_STEPS = 16_000
 
 
 @pytest.fixture(scope="module")
