@@ -265,7 +265,7 @@ def main():
     if options.only != "memory":
         print_seconds(X, small)
     if options.only != "seconds":
-        for n_topics in () if options.smoke else (small, large):
+        for n_topics in (small, large):
             print_memory(X, n_topics, n_iter=8)
         print_memory(*((planted(500, 4000, 80), 10) if options.smoke else (planted(20_000, 1_000_000, 80), 200)))
     if options.only:
