@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_lda
@@ -107,6 +108,11 @@ def test_nothing_is_left_on_the_cluster(client, counts, monkeypatch):
             break
         time.sleep(0.1)
     assert on_dask(model) and not left
+
+
+def test_places_follow_threads_and_may_be_none():
+    assert dask_shards.places_of({"a": 2, "b": 1}, 6) == ["a", "a", "a", "a", "b", "b"]
+    assert dask_shards.places_of({}, 2) == [None, None]
 
 
 def test_weighted_tokens(client, counts):
@@ -279,19 +285,26 @@ def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
-def test_killed_workers_change_no_coefficient(counts):
-    here = DMRTopicModel(**PARAMS).fit(CountBlocks([counts], shard_tokens=3000), metadata=columns())
+@pytest.mark.parametrize(
+    "model, metadata",
+    [
+        (DMRTopicModel(**PARAMS), {"metadata": columns()}),
+        (GammaProcessTopicModel(n_components=9, n_iter=14, random_state=0), {}),
+    ],
+    ids=["coefficients", "weights"],
+)
+def test_killed_workers_change_no(model, metadata, counts):
+    here = clone(model).fit(CountBlocks([counts], shard_tokens=3000), **metadata)
     with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
         kill = Kill(client, [2, 11])
-        model = DMRTopicModel(**PARAMS, callbacks=kill)
-        model.fit(CountBlocks(blocks_of(counts), shard_tokens=3000), metadata=columns())
+        model.set_params(callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000), **metadata)
     assert kill.killed == 2
     assert same(model, here)
 
 
 @pytest.mark.slow
 def test_workers_that_join_late_change_no_draw(counts, local):
-    seen = []
+    seen, places = [], []
     with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
 
         def join(estimator, step):
@@ -299,9 +312,12 @@ def test_workers_that_join_late_change_no_draw(counts, local):
                 cluster.scale(3)
                 client.wait_for_workers(3, timeout=TIMEOUT)
             seen.append(len(client.nthreads()))
+            if step < 6:
+                places.append(set(estimator._chains[0].data.shards.places))
 
         model = BayesianLDA(**PARAMS, callbacks=join).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
     assert seen[0] == 1 and seen[-1] == 3
+    assert [len(each) for each in places] == [1, 1, 1, 3, 3]
     assert same(model, local)
 
 

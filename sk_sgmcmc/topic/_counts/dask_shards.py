@@ -7,8 +7,8 @@ from the copy, so that never more than a few rounds are repeated.
 """
 
 import time
-from contextlib import contextmanager, suppress
-from itertools import pairwise
+from contextlib import contextmanager
+from itertools import groupby, pairwise
 from operator import itemgetter
 from threading import RLock
 
@@ -63,6 +63,10 @@ def _step(step, shard, z, seed):
     return step(shard, z, seed)
 
 
+def _change_of(done):
+    return Change.sum_of([each.change for each in done])
+
+
 def _arranged(shard, order, described):
     return shard.of_docs(order)._replace(described=described)
 
@@ -108,12 +112,22 @@ class DaskShards:
     ----------
     data : BlockData
     client : distributed.Client
+
+    Attributes
+    ----------
+    threads : dict
+        Threads of each worker, by its address.
+    places : list
+        The worker of each shard.
+    bound : list
+        Keys of tasks that are bound to a worker.
     """
 
     def __init__(self, data, client):
         self.client, self.blocks = client, data.corpus.blocks
         self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
         self.scratch = Scratch(self.blocks.folder, _COPIES * TOPIC_BYTES * data.n_chains * self.n_tokens)
+        self.threads, self.places, self.bound = {}, [None] * self.n_shards, []
         self.shards = self._made_shards(not data.is_whole)
         extents = self.results([self._submit(_extent, each) for each in self.shards])
         self.sizes = [n_tokens for *_, n_tokens in extents]
@@ -129,8 +143,45 @@ class DaskShards:
             self.shards[i] = self._submit(_arranged, self.shards[i], order, corpus.described(group, first))
         return first.size
 
-    def _submit(self, function, *args):
-        return self.client.submit(function, *args, pure=False)
+    def _submit(self, function, *args, at=None):
+        """The future of a task, to be run on the worker ``at``, or on others if it cannot."""
+        future = self.client.submit(function, *args, pure=False, workers=at, allow_other_workers=at is not None)
+        if at is not None:
+            self.bound.append(future.key)
+        return future
+
+    def _at_places(self, submit):
+        """Futures that ``submit(places)`` returns, done on these workers; anywhere if one of them is lost meanwhile.
+
+        Left to itself, Dask gives some workers twice as many shards as others. But if no worker is left, it lets tasks
+        that are bound to one wait for ever, even if others may run them. Tasks are therefore unbound once they are
+        done, since they may have to be repeated.
+        """
+        futures, bound = submit(self.places), self.bound
+        self.bound = []
+        if wait_for(self.client, futures, set(self.places) - {None}):
+            self.client.sync(self.client.scheduler.set_restrictions, worker=dict.fromkeys(bound))
+            if self.threads.keys() <= self.client.nthreads().keys():
+                return futures
+        futures = submit([None] * self.n_shards)
+        self._wait(futures)
+        return futures
+
+    def _settle(self):
+        """Move shards to where they are processed, if the workers are not those of the last time.
+
+        All shards of one block are made, and would mostly stay, where that block was read.
+        """
+        threads = self.client.nthreads()
+        if threads != self.threads:
+            self.threads, self.places = threads, places_of(threads, self.n_shards)
+            self.shards = self._sent(self.shards)
+
+    def _sent(self, values):
+        """Futures of a value for each shard."""
+        return self._at_places(
+            lambda places: [self._submit(_same, value, at=at) for value, at in zip(values, places, strict=True)]
+        )
 
     def _items(self):
         """What each block is loaded from, its name, its sizes, and where its documents and tokens begin."""
@@ -154,7 +205,6 @@ class DaskShards:
                     parts[i].append(self._submit(itemgetter(int(i - first)), cut))
             shards = [self._submit(joined, each) for each in parts]
         self._wait(shards)
-        _spread(self.client, shards)
         return shards
 
     def sample(self, n):
@@ -169,7 +219,7 @@ class DaskShards:
         """Hand out assignments, of which the scheduler keeps a copy for workers that are lost."""
         ends = np.cumsum([0, *self.sizes])
         with _large_graphs():
-            return [self._submit(_same, np.array(z[a:b])) for a, b in pairwise(ends)]
+            return self._sent([np.array(z[a:b]) for a, b in pairwise(ends)])
 
     def proceed(self, now, z, pool):
         """Process all shards of a `Round`; `z` is a `RemoteAssignments`."""
@@ -177,35 +227,58 @@ class DaskShards:
             self._proceed(now, z)
 
     def _proceed(self, now, z):
+        self._settle()
         before = z.futures
         if before is None:
             before = [None] * self.n_shards if z.z is None else self._send(z.z)
         first = now.next_shard  # above 0 if a round goes on that began elsewhere
-        with _large_graphs():
+        n = self.n_shards - first
+
+        def submit(places):
             step = self._submit(_same, now.step)
             done = [
-                self._submit(_step, step, self.shards[i], before[i], now.seed_of(i))
+                self._submit(_step, step, self.shards[i], before[i], now.seed_of(i), at=places[i])
                 for i in range(first, self.n_shards)
             ]
-        new, changes = ([self._submit(itemgetter(j), each) for each in done] for j in range(2))
-        statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
-        del step, done
-        while len(changes) > 1:
-            changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
-        self._wait([*new, *changes])
-        change, learnt = self.results(changes)[0], self.results(statistics)
+            new = [self._submit(itemgetter(0), each) for each in done]
+            statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
+            return [*new, *statistics, *self._summed(done, places[first:])]
+
+        with _large_graphs():
+            futures = self._at_places(submit)
+        new, n_learnt = futures[:n], n if now.step.learns else 0
+        learnt = self.results(futures[n:])
         # From here on nothing can be lost.
-        change.add_to(now.sums)
-        now.statistics.extend(learnt)
+        now.statistics.extend(learnt[:n_learnt])
+        for change in learnt[n_learnt:]:
+            change.add_to(now.sums)
         now.next_shard = self.n_shards
         z.futures, z.shards, z.z = [*before[:first], *new], self, None
+
+    def _summed(self, done, places):
+        """Futures of at most two changes, the sum of those of all `Done`: first where these are, then in a tree."""
+        changes, n = [], 0
+        for _, here in groupby(places):
+            n_here = sum(1 for _ in here)
+            for i in range(n, n + n_here, _FAN_IN):
+                changes.append(self._submit(_change_of, done[i : min(i + _FAN_IN, n + n_here)]))
+            n += n_here
+        while len(changes) > 2:
+            changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
+        return changes
 
     def evaluate(self, z, pool, function, *args):
         """Values of a function of each shard and its assignments, in order."""
         with losses(self.client), _large_graphs():
+            self._settle()
             args, assigned = self._submit(_same, args), z.futures or self._send(z.z)
             return self.results(
-                [self._submit(_evaluated, function, *each, args) for each in zip(self.shards, assigned, strict=True)]
+                self._at_places(
+                    lambda places: [
+                        self._submit(_evaluated, function, shard, each, args, at=at)
+                        for shard, each, at in zip(self.shards, assigned, places, strict=True)
+                    ]
+                )
             )
 
     def wants_checkpoint(self, z, step):
@@ -248,17 +321,17 @@ def remote_sizes(client, blocks):
     return results_of(client, client.compute(tasks))
 
 
-def _spread(client, shards):
-    """Copy shards to where they should be processed, so that every thread of the cluster has as many.
+def places_of(threads, n_shards):
+    """The worker of each shard, so that every thread has as many; None if there is no worker.
 
-    All shards of one block are made, and would mostly stay, where that block was read. Tasks that ask for a worker
-    would do the same, but Dask lets them wait for ever if that worker is lost.
+    Parameters
+    ----------
+    threads : dict
+        Threads of each worker, by its address.
+    n_shards : int
     """
-    threads = [address for address, n in client.nthreads().items() for _ in range(n)]
-    places = [threads[i * len(threads) // len(shards)] for i in range(len(shards))] if threads else []
-    for place in dict.fromkeys(places):
-        with suppress(ValueError, KeyError):  # the worker has been lost since
-            client.replicate([shard for shard, at in zip(shards, places, strict=True) if at == place], 1, [place])
+    each = [address for address, n in threads.items() for _ in range(n)] or [None]
+    return [each[i * len(each) // n_shards] for i in range(n_shards)]
 
 
 @contextmanager
@@ -300,18 +373,24 @@ def results_of(client, futures):
         return client.gather(futures)
 
 
-def wait_for(client, futures):
-    """Wait for futures; raises `WorkersLostError` if there is no worker for too long."""
+def wait_for(client, futures, needed=frozenset()):
+    """Wait for futures; raises `WorkersLostError` if there is no worker for too long.
+
+    Returns whether they were waited for, which ends if one of the ``needed`` workers is lost.
+    """
     from distributed import wait
 
     alone_since = None
     while True:
         try:
             wait(futures, timeout=_POLL_SECONDS)
-            return
+            return True
         except TimeoutError as error:
             error.__traceback__ = None  # a circle with frames of Dask, and so of ours, that holds all shards
-            if _n_workers(client):
+            present = _workers(client)
+            if needed - present:
+                return False
+            if present:
                 alone_since = None
                 continue
             alone_since = alone_since or time.monotonic()
@@ -320,12 +399,12 @@ def wait_for(client, futures):
                     f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds."
                 ) from None
         except Exception:  # `client.gather` raises it again with its reason
-            return
+            return True
 
 
-def _n_workers(client):
-    """Number of workers; 0 if the scheduler cannot be reached."""
+def _workers(client):
+    """Addresses of the workers; none if the scheduler cannot be reached."""
     try:
-        return len(client.nthreads()) if client.status == "running" else 0
+        return set(client.nthreads() if client.status == "running" else ())
     except Exception:  # of the connection
-        return 0
+        return set()
