@@ -17,6 +17,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
+from sk_sgmcmc.utils import _futures
 from tests.conftest import importorskip
 
 distributed = importorskip("distributed")
@@ -100,7 +101,7 @@ def test_two_processes_give_the_draws_of_one(client, counts, local, tmp_path):
 
 
 def test_nothing_is_left_on_the_cluster(client, counts, monkeypatch):
-    monkeypatch.setattr(dask_shards, "_POLL_SECONDS", 0.01)  # so that waiting is in vain, as it is in long rounds
+    monkeypatch.setattr(_futures, "_POLL_SECONDS", 0.01)  # so that waiting is in vain, as it is in long rounds
     model = BayesianLDA(**PARAMS, n_chains=2).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
     for _ in range(100):  # the client tells what it needs no more in the background
         left = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
@@ -323,7 +324,7 @@ def test_workers_that_join_late_change_no_draw(counts, local):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
 def test_without_any_worker_the_last_checkpoint_stays(counts, local, monkeypatch):
-    monkeypatch.setattr(dask_shards, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(_futures, "PATIENCE_SECONDS", 1.0)
     source = CountBlocks(blocks_of(counts), shard_tokens=3000)
     with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
 

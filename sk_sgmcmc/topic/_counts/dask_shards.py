@@ -6,7 +6,6 @@ computes those of a lost worker again, with the same draws; every few rounds the
 from the copy, so that never more than a few rounds are repeated.
 """
 
-import time
 from contextlib import contextmanager
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -14,17 +13,15 @@ from threading import RLock
 
 import numpy as np
 
-from ...exceptions import WorkersLostError
+from ...utils._futures import losses, results_of, wait_for
 from ...utils._numbers import summable
 from ...utils.blocks import checked_again, checked_block, load_block, sizes_of
 from .block_data import TOPIC_BYTES, Scratch
 from .shard_steps import Change, Shard, joined, sampled
 
-PATIENCE_SECONDS = 60.0  # without any worker, until a round is given up
 _ROUNDS_PER_CHECKPOINT = 10
 _COPIES = 2  # of the assignments at a checkpoint, of which the older one is overwritten
 _FAN_IN = 8  # changes that are summed in a task
-_POLL_SECONDS = 0.5
 _lock = RLock()  # Dask's settings belong to the process
 
 
@@ -341,70 +338,3 @@ def _large_graphs():
 
     with _lock, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
         yield
-
-
-@contextmanager
-def losses(client):
-    """Raise `WorkersLostError` instead of Dask's errors of workers and connections."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-
-    try:
-        yield
-    except WorkersLostError:
-        raise
-    except (CancelledError, KilledWorker) as error:
-        raise WorkersLostError(f"Workers of the Dask cluster were lost ({type(error).__name__}: {error}).") from error
-    except Exception as error:
-        if client.status == "running":
-            raise
-        raise WorkersLostError(f"The connection to the Dask cluster was lost ({error}).") from error
-
-
-def results_of(client, futures):
-    """Results of futures, a list; raises `WorkersLostError` if no worker is left to compute them."""
-    futures = list(futures)
-    with losses(client):
-        wait_for(client, futures)
-        for future in futures:  # of several errors the first in order, not in time
-            if future.status == "error":
-                future.result()
-        return client.gather(futures)
-
-
-def wait_for(client, futures, needed=frozenset()):
-    """Wait for futures; raises `WorkersLostError` if there is no worker for too long.
-
-    Returns whether they were waited for, which ends if one of the ``needed`` workers is lost.
-    """
-    from distributed import wait
-
-    alone_since = None
-    while True:
-        try:
-            wait(futures, timeout=_POLL_SECONDS)
-            return True
-        except TimeoutError as error:
-            error.__traceback__ = None  # a circle with frames of Dask, and so of ours, that holds all shards
-            present = _workers(client)
-            if needed - present:
-                return False
-            if present:
-                alone_since = None
-                continue
-            alone_since = alone_since or time.monotonic()
-            if time.monotonic() - alone_since > PATIENCE_SECONDS:
-                raise WorkersLostError(
-                    f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds."
-                ) from None
-        except Exception:  # `client.gather` raises it again with its reason
-            return True
-
-
-def _workers(client):
-    """Addresses of the workers; none if the scheduler cannot be reached."""
-    try:
-        return set(client.nthreads() if client.status == "running" else ())
-    except Exception:  # of the connection
-        return set()
