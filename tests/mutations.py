@@ -111,6 +111,7 @@ BLOCKS = [
         ("-shard.first_doc % n", "0"),
         ("np.min_scalar_type(-largest - 1)", "np.int8"),
     ),
+    *_in("topic/_counts/start.py", "tests/topic/test_start.py", ("[:_MOST_DOCS]", "")),
     *_in("topic/_counts/dask_shards.py", _ON_DASK, ("change.add_to(now.sums)", "pass")),
     *_in("topic/_counts/block_data.py", _DMR_BLOCKS, ("self.words[part] = shard.words", "pass")),
     *_in("topic/_counts/block_chain.py", _DMR_BLOCKS, ("self.doc_prior.release_shards(self._assigned())", "pass")),

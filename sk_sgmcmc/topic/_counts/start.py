@@ -15,6 +15,10 @@ _TOKENS_PER_CALL = 2_000_000
 # Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
 _SMALL = 5_000_000
 _FEW = 200  # topics, of which a pass can afford twice as many, to be joined
+# Documents after which a pass with twice as many topics ends: more of them turn the superfluous half of the topics into
+# narrow ones of their own, which take words from the others and cannot be joined with them. With planted topics of
+# documents of 50 to 300 tokens, the best number was 30,000 to 40,000, however many topics there were.
+_MOST_DOCS = 35_000
 _MOST_SOFT = 125  # topics, up to which a pass starts sweeps better than chance does
 _LARGEST_PRIOR = 1e15  # beyond any number of tokens
 _TOKENS_PER_PIECE = 200_000  # tokens searched for seeds at a time
@@ -109,10 +113,11 @@ def draw_columns(shares, rows, rng):
 def soft_start(data, doc_prior, word_prior, rng, z, shares=None, pool=None):
     """Write an assignment of all tokens into ``z`` (n_tokens,).
 
-    Topics are learnt by one or two passes over the documents, each document moving them by a step that shrinks as
-    the memory grows; first twice as many topics as wanted, of which the most alike are then joined, which is what
-    keeps so fast a start out of poor optima; then one more pass, in which every token also draws a topic. If it is not
-    the only one, its documents are shared out at random among shards, each of which goes on learning by itself.
+    Topics are learnt by one or two passes over the documents, or over a part of them if there are many, each document
+    moving the topics by a step that shrinks as the memory grows; first twice as many topics as wanted, of which the
+    most alike are then joined, which is what keeps so fast a start out of poor optima; then one more pass, in which
+    every token also draws a topic. If it is not the only one, its documents are shared out at random among shards, each
+    of which goes on learning by itself.
 
     Parameters
     ----------
@@ -166,7 +171,7 @@ def learnt_topics(data, doc_prior, word_prior, rng, z, shares=None):
         seeded = seeded_topics(shares)
         topics.begin_at(z, n_topics, seeded)
     for _ in range((2 if small else 1) if few else 0):
-        topics.learn(rng.permutation(data.n_docs), window * mean, unit * mean)
+        topics.learn(rng.permutation(data.n_docs)[:_MOST_DOCS], window * mean, unit * mean)
     if few:
         topics.merge(n_topics, seeded.size)
     if shares is not None:
