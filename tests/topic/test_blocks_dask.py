@@ -111,6 +111,14 @@ def test_nothing_is_left_on_the_cluster(client, counts, monkeypatch):
     assert on_dask(model) and not left
 
 
+def test_chains_in_threads_share_the_workers(client, counts):
+    source, arguments = CountBlocks(blocks_of(counts), shard_tokens=3000), {**PARAMS, "n_chains": 2, "n_jobs": 2}
+    model = BayesianLDA(**arguments).fit(source)
+    assert on_dask(model)
+    client.close()
+    assert same(BayesianLDA(**arguments).fit(source), model)
+
+
 def test_places_follow_threads_and_may_be_none():
     assert dask_shards.places_of({"a": 2, "b": 1}, 6) == ["a", "a", "a", "a", "b", "b"]
     assert dask_shards.places_of({}, 2) == [None, None]

@@ -7,9 +7,10 @@ from the copy, so that never more than a few rounds are repeated.
 """
 
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby, pairwise
 from operator import itemgetter
-from threading import RLock
+from threading import Lock, RLock
 
 import numpy as np
 
@@ -116,15 +117,13 @@ class DaskShards:
         Threads of each worker, by its address.
     places : list
         The worker of each shard.
-    bound : list
-        Keys of tasks that are bound to a worker.
     """
 
     def __init__(self, data, client):
         self.client, self.blocks = client, data.corpus.blocks
         self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
         self.scratch = Scratch(self.blocks.folder, _COPIES * TOPIC_BYTES * data.n_chains * self.n_tokens)
-        self.threads, self.places, self.bound = {}, [None] * self.n_shards, []
+        self.threads, self.places, self.moves = {}, [None] * self.n_shards, Lock()
         self.shards = self._made_shards(not data.is_whole)
         extents = self.results([self._submit(_extent, each) for each in self.shards])
         self.sizes = [n_tokens for *_, n_tokens in extents]
@@ -142,25 +141,30 @@ class DaskShards:
 
     def _submit(self, function, *args, at=None):
         """The future of a task, to be run on the worker ``at``, or on others if it cannot."""
-        future = self.client.submit(function, *args, pure=False, workers=at, allow_other_workers=at is not None)
-        if at is not None:
-            self.bound.append(future.key)
-        return future
+        return self.client.submit(function, *args, pure=False, workers=at, allow_other_workers=at is not None)
 
     def _at_places(self, submit):
-        """Futures that ``submit(places)`` returns, done on these workers; anywhere if one of them is lost meanwhile.
+        """Futures, done on the workers of their shards; anywhere if one of these workers is lost meanwhile.
 
         Left to itself, Dask gives some workers twice as many shards as others. But if no worker is left, it lets tasks
         that are bound to one wait for ever, even if others may run them. Tasks are therefore unbound once they are
         done, since they may have to be repeated.
+
+        Parameters
+        ----------
+        submit : callable
+            Function from the places of the shards to futures and the keys of tasks that are bound, two lists.
         """
-        futures, bound = submit(self.places), self.bound
-        self.bound = []
-        if wait_for(self.client, futures, set(self.places) - {None}):
+        places = self.places
+        with _large_graphs():
+            futures, bound = submit(places)
+        workers = set(places) - {None}
+        if wait_for(self.client, futures, workers):
             self.client.sync(self.client.scheduler.set_restrictions, worker=dict.fromkeys(bound))
-            if self.threads.keys() <= self.client.nthreads().keys():
+            if workers <= self.client.nthreads().keys():
                 return futures
-        futures = submit([None] * self.n_shards)
+        with _large_graphs():
+            futures, _ = submit([None] * self.n_shards)
         self._wait(futures)
         return futures
 
@@ -169,16 +173,20 @@ class DaskShards:
 
         All shards of one block are made, and would mostly stay, where that block was read.
         """
-        threads = self.client.nthreads()
-        if threads != self.threads:
-            self.threads, self.places = threads, places_of(threads, self.n_shards)
-            self.shards = self._sent(self.shards)
+        with self.moves:  # chains in several threads share them
+            threads = self.client.nthreads()
+            if threads != self.threads:
+                self.threads, self.places = threads, places_of(threads, self.n_shards)
+                self.shards = self._for_each(_same, self.shards)
 
-    def _sent(self, values):
-        """Futures of a value for each shard."""
-        return self._at_places(
-            lambda places: [self._submit(_same, value, at=at) for value, at in zip(values, places, strict=True)]
-        )
+    def _for_each(self, function, *values):
+        """Futures of a function of values of each shard, where it is processed."""
+
+        def submit(places):
+            futures = [self._submit(function, *each, at=at) for *each, at in zip(*values, places, strict=True)]
+            return futures, [future.key for future in futures]
+
+        return self._at_places(submit)
 
     def _items(self):
         """What each block is loaded from, its name, its sizes, and where its documents and tokens begin."""
@@ -215,8 +223,7 @@ class DaskShards:
     def _send(self, z):
         """Hand out assignments, of which the scheduler keeps a copy for workers that are lost."""
         ends = np.cumsum([0, *self.sizes])
-        with _large_graphs():
-            return self._sent([np.array(z[a:b]) for a, b in pairwise(ends)])
+        return self._for_each(_same, [np.array(z[a:b]) for a, b in pairwise(ends)])
 
     def proceed(self, now, z, pool):
         """Process all shards of a `Round`; `z` is a `RemoteAssignments`."""
@@ -239,15 +246,14 @@ class DaskShards:
             ]
             new = [self._submit(itemgetter(0), each) for each in done]
             statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
-            return [*new, *statistics, *self._summed(done, places[first:])]
+            return [*new, *statistics, *self._summed(done, places[first:])], [each.key for each in done]
 
-        with _large_graphs():
-            futures = self._at_places(submit)
-        new, n_learnt = futures[:n], n if now.step.learns else 0
-        learnt = self.results(futures[n:])
+        futures = self._at_places(submit)
+        new, results = futures[:n], self.results(futures[n:])
         # From here on nothing can be lost.
-        now.statistics.extend(learnt[:n_learnt])
-        for change in learnt[n_learnt:]:
+        n_statistics = n if now.step.learns else 0
+        now.statistics.extend(results[:n_statistics])
+        for change in results[n_statistics:]:
             change.add_to(now.sums)
         now.next_shard = self.n_shards
         z.futures, z.shards, z.z = [*before[:first], *new], self, None
@@ -266,17 +272,12 @@ class DaskShards:
 
     def evaluate(self, z, pool, function, *args):
         """Values of a function of each shard and its assignments, in order."""
-        with losses(self.client), _large_graphs():
+        with losses(self.client):
             self._settle()
-            args, assigned = self._submit(_same, args), z.futures or self._send(z.z)
-            return self.results(
-                self._at_places(
-                    lambda places: [
-                        self._submit(_evaluated, function, shard, each, args, at=at)
-                        for shard, each, at in zip(self.shards, assigned, places, strict=True)
-                    ]
-                )
-            )
+            assigned = z.futures or self._send(z.z)
+            with _large_graphs():
+                args = [self._submit(_same, args)] * self.n_shards  # sent once
+            return self.results(self._for_each(partial(_evaluated, function), self.shards, assigned, args))
 
     def wants_checkpoint(self, z, step):
         """Whether assignments should be copied before the next round, after ``step`` of them."""

@@ -9,6 +9,8 @@ from .particles import ParticleTopicChain
 # Share of a variance that a step of a sampler on flat space may add, and, with fresh assignments, the larger share that
 # the noise of minibatches may add.
 _TOLERANCE, _NOISE = 0.05, 0.1
+# By what makes a sampler's steps; that of all others is `TopicChain`.
+CHAINS = {"particles": ParticleTopicChain}
 
 
 def chain_class(sampler, pair, in_blocks=False):
@@ -26,7 +28,7 @@ def chain_class(sampler, pair, in_blocks=False):
         )
     if pair[1] == "conditionals":
         return CollapsedTopicChain
-    return ParticleTopicChain if sampler._runner == "particles" else TopicChain
+    return CHAINS.get(sampler._runner, TopicChain)
 
 
 def resolved_sampler(sampler, pair, corpus, scale, whiten):
