@@ -31,7 +31,7 @@ def _standard_gamma(shape, counter):
         v = v * v * v
         u = _positive_unit(mix64(counter))
         square = normal * normal
-        # The first inequality implies the second, which is true of most others as well and takes two logarithms.
+        # The first test implies the second, and spares most draws its two logarithms.
         if u < 1.0 - 0.0331 * square * square or np.log(u) < 0.5 * square + d - d * v + d * np.log(v):
             return d * v, counter
 

@@ -144,7 +144,7 @@ class DaskShards:
         return self.client.submit(function, *args, pure=False, workers=at, allow_other_workers=at is not None)
 
     def _at_places(self, submit):
-        """Futures, done on the workers of their shards; anywhere if one of these workers is lost meanwhile.
+        """Futures of tasks that ran on the workers of their shards, or anywhere if one of these workers was lost.
 
         Left to itself, Dask gives some workers twice as many shards as others. But if no worker is left, it lets tasks
         that are bound to one wait for ever, even if others may run them. Tasks are therefore unbound once they are

@@ -9,7 +9,7 @@ from .particles import ParticleTopicChain
 # Share of a variance that a step of a sampler on flat space may add, and, with fresh assignments, the larger share that
 # the noise of minibatches may add.
 _TOLERANCE, _NOISE = 0.05, 0.1
-# By what makes a sampler's steps; that of all others is `TopicChain`.
+# Chains of samplers with a runner of their own; all others use `TopicChain`.
 CHAINS = {"particles": ParticleTopicChain}
 
 
