@@ -11,16 +11,18 @@ from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLDA,
     BayesianLogisticRegression,
+    DMRTopicModel,
     DPCategoricalMixture,
     VonMisesFisherMixture,
     sample,
 )
 from sk_sgmcmc.chains import convergence
 from sk_sgmcmc.chains.convergence import Diagnosis, r_hat_limit, rounded_up
-from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.datasets import make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
 from sk_sgmcmc.samplers import SGHMC, SGLD
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
+from sk_sgmcmc.topic._counts.twins import twin_message
 from tests.common.compare import StopAt, assert_same_draws
 from tests.common.instances import DEFAULTS, ESTIMATORS, classes
 
@@ -178,6 +180,32 @@ def test_the_recommended_length_is_enough():
         n_iter = int(told[0].split("set n_iter=")[1].split(",")[0])
     assert not told
     assert model.diagnostics_["mean"][0] > BayesianLDA(10, n_iter=60, **params).fit(X).diagnostics_["mean"][0] - 0.01
+
+
+def test_topics_that_share_what_should_be_two_warn_of_each_other():
+    # From a random start, two topics of this set are alike for hundreds of steps, and nothing moves.
+    data = make_dmr(300, 200, 4, random_state=8)
+
+    def fit(**params):
+        return alarms(lambda: DMRTopicModel(4, random_state=0, **params).fit(data.counts, metadata=data.metadata))
+
+    best, told = fit()
+    assert told == []
+    stuck, told = fit(init="random", n_iter=40)
+    assert stuck.diagnostics_["mean"][0] < best.diagnostics_["mean"][0] - 0.02
+    assert [message[:38] for message in told] == ["Some topics have nearly the same words"]
+    assert 'init="soft"' in told[0]
+
+
+def test_twins_are_topics_in_use_with_nearly_the_same_words():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(50, 0.2), 5)
+    assert twin_message(topics, np.ones(5, dtype=bool)) is None
+    topics[3] = 0.9 * topics[1] + 0.1 * topics[3]
+    distance = np.sqrt(1 - np.sqrt(topics[1] * topics[3]).sum())
+    assert f"1 and 3 ({distance:.2f})." in twin_message(topics, np.ones(5, dtype=bool))
+    assert twin_message(topics, np.arange(5) != 3) is None
+    assert twin_message(topics[:1], np.ones(1, dtype=bool)) is None
 
 
 def test_short_chains_are_not_judged():

@@ -35,6 +35,7 @@ from .samplers import chain_class, resolved_sampler
 from .setting import Setting
 from .stream import SWEEPS, after_block, refuse_whole_passes
 from .tokens import TokenData, refuse_too_many_tokens
+from .twins import twin_message
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
@@ -389,6 +390,13 @@ class CountTopicModel(BaseTopicModel):
 
     def _monitored(self, chains):
         return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
+
+    def _doubts(self, chains):
+        doubts = super()._doubts(chains)
+        if self.init != "random" or chains[0].plan.streams:
+            return doubts
+        twins = twin_message(self.components_, self._topics_in_use())
+        return doubts if twins is None else [*doubts, twins]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.
