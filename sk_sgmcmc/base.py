@@ -224,9 +224,20 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             for task in tasks:
                 task.finish(self)
         self._raise_if_cut_short(n_iter, stop.is_set())
-        for doubt in self._doubts(self._chains):
+        for doubt in self._doubts(self._chains) if self.n_iter_ == n_iter else self._doubts_of_part(n_iter):
             warn_user(doubt, ConvergenceWarning)
         return self
+
+    def _doubts_of_part(self, n_iter):
+        """The same for a run that a callback ended early."""
+        ended = f"A callback ended the fit after {self.n_iter_} of {n_iter} steps"
+        if self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
+            return [
+                f"{ended}, before any draw was kept: burn-in takes {self._chains[0].plan.n_burn}. The fitted "
+                "attributes hold a single state, which says nothing about uncertainty. Call resume(X) to go on, let "
+                "the callback wait for longer, or set a smaller burn_in."
+            ]
+        return [f"{doubt} {ended}: let it wait for longer first." for doubt in self._doubts(self._chains)]
 
     def _raise_if_cut_short(self, n_iter, is_interrupted):
         """Raise if the run, whose draws are fitted attributes by now, lost its workers or was interrupted."""

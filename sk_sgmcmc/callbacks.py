@@ -104,7 +104,8 @@ class HeldOutScore(Callback):
     every : int, default=10
         Steps between two scores.
     patience : int or None, default=None
-        Scores without a new best after which the run ends; None never ends it early.
+        Scores after burn-in without a new best after which the run ends, with the draws kept by then; None never ends
+        it early.
     **given
         Further arguments of ``score``, for example ``metadata`` or ``n_temperatures``.
 
@@ -141,7 +142,11 @@ class HeldOutScore(Callback):
             self._held_out = estimator._held_out(self.X, self.y, **self.given)
         trace["score"].append(float(estimator._present_score(self._held_out)))
         self._clock = time.monotonic()
-        return self.patience is not None and len(trace["score"]) - 1 - int(np.argmax(trace["score"])) >= self.patience
+        if self.patience is None:
+            return False
+        plan = estimator._chains[0].plan
+        n_burn = 0 if plan.streams else np.searchsorted(trace["step"], plan.n_burn, side="right")
+        return len(trace["score"]) - max(int(np.argmax(trace["score"])) + 1, n_burn) >= self.patience
 
 
 class FitTasks(Callback):

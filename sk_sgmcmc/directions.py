@@ -10,6 +10,7 @@ from .utils import row_keys
 from .utils._dask import refuse_dask
 from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
+from .utils._warnings import warn_user
 
 _HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
 _SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
@@ -125,6 +126,23 @@ def rows_with_content(rows):
             "at least one row with a nonzero entry."
         )
     return rows if full.all() else rows[full]
+
+
+def warn_without_content(rows):
+    """Warn if all rows are zero."""
+    if not has_content(rows).any():
+        warn_user("All rows of X are zero and have no direction, so all draws are from the prior; pass other rows.")
+
+
+def stuck_message(draws):
+    """A message, in a list, if all draws of a chain, (n_chains, n_kept, ...), are alike."""
+    n_kept = draws.shape[1]
+    if n_kept < 2 or not np.all(draws == draws[:, :1], axis=tuple(range(1, draws.ndim))).any():
+        return []
+    return [
+        f"The directions never moved: all {n_kept} draws of a chain are alike, as every proposal was rejected "
+        '(acceptance_rate_). Use a smaller step_size, or "auto".'
+    ]
 
 
 def hot_message(chains):

@@ -15,14 +15,15 @@ import time
 import joblib
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, BayesianLogisticRegression
 from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains import run
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
+from sk_sgmcmc.samplers import SGHMC
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
 
@@ -551,9 +552,23 @@ def test_a_run_is_resumed_at_the_length_it_has(case):
 def test_patience_ends_a_run(case):
     X = case.X()
     model = case.new(n_iter=400, callbacks=HeldOutScore(X, every=2, patience=5)).fit(X)
-    scores = model.trace_["score"]
-    assert model.n_iter_ < 400 and model.n_iter_ == 2 * len(scores)
-    assert len(scores) - 1 - np.argmax(scores) == 5
+    scores, n_burn = model.trace_["score"], 100
+    assert 200 < model.n_iter_ < 400 and model.n_iter_ == 2 * len(scores)
+    # Whatever the scores of burn-in were, the run goes on until it has draws.
+    assert len(scores) - max(np.argmax(scores) + 1, n_burn) == 5
+
+
+def test_a_callback_that_ends_burn_in_warns_that_there_is_no_draw():
+    X = make_lda(60, 30, 3, random_state=0).counts
+    model = BayesianLDA(3, n_iter=100, callbacks=lambda _, step: step >= 40, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="ended the fit after 40 of 100 steps, before any draw .* takes 50"):
+        model.fit(X)
+    X, y = X.toarray(), np.arange(60) % 2
+    short = BayesianLogisticRegression(
+        sampler=SGHMC(1e-3), n_iter=1000, callbacks=lambda _, step: step >= 560, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning, match="after 560 of 1000 steps: let it wait for longer first"):
+        short.fit(X, y)
 
 
 @each_count_model

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import (
@@ -13,6 +14,8 @@ from sk_sgmcmc import (
     BayesianLogisticRegression,
     DMRTopicModel,
     DPCategoricalMixture,
+    GammaProcessTopicModel,
+    SphericalAdmixtureModel,
     VonMisesFisherMixture,
     sample,
 )
@@ -20,7 +23,7 @@ from sk_sgmcmc.chains import convergence
 from sk_sgmcmc.chains.convergence import Diagnosis, r_hat_limit, rounded_up
 from sk_sgmcmc.datasets import make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
-from sk_sgmcmc.samplers import SGHMC, SGLD
+from sk_sgmcmc.samplers import GMC, SGHMC, SGLD, SGNHT, GMCBGibbs
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
 from sk_sgmcmc.topic._counts.twins import twin_message
 from tests.common.compare import StopAt, assert_same_draws
@@ -206,6 +209,57 @@ def test_twins_are_topics_in_use_with_nearly_the_same_words():
     assert f"1 and 3 ({distance:.2f})." in twin_message(topics, np.ones(5, dtype=bool))
     assert twin_message(topics, np.arange(5) != 3) is None
     assert twin_message(topics[:1], np.ones(1, dtype=bool)) is None
+
+
+@pytest.mark.parametrize("sampler", [SGHMC(step_size=3.0), SGNHT(step_size=3.0)], ids=["sghmc", "sgnht"])
+def test_topics_worse_than_the_words_shares_warn(sampler):
+    X = make_lda(150, 40, 3, random_state=0).counts
+    model, told = alarms(lambda: BayesianLDA(3, sampler=sampler, n_iter=300, random_state=0).fit(X))
+    shares = np.asarray(X.sum(axis=0)).ravel() / X.sum()
+    assert model.perplexity(X) > np.exp(-xlogy(shares, shares).sum())
+    assert any("worse than the words' shares in all of X" in message for message in told)
+
+
+def test_directions_that_never_moved_warn():
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(3), 40, axis=0) + 0.2 * rng.standard_normal((120, 3))
+    models = [
+        VonMisesFisherMixture(3, sampler=GMC(step_size=10.0), random_state=0),
+        SphericalAdmixtureModel(3, sampler=GMCBGibbs(step_size=50.0), n_iter=60, random_state=0),
+    ]
+    for model in models:
+        told = alarms(lambda model=model: model.fit(X))[1]
+        assert any("The directions never moved" in message and "step_size" in message for message in told), model
+
+
+def test_a_bound_on_clusters_or_topics_that_binds_warns():
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(6), 30, axis=0) + 0.1 * rng.standard_normal((180, 6))
+    model = VonMisesFisherMixture(4, weight_concentration_prior_type="dirichlet_process", random_state=0)
+    assert any("n_components=4 limits the number of clusters" in message for message in alarms(lambda: model.fit(X))[1])
+    topics = GammaProcessTopicModel(3, n_iter=60, random_state=0).fit(make_lda(200, 60, 6, random_state=0).counts)
+    with pytest.warns(UserWarning, match="n_components=3 limits their number"):
+        topics.n_topics_posterior()
+
+
+@pytest.mark.parametrize(
+    "model", [BayesianLDA(3, n_iter=20), VonMisesFisherMixture(2, n_iter=20), SphericalAdmixtureModel(2, n_iter=20)],
+    ids=lambda model: type(model).__name__,
+)  # fmt: skip
+def test_data_without_content_warn(model):
+    with pytest.warns(UserWarning, match="all draws are from the prior"):
+        model.fit(np.zeros((30, 8)))
+
+
+def test_intervals_of_fewer_draws_than_they_need_warn():
+    X = make_lda(100, 40, 3, random_state=0).counts
+    model = BayesianLDA(3, random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.top_words(3)
+    stream = BayesianLDA(3, random_state=0).partial_fit(X)
+    with pytest.warns(UserWarning, match=r"interval of 0\.9 needs at least 19 draws, but there is 1, .* no width"):
+        stream.top_words(3)
 
 
 def test_short_chains_are_not_judged():

@@ -6,6 +6,8 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 
+from ._warnings import warn_user
+
 MAX_JOBS = 1024
 _UNIT = 2.0**-20
 
@@ -89,8 +91,16 @@ def interval_ends(draws, tails, axis=0):
     """The two ends of a central credible interval, of its exact mass unless that needs more draws (19 for 90 %).
 
     A new draw beside K others lies below the k-th smallest of them with probability k / (K + 1). NumPy's default counts
-    K - 1 gaps instead: its 90 % intervals of 100 draws hold 88.2 %.
+    K - 1 gaps instead: its 90 % intervals of 100 draws hold 88.2 %. Fewer draws than needed warn.
     """
+    n, mass = np.shape(draws)[axis], tails[1] - tails[0]
+    needed = int(np.ceil(2 / (1 - mass) - 1e-9)) - 1
+    if n < needed:
+        held = f"holds {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
+        warn_user(
+            f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
+            f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
+        )
     return np.quantile(draws, tails, axis=axis, method="weibull")
 
 

@@ -347,3 +347,10 @@ def test_a_fitted_mixture_reads_rows_as_it_was_fitted_whatever_its_likelihood_is
     model.set_params(likelihood="categorical")
     np.testing.assert_array_equal(model.score_samples(X), before)
     assert "level" not in model.top_categories()
+
+
+def test_a_code_for_missing_entries_warns():
+    X = np.random.default_rng(0).integers(0, 4, (60, 2)).astype(float)
+    X[:5, 1] = 999
+    with pytest.warns(UserWarning, match=r"Column 1 of X has the levels 0 to 999, of which only 5 occur"):
+        DPCategoricalMixture(likelihood="categorical", n_iter=20, random_state=0).fit(X)

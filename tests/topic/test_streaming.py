@@ -457,3 +457,10 @@ def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):
         read.clear()
         BayesianLDA(3, batch_size=n_batch, random_state=0).partial_fit(X)
         assert sorted(read) == list(range(90))
+
+
+def test_documents_of_fit_that_come_again_warn():
+    X = make_lda(60, 30, 3, random_state=0).counts
+    model = BayesianLDA(3, n_iter=20, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="the documents that fit was given, which count twice"):
+        model.partial_fit(X)

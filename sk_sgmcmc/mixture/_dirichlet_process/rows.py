@@ -15,6 +15,8 @@ from ...utils._seeds import row_keys
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 
+_SPARSE = 10  # times as many levels as occur in a column of whole numbers, above which one may be a code for "missing"
+
 MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
 KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI}
 
@@ -289,7 +291,15 @@ def find_levels(X):
                 f"of X runs from {numbers.min():g} to {numbers.max():g}. Mark missing entries by NaN, and cut numbers "
                 "into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
             )
-        levels.append(np.arange(int(numbers.max()) + 1 if numbers.size else 1))
+        n_levels = int(numbers.max()) + 1 if numbers.size else 1
+        n_seen = np.unique(numbers).size
+        if n_levels > _SPARSE * max(n_seen, 1):
+            warn_user(
+                f"Column {j} of X has the levels 0 to {n_levels - 1}, of which only {n_seen} occur; all of them take "
+                f"part in the mixture. If {n_levels - 1} marks missing entries, use NaN; pass strings or a categorical "
+                "if levels are those that occur."
+            )
+        levels.append(np.arange(n_levels))
     return levels
 
 

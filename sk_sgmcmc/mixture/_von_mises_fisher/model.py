@@ -13,7 +13,15 @@ from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
+from ...directions import (
+    RowData,
+    check_unit_rows,
+    has_content,
+    hot_message,
+    rows_with_content,
+    stuck_message,
+    warn_without_content,
+)
 from ...metrics import align_draws
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
@@ -27,6 +35,7 @@ from .chain import MixtureChain, MixturePrior, log_densities
 _N_ITER = 400
 _N_SCORED = 100  # at most this many kept draws are averaged
 _SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
+_BOUND = 0.9  # share of draws that use all components of a process, above which their number is a limit
 _SMALL = 5000  # rows that fit into one minibatch
 
 
@@ -233,6 +242,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
+        warn_without_content(rows)
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         data = self._taken(rows, sampler)
         return self._run(self._new_chains(rows, data, sampler, lambda: plan), plan.n_iter)
@@ -367,7 +377,14 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return {**found, "n_clusters": samples["n_clusters"]}
 
     def _doubts(self, chains):
-        return [*super()._doubts(chains), *hot_message(chains)]
+        found = [*super()._doubts(chains), *hot_message(chains), *stuck_message(self.samples_["means"])]
+        used, K = self.samples_["n_clusters"], self.n_components
+        if chains[0].prior.is_process and K > 1 and np.mean(used == K) > _BOUND:
+            found.append(
+                f"All {K} components are in use in {np.mean(used == K):.0%} of the draws, so n_components={K} limits "
+                "the number of clusters; set a larger n_components."
+            )
+        return found
 
     def _each_draw(self, rows, n_draws=_N_SCORED):
         """Log of weight times density of rows under each component, for at most ``n_draws`` draws."""

@@ -18,6 +18,7 @@ from ...utils._by_rows import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
+from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import refuse_texts, warn_of_unit_rows
 from .._agreement import number_topics
@@ -29,7 +30,7 @@ from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
 from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
-from .predictive import predictive_draws
+from .predictive import log_of_shares, predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
@@ -41,6 +42,7 @@ from .word_prior import LEAST_PASSES
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7
+_WORSE = 0.1  # nats a word, by which topics that predict worse than the words' shares warn
 
 
 class CountTopicModel(BaseTopicModel):
@@ -143,6 +145,8 @@ class CountTopicModel(BaseTopicModel):
         sampler, pair = self._checked_sampler()
         make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
+        if corpus.n_tokens == 0:
+            warn_user("X holds no words, so all draws are from the prior; pass counts of documents with words.")
         self._begin(checked_names(feature_names, corpus.n_words))
         stored = self._stores(sampler, corpus)
         n_batch = self._n_batch(sampler, corpus, stored)
@@ -329,6 +333,11 @@ class CountTopicModel(BaseTopicModel):
             self._begin()
         self._feature_names = names
         if begins_stream:
+            if self._fingerprint == self._token_data(corpus).fingerprint():
+                warn_user(
+                    "X holds the documents that fit was given, which count twice from now on. Pass new documents to "
+                    "partial_fit; for more steps with the same ones, fit with a larger n_iter."
+                )
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
         keeps = first and self.init == "soft"
         self._young, self._known, is_known, restart = after_block(self._young, self._known, corpus, keeps)
@@ -392,11 +401,23 @@ class CountTopicModel(BaseTopicModel):
         return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
     def _doubts(self, chains):
-        doubts = super()._doubts(chains)
-        if self.init != "random" or chains[0].plan.streams:
-            return doubts
-        twins = twin_message(self.components_, self._topics_in_use())
-        return doubts if twins is None else [*doubts, twins]
+        if chains[0].plan.streams:
+            return super()._doubts(chains)
+        twins = twin_message(self.components_, self._topics_in_use()) if self.init == "random" else None
+        found = [*super()._doubts(chains), self._worse_than_shares(chains), twins]
+        return [doubt for doubt in found if doubt is not None]
+
+    def _worse_than_shares(self, chains):
+        """A warning if the words' shares in the corpus predict words better than the topics do; else None."""
+        found = dict(zip(self._diagnostics["quantity"], self._diagnostics["mean"], strict=True))
+        reached, shares = found.get("log_predictive", 0.0), log_of_shares(chains[0].data, self.word_counts_)
+        if reached > shares - _WORSE:
+            return None
+        return (
+            f"The topics predict the documents' words worse than the words' shares in all of X do: the log predictive "
+            f"probability of a word is {reached:.3g}, that of the shares {shares:.3g}. The chain is far from the "
+            'posterior: use a smaller step_size, or "auto", or a larger n_iter.'
+        )
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.

@@ -63,6 +63,15 @@ class PredictiveProbe:
         return counts @ np.log(np.maximum(p, _FLOOR)) / counts.sum(), theta.mean(axis=0)
 
 
+def log_of_shares(data, word_counts):
+    """Mean log probability of a hidden token of the `PredictiveProbe` if each word has its share of the corpus."""
+    probe = PredictiveProbe(data.start or data)
+    if probe.is_empty:
+        return -np.inf
+    shares = word_counts[probe.words, None] / word_counts.sum()
+    return probe.look(shares, np.ones(1))[0]
+
+
 def _some(data):
     """Indices of documents, evenly spaced, that hold enough tokens."""
     n_tokens = max(1, data.words.size)

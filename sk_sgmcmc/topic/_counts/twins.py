@@ -1,7 +1,7 @@
 """Twins: topics of one chain that have nearly the same words.
 
-From a random start, where all topics are alike, two of them can share what should be two topics. Such a state lasts, and
-no quantity that is monitored moves while it does.
+From a random start, where all topics are alike, two of them can share what should be two topics. Such a state lasts,
+and no quantity that is monitored moves while it does.
 """
 
 import numpy as np

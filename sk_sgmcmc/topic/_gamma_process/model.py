@@ -14,6 +14,7 @@ from ...utils import as_table
 from ...utils._numbers import interval_tails, real_array
 from ...utils._sklearn import Interval
 from ...utils._typing import Callbacks, RandomState, Table
+from ...utils._warnings import warn_user
 from .._counts.model import CountTopicModel
 from .atoms import ProcessPrior
 from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
@@ -398,7 +399,13 @@ class GammaProcessTopicModel(CountTopicModel):
         check_is_fitted(self)
         if not 0 <= min_share <= 1:
             raise ValueError(f"min_share={min_share} must lie between 0 and 1; 0.01 is a common choice.")
-        values, often = np.unique(self._numbers_of_topics(min_share), return_counts=True)
+        numbers, K = self._numbers_of_topics(min_share), self.components_.shape[0]
+        if min_share > 0 and np.mean(numbers == K) > 0.9:
+            warn_user(
+                f"All {K} topics are in use in {np.mean(numbers == K):.0%} of the draws, so n_components={K} limits "
+                "their number; fit with a larger n_components."
+            )
+        values, often = np.unique(numbers, return_counts=True)
         return as_table({"n_topics": values, "probability": often / often.sum()})
 
     def topic_weights(self, interval: float = 0.9) -> Table:
