@@ -112,7 +112,7 @@ class DMRTopicModel(BayesianLDA):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads, as in `BayesianLDA`. Changes no draw.
+        Threads, as in `BayesianLDA`. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -485,7 +485,7 @@ class DMRTopicModel(BayesianLDA):
 
         Parameters
         ----------
-        X : array-like, sparse or Dask array of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
             Beside a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without
