@@ -96,7 +96,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads over chains. Changes no draw.
+        Threads over chains. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
