@@ -168,8 +168,8 @@ class DMRTopicModel(BayesianLDA):
     the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
     about standard normal: whitened during burn-in by the information about the coefficients, jointly over topics up to
     600 coefficients, else topic by topic. Entries of the gradient in these coordinates are clipped to [-4, 4] (wider in
-    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata share their
-    tables.
+    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata form a
+    group, whose prior is computed once.
 
     The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is that of a Brownian
     motion over the fitted range, restricted to the span of the basis: with u the covariate scaled to [0, 1], minus its
