@@ -51,8 +51,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         does not shrink the effect of columns far from zero, such as years. ``intercept_`` and
         ``samples_["intercept"]`` refer to the columns as given.
     class_weight : dict, "balanced" or None, default=None
-        As in scikit-learn, multiplies the weights of the rows of a class. A row of weight w counts as w rows in the
-        posterior, so intervals are up to :math:`\sqrt w` times too narrow. A weight above 2 raises a warning.
+        As in scikit-learn, this multiplies the weights of the rows of a class. A row of weight w counts as w rows in
+        the posterior, so intervals are up to :math:`\sqrt w` times too narrow. A weight above 2 raises a warning.
     control_variates : bool, default=True
         Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
