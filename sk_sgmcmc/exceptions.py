@@ -15,7 +15,7 @@ class FitInterrupted(KeyboardInterrupt):
 
 
 class WorkersLostError(RuntimeError):
-    """All workers of a Dask cluster were lost; the estimator is fitted as of its last checkpoint, if there was one.
+    """All workers of a Dask cluster were lost; the estimator is fitted as of the last copy of its assignments, if any.
 
     ``resume`` continues from there, on another cluster or without one.
     """

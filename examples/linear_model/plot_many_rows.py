@@ -1,10 +1,10 @@
 """
-Does a posterior of two million rows take a hundred times as long?
-==================================================================
+Do draws from two million rows take a hundred times as long as from 20,000?
+===========================================================================
 
-Not by minibatches with control variates. A Poisson regression, written as a density of one's own, on 20,000 and on
-2,000,000 rows: the draws take equally long, and the spread shrinks by ten as it must. What grows is the search for the
-mode and the final check, which read all rows a few dozen times.
+Not with minibatches and control variates. A Poisson regression, written as a density of your own, is fitted to 20,000
+and to 2,000,000 rows: the draws take equally long, and the spread is a tenth as wide, as it must be. What grows is the
+time for the search for the mode and for the final check, which read all rows a few dozen times.
 """
 
 # %%
@@ -48,8 +48,8 @@ def rows_of(n):
 # %%
 # Draws
 # -----
-# `sample` reads minibatches of 500 rows above 10,000 by itself. A large posterior is nearly normal: its standard
-# deviations are those of the Fisher information, :math:`(\sum_i e^{x_i^\top \theta} x_i x_i^\top)^{-1}`.
+# With more than 10,000 rows, `sample` reads minibatches of 500 by default. Given so many rows, the posterior is nearly
+# normal: its covariance is the inverse of the Fisher information, :math:`\sum_i e^{x_i^\top \theta} x_i x_i^\top`.
 
 runs = {}
 for n in (SIZES[0], *SIZES):  # the first run also compiles; the next replaces it

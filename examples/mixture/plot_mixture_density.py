@@ -2,9 +2,9 @@
 How do you draw from a mixture whose labels can switch?
 =======================================================
 
-Write its density and order the means. Without an order each set of labels is a mode of its own: chains that start apart
-settle in different ones, R-hat is large, and the mean over chains describes no component. A constraint leaves one of
-them.
+Write its density and order the means. Without an order, each way of labelling the components is a mode of its own:
+chains that start apart settle in different modes, R-hat is large, and the mean over chains describes no component. The
+constraint leaves only one of these modes.
 """
 
 # %%
@@ -97,5 +97,5 @@ axes[1].set(xlabel="number", ylabel="density", title="Means in their order")
 plt.show()
 
 # %%
-# **A positive gap between means leaves one set of labels, and four chains agree. An order repairs labels, not modes
-# that differ in more: believe a mixture whose chains start apart and meet.**
+# **If the gap between the means is positive, only one way of labelling is left, and four chains agree. An order does
+# not help with modes that differ in more than labels: believe a mixture whose chains start apart and end together.**

@@ -39,8 +39,8 @@ SAMPLERS = {
     "SCIR": SCIR(),
     "SGHMC": SGHMC(),
     "Blob, 10 particles": Blob(n_particles=10),
-    "pSGHMC-det, 10 particles": PSGHMC("det", n_particles=10),
-    "pSGHMC-fGH, 10 particles": PSGHMC("fgh", n_particles=10),
+    "PSGHMC-det, 10 particles": PSGHMC("det", n_particles=10),
+    "PSGHMC-fgh, 10 particles": PSGHMC("fgh", n_particles=10),
 }
 
 curves = {}
@@ -81,10 +81,10 @@ plt.show()
 # ========== ===== ===== ===== ===== ===== =====
 # Blob       873.3 819.6 806.2 803.0 799.2 799.9
 # SGHMC      786.5 735.4 726.6 725.7 724.6 726.4
-# pSGHMC-det 771.3 746.4 740.7 733.2 731.9 732.4
-# pSGHMC-fGH 771.3 745.9 739.7 731.0 731.1 732.3
+# PSGHMC-det 771.3 746.4 740.7 733.2 731.9 732.4
+# PSGHMC-fgh 771.3 745.9 739.7 731.0 731.1 732.3
 # ========== ===== ===== ===== ===== ===== =====
 #
 # One particle does worse than ten, and a hundred do no better than twenty. Over ten splits, with 20 particles, both
-# pSGHMC are ahead of SGHMC by 67 after 20 iterations and by 20 after 100, and level with it at the end (-0.2 and +0.1,
-# each +- 2); Blob, which has no momentum, ends 79 behind.
+# kinds of `PSGHMC` are ahead of `SGHMC` by 67 after 20 iterations and by 20 after 100, and level with it at the end
+# (-0.2 and +0.1, each ± 2); `Blob`, which has no momentum, ends 79 behind.

@@ -101,8 +101,8 @@ SAMPLERS = {
     "Blob": Blob(N, step_size=H, bandwidth="he"),
     "SGHMC": SGHMC(step_size=H, friction=C, scheme="euler"),
     "SGHMC at T=C": SGHMC(step_size=H, friction=C, scheme="euler", temperature=C),
-    "pSGHMC-det": PSGHMC("det", N, step_size=H, bandwidth="he", friction=C),
-    "pSGHMC-fGH": PSGHMC("fgh", N, step_size=H, bandwidth="he", friction=C),
+    "PSGHMC-det": PSGHMC("det", N, step_size=H, bandwidth="he", friction=C),
+    "PSGHMC-fgh": PSGHMC("fgh", N, step_size=H, bandwidth="he", friction=C),
 }
 clouds = {name: snapshots(sampler, 0) for name, sampler in SAMPLERS.items()}
 distances = {name: [mmd(X) for X in cloud] for name, cloud in clouds.items()}
@@ -138,5 +138,6 @@ ax.legend()
 plt.show()
 
 # %%
-# **Both pSGHMC are ahead of Blob until it is as close as exact draws are, and ahead of SGHMC for the first 600 steps
-# ("det": 1200). With its noise corrected SGHMC then overtakes them; with that of the paper's code it stays behind.**
+# **Both kinds of `PSGHMC` are ahead of `Blob` until `Blob` is as close as exact draws are, and ahead of `SGHMC` for the
+# first 600 steps ("det": 1200). With its noise corrected, `SGHMC` then overtakes them; with that of the paper's code,
+# it stays behind.**

@@ -1,6 +1,6 @@
 """
-What does a Bayesian neural network gain over its best single one?
-==================================================================
+What does a Bayesian neural network gain over a single best network?
+====================================================================
 
 Images of digits, 8 x 8 pixels, a hidden layer of 20 sigmoid units and a softmax over ten classes, with standard normal
 weights: a user-defined density for `sk_sgmcmc.sample`, sampled by particles and by chains.
@@ -86,8 +86,8 @@ start = 0.3 * np.random.default_rng(0).normal(size=(N, DIM))
 MOMENTUM = {"friction": 3.0, "mass": 1.0}
 SAMPLERS = {
     "Blob": Blob(N, step_size=5e-4),
-    "pSGHMC-det": PSGHMC("det", N, step_size=0.02, **MOMENTUM),
-    "pSGHMC-fGH": PSGHMC("fgh", N, step_size=0.02, **MOMENTUM),
+    "PSGHMC-det": PSGHMC("det", N, step_size=0.02, **MOMENTUM),
+    "PSGHMC-fgh": PSGHMC("fgh", N, step_size=0.02, **MOMENTUM),
     "SGHMC": SGHMC(step_size=0.02, friction=MOMENTUM["friction"]),
 }
 
@@ -152,6 +152,6 @@ plt.show()
 
 # %%
 # **Networks averaged over the posterior do much better than the one at its mode, whose log loss is more than twice as
-# large. Ten particles of pSGHMC get there after a hundred steps, since they carry no noise; ten chains of SGHMC come
-# close, and Blob, which has no momentum, needs ten times the steps. On so easy a problem a model without a hidden layer
-# does as well.**
+# large. Ten particles of `PSGHMC` get there after a hundred steps, since they carry no noise; ten chains of `SGHMC`
+# come close, and `Blob`, which has no momentum, needs ten times the steps. On so easy a problem, a model without a
+# hidden layer does as well.**

@@ -168,5 +168,6 @@ plt.show()
 #
 # Two remarks for anyone who repeats this. The largest step sizes and the smallest minibatches cost SCIR accuracy as
 # well: a noisy shape adds variance in proportion to the step. And the best SGRLD here benefits from the short run: its
-# parameters start with a sum of 1001, their stationary law has a sum near 1, and at the step size that scores best the
-# sum is still on its way down; started at a sum of 1, it comes as near only with steps 25 times smaller or more.
+# parameters start with a sum of 1001, their stationary distribution has a sum near 1, and at the step size that scores
+# best the sum is still on its way down; started at a sum of 1, it comes as near only with steps 25 times smaller or
+# more.

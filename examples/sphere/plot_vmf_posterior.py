@@ -2,10 +2,10 @@ r"""
 Are both modes of a posterior on two circles found from minibatches?
 ====================================================================
 
-A hundred directions come, half each, from von Mises-Fisher laws around :math:`v_1` and around the normalised sum
-:math:`\mu \propto v_1 + v_2`. Which half is which is not known, so the posterior of :math:`(v_1, v_2)` has two
-modes, near :math:`(-\pi/24, \pi/8)` and :math:`(\pi/24, -\pi/8)`. This is figure 4 of Liu, Zhu and Song (2016). The
-data are mirrored, so that both modes weigh exactly the same.
+Of a hundred directions, half come from a von Mises-Fisher distribution around :math:`v_1`, and half from one around the
+normalised sum :math:`\mu \propto v_1 + v_2`. Which half is which is not known, so the posterior of :math:`(v_1, v_2)`
+has two modes, near :math:`(-\pi/24, \pi/8)` and :math:`(\pi/24, -\pi/8)`. This is figure 4 of Liu, Zhu and Song (2016).
+The data are mirrored, so that both modes weigh exactly the same.
 """
 
 # %%

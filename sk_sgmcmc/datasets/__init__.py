@@ -1,7 +1,7 @@
 """Data sets.
 
 ``make_*`` draw data from a model and return the truth with them; ``load_*`` need no files; ``fetch_*`` read public sets
-from a folder of yours (see `fetch_corpus`), or download them.
+from a folder of yours (see `fetch_corpus`). Only `fetch_20newsgroups_counts` downloads.
 
 ========================  ===============================================================================
 `make_lda`                documents drawn from latent Dirichlet allocation

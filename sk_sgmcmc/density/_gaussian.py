@@ -60,7 +60,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Chains at a time; changes no draw.
+        Chains at a time. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -299,8 +299,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Returns
         -------
         Bunch
-            ``mean``, ``mean_precision`` (:math:`\kappa`), ``degrees_of_freedom`` and ``scale`` of the Wishart law, and
-            ``precision``, its mean.
+            ``mean``, ``mean_precision`` (:math:`\kappa`), ``degrees_of_freedom`` and ``scale`` of the Wishart
+            distribution, and ``precision``, its mean.
         """
         check_is_fitted(self, "samples_")
         X = self._checked_rows(X, reset=False)

@@ -46,21 +46,21 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         Whether there is an intercept. Without one, a column whose mean is large for its spread can have hardly any
         effect; a warning says so.
     intercept_prior_scale : float, default=100
-        Standard deviation of the wide normal prior of the intercept of centred columns, which is the linear predictor
-        at the mean of X (in a stream, of the first block): so a column of years or timestamps keeps its effect.
-        ``intercept_`` and ``samples_["intercept"]`` refer to the columns as given.
+        Standard deviation of the wide normal prior of the intercept. The prior is on the intercept of the centred
+        columns, which is the linear predictor at the mean of X (in a stream, at the mean of the first block), so it
+        does not shrink the effect of columns far from zero, such as years. ``intercept_`` and
+        ``samples_["intercept"]`` refer to the columns as given.
     class_weight : dict, "balanced" or None, default=None
-        As in scikit-learn: multiplies the weights of the rows of a class. The posterior is then that of so many more
-        rows: for a class counted w times, intervals are up to :math:`\sqrt w` times too narrow. A weight above 2
-        warns.
+        As in scikit-learn, this multiplies the weights of the rows of a class. A row of weight w counts as w rows in
+        the posterior, so intervals are up to :math:`\sqrt w` times too narrow. A weight above 2 raises a warning.
     control_variates : bool, default=True
         Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     sampler : str, sampler object or None, default=None
         None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals too narrow.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in, or 100
-        to 300 for several classes, whose steps are dear.
+        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in. With
+        several classes, whose steps take longer, it makes enough for 100 to 300.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start. Chains start at the mode.
     thin : int or "auto", default="auto"
@@ -74,7 +74,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Chains at a time; changes no draw.
+        Chains at a time. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -134,7 +134,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
     mode, :math:`T` is the diagonal root of the inverse of the Hessian's diagonal, in coordinates of which one is what
     all classes of a column share (only the prior bounds it), control variates remove the first order only, fewer draws
-    are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MB), and in `partial_fit` the
+    are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MiB), and in `partial_fit` the
     diagonal replaces the Hessian. Dense rows are then converted to sparse ones.
 
     References

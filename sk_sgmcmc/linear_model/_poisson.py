@@ -64,7 +64,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Chains at a time; changes no draw.
+        Chains at a time. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0

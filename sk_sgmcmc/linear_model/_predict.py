@@ -255,8 +255,9 @@ class DrawsPredictMixin:
         Returns
         -------
         pandas.DataFrame, or Bunch of columns if pandas is not installed
-            One row for each class and feature, the intercept first: mean, sd, low, high, the probability of being
-            positive, and the effective number of draws.
+            One row for each class and feature, the intercept first: ``class``, ``feature``, ``mean``, ``sd``, ``low``,
+            ``high``, ``p_positive`` (the probability that the coefficient is positive) and ``ess`` (the effective
+            number of draws, if at least four were kept).
 
         Examples
         --------

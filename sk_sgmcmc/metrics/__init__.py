@@ -1,7 +1,7 @@
 """Metrics: pure functions of arrays, each quantity defined once.
 
-Held-out quality of topic models, distance from a Dirichlet law, convergence of chains, coherence and diversity of
-topics, and their alignment over draws.
+Held-out quality of topic models, distance from a Dirichlet distribution, convergence of chains, coherence and diversity
+of topics, and their alignment over draws.
 """
 
 from ._split import split_tokens

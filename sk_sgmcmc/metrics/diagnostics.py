@@ -104,8 +104,8 @@ def effective_sample_size(draws: ArrayLike, kind: Literal["bulk", "mean", "tail"
     draws : array-like of shape (n_chains, n_draws, ...)
         At least four draws. One chain is enough: it is split in two.
     kind : {"bulk", "mean", "tail"}, default="bulk"
-        "bulk": of rank-normalised draws, also valid for laws without variance. "mean": of the draws themselves, as
-        `mcse` requires. "tail": the smaller of those for the 5 % and the 95 % quantile.
+        "bulk": of rank-normalised draws, also valid for distributions without variance. "mean": of the draws
+        themselves, as `mcse` requires. "tail": the smaller of those for the 5 % and the 95 % quantile.
 
     Returns
     -------

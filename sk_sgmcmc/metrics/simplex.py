@@ -93,14 +93,14 @@ def _log_beta_cdf(log_x, a, b):
 
 
 def ks_distance(sample: ArrayLike, cdf: Callable[[FloatArray], FloatArray] | None = None) -> float | FloatArray:
-    r"""Kolmogorov-Smirnov distance :math:`\sup_u |\hat F_n(u) - F(u)|` of a sample from a law.
+    r"""Kolmogorov-Smirnov distance :math:`\sup_u |\hat F_n(u) - F(u)|` of a sample from a distribution.
 
     Parameters
     ----------
     sample : array-like of shape (n,) or (n, m)
         Columns are treated separately.
     cdf : callable, default=None
-        Distribution function, vectorised; None is the uniform law on [0, 1].
+        Distribution function, vectorised; None is the uniform distribution on [0, 1].
 
     Returns
     -------

@@ -45,7 +45,7 @@ def search_n_components(
     n_words : int, default=10
         Top words of a topic for coherence, exclusivity and diversity.
     n_jobs : int or None, default=None
-        Fits side by side, by joblib; changes no result.
+        Fits side by side, by joblib. The results do not depend on it.
     random_state : int, RandomState instance or None, default=0
         Chooses the held-out documents. The fits have the estimator's own.
     **fit_params
@@ -61,8 +61,9 @@ def search_n_components(
         ``score``, ``standard_error``, ``perplexity``
             Of the held-out documents, see `document_completion <sk_sgmcmc.metrics.document_completion>`.
         ``difference``, ``difference_error``
-            Score less the best one's, and its standard error. These are of documents one by one, which differ far more
-            from each other than two models do, so they are the errors by which to judge.
+            The score minus the best score, and the standard error of that difference, computed from the differences
+            document by document. Judge by this error: documents differ far more from each other than two models do on
+            one document, so ``standard_error`` is too large for comparing models.
         ``coherence``, ``exclusivity``, ``stability``
             Means over topics: NPMI of the top words in all documents, how much of the top words' probability is the
             topic's own, and likeness over draws (and chains).

@@ -39,8 +39,8 @@ class NUTS(_Kinetic):
     acceptance_rate_ : ndarray of shape (n_chains,)
         Mean acceptance rate after burn-in.
     n_divergences_ : ndarray of shape (n_chains,)
-        Trajectories after burn-in that left the level of their energy, by more than 1000. Even a few mean that the
-        chains miss a part of the posterior whose curvature is too strong for the step.
+        Divergent trajectories after burn-in: those whose energy changed by more than 1000. Even a few mean that the
+        chains miss a part of the posterior, where the curvature is too strong for the step size.
     n_deepest_ : ndarray of shape (n_chains,)
         Trajectories after burn-in that ``max_depth`` ended.
     n_leapfrog_ : ndarray of shape (n_chains,)

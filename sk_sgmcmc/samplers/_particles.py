@@ -94,9 +94,10 @@ def _documented(cls):
 class Blob(_Particles):
     r"""The blob method: the flow of Langevin dynamics, by particles that repel each other.
 
-    Approximates the posterior by its particles, better the more there are; a fixed number leaves no law invariant, and
-    one particle goes to the mode. The fixed point does not depend on ``step_size``. The draws are the particles after
-    the last step, ``samples_[...]`` (n_chains, n_particles, ...): ``burn_in`` and ``thin`` have no meaning here.
+    Approximates the posterior by its particles, better the more there are. With a fixed number of particles, the
+    posterior is not left unchanged, and a single particle goes to the mode. The fixed point does not depend on
+    ``step_size``. The draws are the particles after the last step, ``samples_[...]`` (n_chains, n_particles, ...):
+    ``burn_in`` and ``thin`` have no meaning here.
 
     Parameters
     ----------
@@ -209,7 +210,8 @@ class SVGD(_Particles):
     Notes
     -----
     :math:`x_i \leftarrow x_i + \frac hM \sum_j \bigl[ K_{ij} \nabla \log p(x_j) + s^{-2} K_{ij} (x_i - x_j) \bigr]`.
-    Only particles near each other share gradients, so that a step is shorter than one of `Blob`.
+    :math:`K_{ij}` is small between distant particles, so the weights :math:`K_{ij} / M` of the gradients sum to less
+    than 1, and a step is shorter than one of `Blob`.
 
     References
     ----------

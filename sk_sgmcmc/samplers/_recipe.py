@@ -112,9 +112,9 @@ class _Recipe:
 class Recipe(_Recipe, _Euclidean):
     r"""The complete recipe: stochastic-gradient dynamics from a diffusion and a curl matrix.
 
-    Every choice of a positive semi-definite :math:`D(z)` and an antisymmetric :math:`Q(z)` keeps
-    :math:`p(z) \propto e^{-H(z)}`, :math:`H` minus the log posterior plus the auxiliaries' energy, with an error of
-    order ``step_size``.
+    Every choice of a positive semi-definite :math:`D(z)` and an antisymmetric :math:`Q(z)` leaves
+    :math:`p(z) \propto e^{-H(z)}` unchanged, with an error of order ``step_size``; :math:`H` is minus the log posterior
+    plus the energy of the auxiliaries.
 
     Parameters
     ----------

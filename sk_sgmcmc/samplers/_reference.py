@@ -29,8 +29,9 @@ class Gibbs(Sampler):
 
     Targets the posterior exactly, and has no step size. For models of counts it is collapsed: topics, or components of
     a Dirichlet process, are integrated out. Each token's topic, or row's cluster, is drawn given those of all others,
-    and topics or components are drawn from their Dirichlet given the counts when a draw is kept. It is the default
-    sampler if ``fit`` holds all the data: the limit that stochastic-gradient samplers approximate.
+    and topics or components are drawn from their Dirichlet distribution given the counts when a draw is kept. It is the
+    limit that stochastic-gradient samplers approximate, and the default of the count topic models, of
+    `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit`` holds all the data.
 
     See Also
     --------

@@ -26,13 +26,14 @@ class RHMC(HMC):
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter).
     target_accept : float, default=0.95
-        See ``step_size``. Higher than for `HMC`: where the implicit equations have no solution, chains stay for long.
+        See ``step_size``. It is higher than for `HMC`, because a chain may stay for a long time at a point from which
+        the implicit equations have no solution at a long step.
     n_fixed_point : int, default=50
         Maximum number of iterations for each of the two implicit equations of a step.
     tolerance : float, default=1e-9
-        Relative change at which iterations end; a trajectory with an equation that is not solved to it is rejected. 0
-        always makes ``n_fixed_point`` iterations, like the references: such trajectories are not quite reversible, and
-        the law is not quite the target.
+        Relative change at which iterations end. If an equation is not solved to this tolerance, the trajectory is
+        rejected. With 0, there are always ``n_fixed_point`` iterations, as in the references: such trajectories are not
+        quite reversible, and the draws do not quite follow the target.
 
     Attributes
     ----------
@@ -44,8 +45,8 @@ class RHMC(HMC):
     Notes
     -----
     :math:`H = -\log p(\theta) + \tfrac12 \log |G(\theta)| + \tfrac12 p^\top G(\theta)^{-1} p` with a metric :math:`G`
-    from the model: `sk_sgmcmc.targets.Density` takes one, `BayesianLogisticRegression` and `BayesianGaussian` use the
-    Fisher information plus the prior's precision. The generalised leapfrog is
+    from the model: `sk_sgmcmc.targets.Density` takes one; `BayesianLogisticRegression`, `BayesianPoissonRegressor` and
+    `BayesianGaussian` use the Fisher information plus the prior's precision. The generalised leapfrog is
 
     .. math:: p' &= p - \tfrac h2 \nabla_\theta H(\theta, p'), \\
               \theta' &= \theta + \tfrac h2 \bigl( G(\theta)^{-1} + G(\theta')^{-1} \bigr) p', \\
@@ -93,8 +94,8 @@ class SGRNPHMC(SGNPHMC):
     r"""Stochastic Riemannian Nosé-Poincaré Hamiltonian Monte Carlo: `SGNPHMC` under a metric.
 
     Targets the posterior with an error of order ``step_size`` squared. The metric comes from as many rows as a
-    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any such function keeps the
-    target.
+    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any such function leaves the
+    target unchanged.
 
     Parameters
     ----------

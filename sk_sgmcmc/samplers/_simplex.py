@@ -92,7 +92,7 @@ class ExponentialOU(Sampler):
     Notes
     -----
     :math:`\log\theta \leftarrow \hat m + (\log\theta - \hat m) e^{-h} + s \sqrt{1 - e^{-2h}} \, Z`. The paper
-    suggests geometric Brownian motion here, which has no stationary law.
+    suggests geometric Brownian motion here, which has no stationary distribution.
 
     References
     ----------

@@ -48,8 +48,8 @@ class SGNHT(_Kinetic):
     "mass": :math:`\dot p = \nabla \log p - \xi p + N(0, 2 A M)`, :math:`\mu \dot\xi = p^\top M^{-1} p / D - T`.
     "white": :math:`\dot p = \nabla \log p - \xi M^{-1} p + N(0, 2 A)`,
     :math:`\mu \dot\xi = p^\top M^{-2} p / \operatorname{tr} M^{-1} - T`. The form printed in the reference, friction
-    :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, keeps the target for :math:`M \propto I` only;
-    the tests include it, and reject it.
+    :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, leaves the target unchanged only if
+    :math:`M \propto I`; the tests include it, and reject it.
 
     References
     ----------

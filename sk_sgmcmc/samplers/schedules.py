@@ -78,7 +78,8 @@ class PolynomialDecay(Schedule):
 class CyclicalStep(Schedule):
     r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, with a floor.
 
-    Large steps at the start of a cycle leave a mode, small ones at its end sample it.
+    Large steps at the start of a cycle take the chain out of a mode; small ones at the end draw from the mode that it
+    has reached.
 
     Parameters
     ----------

@@ -28,9 +28,10 @@ def _linear_terms(terms, n_columns):
 class RestrictedGaussian(ManifoldTarget):
     r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
 
-    On the sphere it is a product of Fisher-Bingham laws, without :math:`A` of von Mises-Fisher laws; on the flat
-    simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham law. On a product such as
-    ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two frames and a simplex, in this order.
+    On the sphere it is a product of Fisher-Bingham distributions, or without :math:`A` of von Mises-Fisher
+    distributions; on the flat simplex a truncated Gaussian; on orthonormal frames a matrix von Mises-Fisher or Bingham
+    distribution. On a product such as ``geometry=[("stiefel", 2), ("stiefel", 2), ("simplex", 1)]``, its rows are two
+    frames and a simplex, in this order.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class ExponentialMixture(ManifoldTarget):
     directions : array-like of shape (n_modes, width)
         :math:`c_m`: the concentration times the mean direction.
     weights : array-like of shape (n_modes,), default=None
-        :math:`w_m`, weights of the exponentials, not of normalised laws; None is 1.
+        :math:`w_m`, weights of the exponentials, not of normalised densities; None is 1.
     n_rows : int, default=1
         Independent copies.
     linear_terms : array-like of shape (n_terms, n_rows * width), default=None

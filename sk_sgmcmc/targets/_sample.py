@@ -70,9 +70,10 @@ def sample(
         multiply sums over rows, and nothing else) and ``gradient`` (see there). Or a target, for example
         `sk_sgmcmc.targets.DirichletCategorical`.
     sampler : str, sampler object or None, default=None
-        Must fit the target's geometry and signal. None is `NUTS` for one's own density of up to 10,000 rows and
-        `SGHMC` on minibatches of 500 for more, `SCIR` for counts, `ExponentialOU` for locations of logarithms,
-        `SGHMC` on other flat space and `SGGMC` on other manifolds.
+        Must fit the target's geometry and signal. For your own density on flat space, None is `NUTS` if the density has
+        no rows, or has up to 10,000 and ``batch_size`` is "auto"; otherwise it is `SGHMC`. For other targets, None is
+        `SCIR` for counts, `ExponentialOU` for locations of logarithms, `SGHMC` on other flat space and `SGGMC` on other
+        manifolds.
     parameters : dict of str to shape, Positive or Simplex, default=None
         Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4)}``, see
         `sk_sgmcmc.targets.Positive` and `sk_sgmcmc.targets.Simplex`. The function receives numbers and arrays of these
@@ -99,7 +100,8 @@ def sample(
     thin : int or "auto", default=1
         Every ``thin``-th later step is kept.
     batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all the data.
+        Rows of a minibatch. "auto" takes all the data; but with ``sampler=None``, your own density of more than 10,000
+        rows is read in minibatches of 500.
     with_replacement : bool or "auto", default="auto"
         Draw each minibatch row by row instead of reading shuffled blocks. Blocks are less noisy, but their noise
         cancels over an epoch: "auto" draws row by row for samplers that use the variance of the noise
@@ -107,9 +109,9 @@ def sample(
     n_chains : int, default=1
         Independent chains. One cannot show that it misses a mode of the density: run four.
     n_jobs : int or None, default=None
-        Chains at a time; changes no draw.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
+        Chains at a time. The draws do not depend on it.
+    random_state : int, RandomState, Generator, SeedSequence or None, default=None
+        Seed; an int or a SeedSequence gives the same draws each time.
     verbose : int, default=0
         1 shows a progress bar.
     init : dict, or array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
@@ -122,15 +124,28 @@ def sample(
     Returns
     -------
     result : SampleResult
-        A Bunch with a method ``summary()``, a table of means, standard deviations, quantiles, ``r_hat`` and ``ess``.
-        ``samples_``: dict of arrays (n_chains, n_kept, ...); ``sampler_``: the sampler in use, with its step size
-        and, for a Metropolis sampler, its ``acceptance_rate_`` in each chain; ``n_iter_``; ``diagnostics_``: a table
-        (DataFrame, or Bunch of columns if pandas is not installed) of ``quantity``, ``mean``, split ``r_hat``, ``ess``
-        and ``mcse``, of up to 20 entries of each array, those of the least convincing chains, and on flat space of the
-        log density; ``log_density_``, with the volume element of free coordinates, at each draw, (n_chains, n_kept), of
-        `NUTS`, and at up to 100 evenly spaced ones of other samplers; ``sample_stats_``, of `NUTS`: a dict of
-        ``energy``, ``acceptance_rate``, ``tree_depth``, ``n_steps``, ``diverging`` and ``step_size`` of the trajectory
-        of each draw, (n_chains, n_kept); ``gradient_``, of a function.
+        A Bunch with a method ``summary()``, which returns a table of means, standard deviations, quantiles, ``r_hat``
+        and ``ess``. Its fields are:
+
+        ``samples_``
+            Dict of arrays of shape (n_chains, n_kept, ...).
+        ``sampler_``
+            The sampler in use, with its step size and, if it is a Metropolis sampler, its ``acceptance_rate_`` in each
+            chain.
+        ``n_iter_``
+            Steps made.
+        ``diagnostics_``
+            A table (DataFrame, or Bunch of columns if pandas is not installed) with the columns ``quantity``, ``mean``,
+            split ``r_hat``, ``ess`` and ``mcse``. Its rows are up to 20 entries of each array, those whose means over
+            tenths of each chain differ most, and on flat space the log density.
+        ``log_density_``
+            On flat space: the log density at draws, with the volume element of the chains' coordinates. `NUTS` gives it
+            at every draw, (n_chains, n_kept); other samplers at up to 100 draws in all, evenly spaced.
+        ``sample_stats_``
+            With `NUTS`: a dict of ``energy``, ``acceptance_rate``, ``tree_depth``, ``n_steps``, ``diverging`` and
+            ``step_size`` of the trajectory of each draw, (n_chains, n_kept).
+        ``gradient_``
+            For a function: where its derivatives come from, and what a call costs.
 
     Raises
     ------

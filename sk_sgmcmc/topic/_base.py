@@ -271,8 +271,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         X : array-like or sparse of shape (n_samples, n_features)
             Counts.
         n_draws : int or None, default=None
-            Number of draws, by as many draws of the topics of the reference chain, evenly spaced. None takes all that
-            were kept.
+            Number of draws. Each uses another of the reference chain's kept draws of the topics, evenly spaced; None
+            uses all of these.
         random_state : None, int, RandomState, Generator or SeedSequence, default=0
             Seed. A document's draws depend on it and on the document's content, not on the other documents.
         **params

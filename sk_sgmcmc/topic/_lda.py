@@ -28,11 +28,11 @@ class BayesianLDA(CountTopicModel):
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR` or `SGRLD`; or as a softmax on
-        flat space by `SGHMC`, `SGNHT`, or `SGLD`, which is slow (at its default length, intervals are somewhat too
-        narrow), or by particles such as `Blob` and `PSGHMC`, whose intervals are too narrow. None is `Gibbs` if `fit`
-        holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are not "fresh".
-        Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; with a normal
+        How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR`, `SGRLD` or `ExactDirichlet`; or
+        as a softmax on flat space by `SGHMC`, `SGNHT`, or `SGLD`, which is slow (at its default length, intervals are
+        somewhat too narrow), or by particles such as `Blob` and `PSGHMC`, whose intervals are too narrow. None is
+        `Gibbs` if `fit` holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are
+        not "fresh". Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; with a normal
         ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set ``sampler__step_size``, which
         turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
@@ -78,8 +78,9 @@ class BayesianLDA(CountTopicModel):
         0, and `partial_fit` adds new words to the topics, with prior mass.
     n_iter : int or None, default=None
         Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler: about 200 passes over the data with
-        stored assignments (100 above 5 million tokens), 1000 minibatches with fresh ones. Samplers that move topics by
-        small steps make up to 2000 passes, 50 million tokens in all, over corpora of less than 250,000 tokens.
+        stored assignments (100 from 5 million tokens on), 1000 minibatches with fresh ones. Samplers that move topics
+        by small steps make up to 2000 passes, 50 million tokens in all, over corpora of less than 250,000 tokens.
+        Particle samplers make 60 passes, or 250 minibatches with fresh assignments.
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
@@ -92,7 +93,7 @@ class BayesianLDA(CountTopicModel):
         Threads: over chains and, if there are more threads than chains, over the documents of a minibatch or, in
         burn-in, over shards of a corpus of 200,000 tokens or more. A chain's kept sweeps of collapsed Gibbs sampling
         take one thread below two million tokens, and all its collapsed sweeps do where counts are fractional or words
-        have priors of their own. Changes no draw.
+        have priors of their own. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -142,20 +143,19 @@ class BayesianLDA(CountTopicModel):
     Notes
     -----
     A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
-    others, and topics are drawn from their Dirichlet law given the assignments of a kept draw. In burn-in, shards of a
-    large corpus are swept side by side, each with the other shards' counts of before the sweep. Kept sweeps of two
-    million tokens or more are cut by words instead, which is exact: a topic's mass is shared among parts of the
-    vocabulary by a Dirichlet law, and given these shares, tokens of a part depend on no count of another part but
-    those of their document. The shares are drawn before each round of blocks that have no document and no part in
-    common. With whole counts and
-    one number as the topics' prior, sweeps begin warm, at about the temperature at which the last topic would melt: 1
-    plus the ``n_components``-th singular value of the scaled counts, at most 1.4. It falls to 1 over 60 % of burn-in or
-    60 sweeps, whichever ends first.
+    others, and topics are drawn from their Dirichlet distribution given the assignments of a kept draw. In burn-in,
+    shards of a large corpus are swept side by side, each with the other shards' counts of before the sweep. Kept sweeps
+    of two million tokens or more are cut by words instead, which is exact: the shares of a topic's mass in the parts of
+    the vocabulary have a Dirichlet distribution, and given these shares, tokens of a part depend on no count of another
+    part but those of their document. The shares are drawn before each round of blocks that have no document and no part
+    in common. With whole counts and one number as the topics' prior, sweeps begin warm, at about the temperature at
+    which the last topic would melt: 1 plus the ``n_components``-th singular value of the scaled counts, at most 1.4. It
+    falls to 1 over 60 % of burn-in or 60 sweeps, whichever ends first.
 
     `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
-    words of the minibatch from their Gamma law given all assignments, the rest of each topic's mass from its own law,
-    and then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The first 70 % of
-    burn-in are collapsed Gibbs sweeps, which have the same stationary law and reach it sooner.
+    words of the minibatch from their Gamma distribution given all assignments, the rest of each topic's mass from its
+    own distribution, and then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The
+    first 70 % of burn-in are collapsed Gibbs sweeps, which have the same stationary distribution and reach it sooner.
 
     Interrupting a fit (Ctrl-C) leaves a fitted estimator, which `resume` continues.
 

@@ -165,7 +165,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
-            Rows sum to 1. A draw's component contributes to the clusters in which its rows are.
+            Rows sum to 1. In each draw, a component is divided between the clusters that hold its rows.
 
         Notes
         -----

@@ -50,8 +50,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
     Parameters
     ----------
     likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
-        What an entry is: a count, all counts of a row being draws from one law over the columns; 0 or 1 (NaN if
-        missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
+        What an entry is: a count, all counts of a row being draws from one distribution over the columns; 0 or 1 (NaN
+        if missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
         categoricals, NaN or None if missing), columns independent. Missing entries are ignored.
     concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
@@ -83,13 +83,13 @@ class DPCategoricalMixture(  # type: ignore[misc]
     burn_in : float or int, default=0.5
         Fraction, or number, of the steps to discard at the start.
     thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MB.
+        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MiB.
     batch_size : int or "auto", default="auto"
         Rows of a minibatch of `SCIR` and `SGRLD`; "auto" takes 10,000, or all if there are fewer.
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads over chains. Changes no draw.
+        Threads over chains. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0

@@ -40,11 +40,13 @@ _SMALL = 5000  # rows that fit into one minibatch
 
 
 class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseSGMCMC):
-    r"""Mixture of von Mises-Fisher laws: clusters of unit vectors, with their uncertainty.
+    r"""Mixture of von Mises-Fisher distributions: clusters of unit vectors, with their uncertainty.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
     priors :math:`\pi \sim \mathrm{Dirichlet}(a, \ldots, a)` or a stick-breaking process,
-    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` where it is learnt.
+    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` where it is learnt. Here
+    :math:`\mathrm{vMF}(\mu, \kappa)` is the von Mises-Fisher distribution, whose density at a unit vector :math:`x` is
+    proportional to :math:`e^{\kappa \mu' x}`, and :math:`V` is the number of features.
 
     Parameters
     ----------
@@ -58,9 +60,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     kappa_prior_scale : float, default=3.0
         :math:`s`, where concentrations are learnt.
     weight_concentration_prior : float, default=1.0
-        :math:`a`.
+        :math:`a`, for weights of either kind; small values favour few large components.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
-        Weights from a Dirichlet law, or by stick breaking, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
+        Weights from a Dirichlet distribution, or by stick breaking, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
         :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components next to no weight.
     sampler : str, sampler object or None, default=None
         How means move given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
@@ -76,11 +78,11 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
     batch_size : int or "auto", default="auto"
         Rows whose labels are drawn anew in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
-        changes how fast the chain mixes, and nothing about its law.
+        changes how fast the chain mixes, but not the distribution from which it draws.
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads over chains. Changes no draw.
+        Threads over chains. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0

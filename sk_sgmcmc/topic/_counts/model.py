@@ -300,7 +300,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts of documents, as for `fit`. Blocks are passed on one after another.
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
@@ -446,8 +446,8 @@ class CountTopicModel(BaseTopicModel):
             A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
             the place of the first of its group, the others keep their order; names given by ``topic_names_`` are joined
             by " + ". Topics are mixed by their shares of the fitted tokens, and their ``doc_topic_prior_`` is the sum,
-            which is exact: proportions that are added up have that Dirichlet law. Chains cannot go on from merged
-            topics: `partial_fit` and `resume` are refused.
+            which is exact: proportions that are added up have that Dirichlet distribution. Chains cannot go on from
+            merged topics: `partial_fit` and `resume` are refused.
 
         Examples
         --------
@@ -470,7 +470,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like, sparse or Dask array of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts.
 
         Returns
@@ -513,7 +513,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts of documents. Each token is hidden with probability 1/2, by a random choice that depends on the
             content of its document alone.
         y : ignored
@@ -532,7 +532,7 @@ class CountTopicModel(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts.
 
         Returns

@@ -112,7 +112,7 @@ class DMRTopicModel(BayesianLDA):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads, as in `BayesianLDA`. Changes no draw.
+        Threads, as in `BayesianLDA`. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -168,8 +168,8 @@ class DMRTopicModel(BayesianLDA):
     the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
     about standard normal: whitened during burn-in by the information about the coefficients, jointly over topics up to
     600 coefficients, else topic by topic. Entries of the gradient in these coordinates are clipped to [-4, 4] (wider in
-    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata share their
-    tables.
+    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata form a
+    group, whose prior is computed once.
 
     The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is that of a Brownian
     motion over the fitted range, restricted to the span of the basis: with u the covariate scaled to [0, 1], minus its
@@ -485,7 +485,7 @@ class DMRTopicModel(BayesianLDA):
 
         Parameters
         ----------
-        X : array-like, sparse or Dask array of shape (n_samples, n_features)
+        X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
             Beside a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without

@@ -41,16 +41,16 @@ class GammaProcessTopicModel(CountTopicModel):
         What moves the weights, and the topics if it can:
 
         - `Gibbs`: both, from their conditionals, the topics integrated out.
-        - `SCIR`, `SGRLD`: both; the topics by this sampler, the weights from their conditionals (under `SCIR` with a
-          finite step size and stored assignments, by its transition).
+        - `SCIR`, `SGRLD`, `ExactDirichlet`: both; the topics by this sampler, the weights from their conditionals
+          (under `SCIR` with a finite step size and stored assignments, by its transition).
         - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
           under a metric (`SGRNPHMC`): the weights alone. ``topics_sampler`` moves the topics.
 
         None is `Gibbs` if `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
         ``sampler__step_size``, to tune it.
     topics_sampler : str, sampler object or None, default=None
-        What moves the topics if ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR` or `SGRLD`. None
-        chooses as for ``sampler``.
+        What moves the topics if ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR`, `SGRLD` or
+        `ExactDirichlet`. None chooses as for ``sampler``.
     concentration_prior : tuple of two float, default=(1.0, 0.1)
         Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
         atoms with weights between x and e x, for x well below 1/c.
@@ -69,7 +69,12 @@ class GammaProcessTopicModel(CountTopicModel):
         averaged over minibatches, and forgotten as fast as the topics.
     n_iter : int or None, default=None
         Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler, as for `BayesianLDA`.
-    burn_in, thin, batch_size, n_chains, n_jobs, random_state, verbose, callbacks
+    burn_in, thin, batch_size, n_chains
+        As for `BayesianLDA`.
+    n_jobs : int or None, default=None
+        Threads, as for `BayesianLDA`, but the collapsed sweeps of a chain over counts in memory always take one thread.
+        The draws do not depend on it.
+    random_state, verbose, callbacks
         As for `BayesianLDA`.
 
     Attributes

@@ -58,15 +58,18 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
     :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|,
-    \kappa_1)`. A topic is a direction: its entries may be negative, for words that are *absent* where it is present.
+    \kappa_1)`. Here :math:`\mathrm{vMF}(\mu, \kappa)` is the von Mises-Fisher distribution, whose density at a unit
+    vector :math:`x` is proportional to :math:`e^{\kappa \mu' x}`. A topic is a direction: its entries may be negative,
+    for words that are *absent* where it is present.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of topics.
     sampler : str, sampler object or None, default=None
-        How topics are drawn: `SGGMC` (None), `GSGNHT`, the exact reference `GMCBGibbs`, the approximate `GMCApprMH`, or
-        `VariationalInference` and `StochasticVI`, which give one point and no uncertainty.
+        How topics are drawn: by `SGGMC` (None), `GSGNHT` or `GMC`, by the exact reference `GMCBGibbs`, by the
+        approximate `GMCApprMH`, or by `VariationalInference` and `StochasticVI`, which give one point and no
+        uncertainty.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default=10.0
         :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
     kappa0, kappa1, sigma : float, "auto" or None, default=None
@@ -101,7 +104,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     n_chains : int, default=1
         Independent chains.
     n_jobs : int or None, default=None
-        Threads over chains. Changes no draw.
+        Threads over chains. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same draws each time.
     verbose : int, default=0
@@ -473,19 +476,20 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     @by_rows()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
-        """Log of each row's density averaged over draws, with proportions integrated by annealing.
+        """Logarithm of each row's density, which is averaged over draws, with the proportions integrated out.
 
         Parameters
         ----------
         X : array-like, sparse or Dask array of shape (n_samples, n_features)
         n_temperatures : int, default=400
-            At least 1; more are more exact, and slower.
+            Temperatures of the annealed importance sampling that integrates them out, at least 1; more are more exact,
+            and slower.
 
         Returns
         -------
         log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
-            With respect to the surface of the sphere, from at most 5 kept draws, evenly spaced; 0 for an all-zero row,
-            which is not an observation.
+            With respect to the surface measure of the sphere, from at most 5 kept draws, evenly spaced; 0 for an
+            all-zero row, which is not an observation.
         """
         rows, full = self._filled(X)
         out = np.zeros(rows.shape[0])
