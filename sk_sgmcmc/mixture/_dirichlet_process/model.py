@@ -66,8 +66,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is the default unless
         assignments are "fresh"; or by slice sampling, with weights and components moved by `SCIR` (the default for
         fresh assignments) or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Slices mix more slowly than
-        `Gibbs`, and `SGRLD` is approximate: at its default step and length intervals are far too narrow. Set
-        ``sampler__step_size`` to tune `SCIR`.
+        `Gibbs`: chains can stay at too many clusters for thousands of sweeps. `SGRLD` is approximate: at its default
+        step and length intervals are far too narrow. Set ``sampler__step_size`` to tune `SCIR`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
         "stored" (the choice of "auto") keeps the label of every row; weights and components are then drawn at the
         counts of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and
