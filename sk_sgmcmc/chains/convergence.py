@@ -42,9 +42,9 @@ class Unsettled:
     r_hat, limit : float
         Its R-hat, and the largest one that independent draws have.
     slowest : str
-        The quantity with the fewest effective draws.
-    ess : float
-        How many it has.
+        The quantity with the fewest effective draws, for what it needs.
+    ess, least : float
+        How many it has, and how many it needs.
     """
 
     name: str
@@ -52,16 +52,24 @@ class Unsettled:
     limit: float
     slowest: str
     ess: float
+    least: float
 
     @property
     def message(self):
-        """The numbers and their meaning."""
+        """The numbers and their meaning, first what exceeds its limit."""
         if not np.isfinite(self.r_hat):
             return f"{self.name} never moved."
         of = "" if self.slowest == self.name else f" of {self.slowest}"
+        if self.r_hat > self.limit:
+            least = "" if self.ess >= self.least else f" ({self.least:.3g} at least)"
+            return (
+                f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
+                f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent "
+                f"ones{least}."
+            )
         return (
-            f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
-            f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent ones."
+            f"all draws of {self.slowest} together are worth {self.ess:.3g} independent ones ({self.least:.3g} at "
+            f"least), though split R-hat of {self.name} is {self.r_hat:.4g} ({self.limit:.3g} at most)."
         )
 
 
@@ -136,13 +144,15 @@ class Diagnosis:
             return None
         for name in self._still if all(self._still.values()) else moving:
             if self._still[name]:
-                return Unsettled(next(entry for entry in names if entry.startswith(name)), np.inf, R_HAT, name, 0.0)
+                first = next(entry for entry in names if entry.startswith(name))
+                return Unsettled(first, np.inf, R_HAT, name, 0.0, self._few[0])
         excess = np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
-        shortage = np.where(np.isnan(ess), -np.inf, self._few - ess)
-        if not (excess.max() > 0 or shortage.max() > 0):
+        share = np.where(np.isnan(ess), np.inf, ess / self._few)
+        if not (excess.max() > 0 or share.min() < 1):
             return None
-        worst, slowest = int(np.argmax(excess)), int(np.nanargmin(ess))
-        return Unsettled(names[worst], r_hat[worst], self._limits[worst], names[slowest], ess[slowest])
+        worst, slowest = int(np.argmax(excess)), int(np.argmin(share))
+        of_slowest = names[slowest], ess[slowest], self._few[slowest]
+        return Unsettled(names[worst], r_hat[worst], self._limits[worst], *of_slowest)
 
     def drift(self, name, unit=1.0):
         """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
