@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.chains.convergence import spread_ratios
+from sk_sgmcmc.chains.convergence import spread_of
 from sk_sgmcmc.dense.chain import DenseData
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD
@@ -93,6 +93,18 @@ def test_draws_without_the_spread_of_the_curvature_warn_with_its_share():
         sample(target, SGHMC(step_size=0.002), batch_size=250, n_iter=20_000, with_replacement=True, random_state=0)
 
 
+def test_chains_that_are_too_warm_are_told_so_before_a_longer_run_is_advised():
+    target = GaussianMean(np.zeros((1, 2)), np.diag([1.0, 400.0]))
+    with pytest.warns(
+        ConvergenceWarning, match=r"draws of theta\[1\] are too wide: .*smaller step_size than 0\.0045"
+    ) as c:
+        sample(target, SGLD(step_size=0.0045), n_iter=1000, random_state=0)
+    assert "Also, split R-hat of " in str(c[0].message) and "Only then try n_iter=10000" in str(c[0].message)
+    with pytest.warns(ConvergenceWarning, match="n_iter=20000") as c:  # still on its way to the mode
+        sample(target, SGHMC(step_size=0.003), init=[1000.0, 0.0], random_state=0)
+    assert "too wide" not in str(c[0].message)
+
+
 def test_a_chain_that_never_moves_warns():
     target = Density(poisson_regression, 4, ROWS)
     with pytest.warns(ConvergenceWarning, match="never moved"):
@@ -119,11 +131,23 @@ def test_spread_ratios_are_those_of_variances_to_the_right_ones(share):
     exact, covariance = target.posterior() if hasattr(target, "posterior") else (X.mean(axis=0), root @ root.T / 50)
     draws = rng.multivariate_normal(exact, share * covariance, size=(4, 5000))
     # Of 100 of the draws: the standard error of each entry is at most share * sqrt(2 / 100) and correlations' part.
-    np.testing.assert_allclose(spread_ratios(gradient, draws)[0], share, rtol=0.6)
-    ratios = [spread_ratios(gradient, chunk)[0] for chunk in np.split(draws, 50, axis=1)]
+    np.testing.assert_allclose(spread_of(gradient, draws).ratios, share, rtol=0.6)
+    ratios = [spread_of(gradient, chunk).ratios for chunk in np.split(draws, 50, axis=1)]
     error = np.std(ratios, axis=0) / np.sqrt(50)
     assert np.abs((np.mean(ratios, axis=0) - share) / error).max() < 4.5
     assert np.abs((np.mean(ratios, axis=0) - share**2) / error).max() > 10 or share == 1.0
+
+
+def test_heat_is_the_spread_of_single_chains_and_no_drift():
+    rng = np.random.default_rng(3)
+    target = GaussianMean(np.zeros((1, 2)))
+    X, params, shape = target._rows()
+    gradient = DenseGradient(DenseData(X, np.zeros((1, 0)), np.ones(1), params, target._signal(), 1), shape)
+    apart = np.array([-50.0, 50.0])[:, None, None] + np.linspace(0.0, 30.0, 500)[:, None]
+    draws = rng.standard_normal((2, 500, 2))
+    np.testing.assert_array_equal(spread_of(gradient, draws + apart).heat, 1.0)
+    np.testing.assert_allclose(spread_of(gradient, draws * [1.0, 4.0] + apart).heat, [1.0, 16.0], rtol=0.5)
+    assert spread_of(gradient, draws[:1, :10]).heat is None
 
 
 def test_the_normal_approximation_of_a_gaussian_is_itself():

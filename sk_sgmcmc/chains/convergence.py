@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -29,6 +30,9 @@ NARROW, WIDE = 0.25, 2.0
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _CELLS = 5e8  # rows times entries that all of these gradients may read
+# Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
+# standard errors of pieces of chains by which they must exceed it.
+HOT, _SURE = 4.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,7 @@ def spread_doubts(ratios, remedies, name):
     Parameters
     ----------
     ratios : ndarray of shape (D,), or None
-        From `spread_ratios`.
+        Of a `Spread`.
     remedies : dict of str to str
         For the kinds of doubt that are of interest, of "narrow" and "wide".
     name : str or list of str
@@ -257,8 +261,27 @@ def spread_doubts(ratios, remedies, name):
     return found
 
 
-def spread_ratios(gradient, draws, temperature=1.0):
-    r"""Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
+class Spread(NamedTuple):
+    """The spread of draws on flat space beside the curvature; None where draws are too few.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (D,)
+        Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
+    heat : ndarray of shape (D,)
+        The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
+        clearly above `HOT`.
+    log_density : ndarray of shape (n_chains, n_probes)
+        At the draws that were used, evenly spaced.
+    """
+
+    ratios: np.ndarray | None = None
+    heat: np.ndarray | None = None
+    log_density: np.ndarray | None = None
+
+
+def spread_of(gradient, draws, temperature=1.0):
+    r"""The `Spread` of draws on flat space.
 
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
     :math:`E[-(\theta_i - c) \, \partial_i \log p(\theta)] = T` for every entry and every constant :math:`c`. For a
@@ -271,20 +294,29 @@ def spread_ratios(gradient, draws, temperature=1.0):
         Gradient on all rows.
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
-
-    Returns
-    -------
-    ratios : ndarray of shape (D,)
-    log_density : ndarray of shape (n_chains, n_probes)
-        At the draws that were used, evenly spaced. Both are None if draws are too few.
     """
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < MIN_KEPT:
-        return None, None
+        return Spread()
     n = int(np.clip(_CELLS / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
     each = min(n_kept, -(-n // n_chains))
-    centre = draws.mean(axis=(0, 1))
-    chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)].reshape(-1, D)
-    values, gradients = zip(*(gradient(theta) for theta in chosen), strict=True)
-    ratios = np.mean([(centre - theta) * g for theta, g in zip(chosen, gradients, strict=True)], axis=0) / temperature
-    return ratios, np.array(values).reshape(n_chains, each)
+    chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)]
+    values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)
+    slopes = np.reshape(slopes, chosen.shape)
+    ratios = ((draws.mean(axis=(0, 1)) - chosen) * slopes).mean(axis=(0, 1)) / temperature
+    # Of independent draws, second differences have six times the variance.
+    with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is judged
+        bends = -np.diff(chosen, 2, axis=1) * np.diff(slopes, 2, axis=1) / (6.0 * temperature)
+    return Spread(ratios, clearly_above(HOT, bends), np.reshape(values, (n_chains, each)))
+
+
+def clearly_above(limit, ratios):
+    """Means of ratios of single draws, (n_chains, n, D), where they exceed a limit beyond chance, and elsewhere 1."""
+    n_chains, n = ratios.shape[:2]
+    n_pieces = max(1, min(_PIECES, n // 4))
+    if n_chains * n < MIN_KEPT or n_chains * n_pieces < 2:
+        return np.ones(ratios.shape[2:])
+    with np.errstate(invalid="ignore", over="ignore"):
+        pieces = np.concatenate([part.mean(axis=1) for part in np.array_split(ratios, n_pieces, axis=1)])
+        mean, error = pieces.mean(axis=0), pieces.std(axis=0, ddof=1) / np.sqrt(len(pieces))
+        return np.where(mean - _SURE * error > limit, mean, 1.0)

@@ -9,6 +9,10 @@ _SOME_ROWS = 20_000  # from which a curvature is measured
 # Largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
 _REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
+# How many times a curvature may be exceeded at the distance that it implies; by more in kinks and plateaus.
+_BEND = 100.0
+_MOST_BENDS = 20  # such distances, each shorter than the last
+_FAR = 1e3  # times 1 + the size of the state: how far to look for the end of a plateau
 
 
 class DenseGradient:
@@ -77,6 +81,44 @@ def stiffness(gradient, theta, inverse_mass, rng):
         if abs(value - previous) < 1e-3 * value:
             break
     return value
+
+
+def curvature(gradient, theta, inverse_mass, rng):
+    """`stiffness`, but where gradients hardly change nearby, the curvature that fits the density further away.
+
+    On either side of a kink, and on a plateau, differences over a short distance are rounding errors or 0, and imply a
+    step that passes over the whole density. A curvature is believed if gradients at the distance that it implies, its
+    root inverted, change by about as much as it says, or if it is not small for the slope: a density that falls with a
+    slope of s does so over a distance of 1 / s.
+    """
+    found = stiffness(gradient, theta, inverse_mass, rng)
+    theta = theta.ravel()
+    scale = np.ones(theta.size) if inverse_mass is None else np.sqrt(np.diag(inverse_mass))
+    base = gradient(theta)[1]
+    slope = scale * base
+    steepness = float(np.abs(slope).max()) ** 2
+    ways = [np.random.default_rng(1).standard_normal(theta.size)]
+    if steepness > 0.0:  # uphill, where the mode is
+        ways.append(slope)
+    ways = [sign * way / _length(way) for way in ways for sign in (1.0, -1.0)]
+
+    def secant(distance):
+        """The largest change of gradients over a distance, divided by it; 0 where they are not finite."""
+        changes = [scale * (gradient(theta + distance * scale * way)[1] - base) for way in ways]
+        return max((_length(each) / distance for each in changes if np.all(np.isfinite(each))), default=0.0)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        if steepness == 0.0 and secant(1e-3) == 0.0:
+            reach = _FAR * (1.0 + np.abs(theta).max())
+            return max(found, *(secant(distance) for distance in np.geomspace(1.0, reach, 4)))
+        if not found < steepness < np.inf or secant(1.0 / np.sqrt(found)) <= _BEND * found:
+            return found
+        for _ in range(_MOST_BENDS):
+            bent = secant(1.0 / np.sqrt(found))
+            if not found < bent < np.inf:
+                break
+            found = bent
+    return max(found, steepness)
 
 
 def metric_at(dense, theta):
@@ -245,6 +287,6 @@ def auto_step_size(sampler, dense, points, n_batch):
     # Noise is measured in units in which W is the identity.
     root = None if W is None or np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
     probe = gradient if len(points) == 1 else gradient.on_some_rows()
-    largest = max(stiffness(probe, point, W, rng) for point in points)
+    largest = max(curvature(probe, point, W, rng) for point in points)
     noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
     return ConstantStep(float(sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)))

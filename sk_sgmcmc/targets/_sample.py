@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import Diagnosis, spread_doubts, spread_ratios
+from ..chains.convergence import Diagnosis, Spread, spread_doubts, spread_of
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
 from ..dense.chain import DenseData
@@ -239,17 +239,15 @@ def sample(
     draws = stacked_draws(chains)
     fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
-    flat, ratios, log_density = target._offers[0][0] == "euclidean", None, None
-    in_time = sampler._draws_in_time
-    if flat and in_time:
-        gradient = DenseGradient(dense, shape)
-        ratios, log_density = spread_ratios(gradient, draws["theta"][..., 0], fitted.temperature)
+    spread, in_time = Spread(), sampler._draws_in_time
+    if target._offers[0][0] == "euclidean" and in_time:
+        spread = spread_of(DenseGradient(dense, shape), draws["theta"][..., 0], fitted.temperature)
     stats = fitted._statistics(draws["statistics"]) if "statistics" in draws else {}
-    log_density = stats.pop("lp", log_density)
+    log_density = stats.pop("lp", spread.log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
         _warn(
-            diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
+            diagnosis, spread, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
         )
     found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
     if log_density is not None:
@@ -301,14 +299,17 @@ def _diagnosis(samples, log_density, in_time):
     return Diagnosis(monitored, in_time)
 
 
-def _warn(diagnosis, ratios, remedies, doubts_of_sampler, labels):
+def _warn(diagnosis, spread, remedies, doubts_of_sampler, labels):
     """Warn if draws have not converged, with the number, its meaning and a remedy."""
     moving = [name for name in diagnosis.names if name != "log_density"]
-    found = diagnosis.unsettled(moving)
-    doubts = [f"{found.message} {remedies['unsettled']}"] if found else []
-    # Chains that lie apart are jointly wide, whatever the spread of each.
-    kinds = {kind: remedies[kind] for kind in (("narrow",) if found else ("narrow", "wide"))}
-    doubts += spread_doubts(ratios, kinds, labels or next(iter(moving))) + doubts_of_sampler
+    found, name = diagnosis.unsettled(moving), labels or next(iter(moving))
+    # Chains that lie apart or drift are jointly wide, whatever the spread of each.
+    doubts = spread_doubts(spread.heat if found else spread.ratios, {"wide": remedies["wide"]}, name)
+    if found:
+        # A longer run of chains that are too warm is as wrong.
+        remedy = remedies["unsettled"]
+        doubts.append(f"{found.message} {f'Only then {remedy[0].lower()}{remedy[1:]}' if doubts else remedy}")
+    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name) + doubts_of_sampler
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
 
