@@ -27,6 +27,7 @@ _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommend
 _AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
+WARM = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _CELLS = 5e8  # rows times entries that all of these gradients may read

@@ -114,6 +114,9 @@ class ManifoldTarget(Target):
         curvature = self._curvature(gradient, theta) + extent
         return ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)))
 
+    def _mean_square_velocity(self):
+        return self._product().dimension()
+
     def _start(self, sampler):
         return np.concatenate([each.ravel() for each in self._product().start()]).reshape(self._rows()[2])
 

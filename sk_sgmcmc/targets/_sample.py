@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import Diagnosis, Spread, spread_doubts, spread_of
+from ..chains.convergence import HOT, WARM, WIDE, Diagnosis, Spread, clearly_above, spread_doubts, spread_of
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
 from ..dense.chain import DenseData
@@ -246,9 +246,8 @@ def sample(
     log_density = stats.pop("lp", spread.log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
-        _warn(
-            diagnosis, spread, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
-        )
+        remedies = _remedies(target, fitted, picks_step, dense, n_iter)
+        _warn(target, fitted, diagnosis, spread, samples, draws, remedies)
     found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
     if log_density is not None:
         found["log_density_"] = log_density
@@ -299,19 +298,44 @@ def _diagnosis(samples, log_density, in_time):
     return Diagnosis(monitored, in_time)
 
 
-def _warn(diagnosis, spread, remedies, doubts_of_sampler, labels):
+def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
     """Warn if draws have not converged, with the number, its meaning and a remedy."""
-    moving = [name for name in diagnosis.names if name != "log_density"]
-    found, name = diagnosis.unsettled(moving), labels or next(iter(moving))
+    unsettled = diagnosis.unsettled([name for name in diagnosis.names if name != "log_density"])
+    name, remedy = target._labels() or next(iter(samples)), remedies["unsettled"]
     # Chains that lie apart or drift are jointly wide, whatever the spread of each.
-    doubts = spread_doubts(spread.heat if found else spread.ratios, {"wide": remedies["wide"]}, name)
-    if found:
-        # A longer run of chains that are too warm is as wrong.
-        remedy = remedies["unsettled"]
-        doubts.append(f"{found.message} {f'Only then {remedy[0].lower()}{remedy[1:]}' if doubts else remedy}")
-    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name) + doubts_of_sampler
+    doubts = spread_doubts(spread.heat if unsettled else spread.ratios, {"wide": remedies["wide"]}, name)
+    doubts += [f"{doubt} {remedies['wide']}" for doubt in _too_warm(target, sampler, samples, draws, unsettled)]
+    if unsettled:
+        if doubts:  # a longer run of chains that are too warm is as wrong
+            remedy = f"Only then {remedy[0].lower()}{remedy[1:]}"
+        doubts.append(f"{unsettled.message} {remedy}")
+    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name) + sampler._doubts()
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
+
+
+def _too_warm(target, sampler, samples, draws, unsettled):
+    """Messages, without a remedy, about draws off flat space that are spread too widely."""
+    right, exact, found = target._mean_square_velocity(), target._exact(samples), []
+    if right is not None and sampler._keeps_velocity:
+        squares = (draws["aux"].reshape(*draws["aux"].shape[:2], -1) ** 2).sum(axis=-1, keepdims=True)
+        ratio = float(clearly_above(HOT if unsettled else WARM, squares / right)[0])
+        if ratio > 1.0:
+            found.append(
+                f"the velocities are too fast: their mean square is {ratio:.3g} times what it should be (1 is right), "
+                "so the draws are spread too widely."
+            )
+    if exact is not None:
+        values, mean, variance = exact
+        # As of draws on flat space: differences do not see a start from which slow chains have not moved.
+        squares = np.diff(values, 2, axis=1) ** 2 / 6.0 if unsettled else (values - mean) ** 2
+        ratio = clearly_above(HOT if unsettled else WIDE, squares.sum(axis=-1, keepdims=True) / variance.sum())[0]
+        if ratio > 1.0:
+            found.append(
+                f"the draws of {next(iter(samples))} are too wide: their root mean square distance from the exact mean "
+                f"is {np.sqrt(ratio):.2g} times the exact standard deviation (1 is right)."
+            )
+    return found
 
 
 def _remedies(target, sampler, picks_step, dense, n_iter):
