@@ -498,6 +498,42 @@ def test_curvatures_of_smooth_densities_are_those_of_the_short_distance():
         assert found == stiffness(*args, np.random.default_rng(0)) == pytest.approx(1e6, rel=1e-3)
 
 
+def uniform(mu, nu):
+    return -0.5 * nu**2 if 0.0 < mu < 1.0 else -np.inf
+
+
+def exponential(mu, nu):
+    return -mu - 0.5 * nu**2 if mu > 0.0 else -np.inf
+
+
+def between_walls(mu, nu):
+    return -500.0 * max(0.0, abs(mu) - 5.0) ** 2 - 0.5 * nu**2
+
+
+def unused(mu, nu):
+    return -0.5 * nu**2
+
+
+@pytest.mark.parametrize(("density", "deviation"), [(uniform, 0.289), (exponential, 1.0), (between_walls, 2.9)])
+def test_draws_up_to_a_bound_are_not_called_narrow(density, deviation):
+    args = {"parameters": {"mu": (), "nu": ()}, "init": {"mu": 0.5}, "random_state": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        draws = sample(density, n_iter=4000, **args).samples_["mu"]
+    assert draws.std() == pytest.approx(deviation, rel=0.2)
+    said = "".join(str(w.message) for w in caught)
+    assert "too narrow" not in said
+    if density is not between_walls:
+        assert "trajectories are lost at a bound of mu" in said and "Simplex(2)" in said and "diverged" not in said
+    with pytest.warns(ConvergenceWarning, match="mu are too narrow"):  # far too short a chain
+        sample(density, SGHMC(step_size=1e-4), **args)
+
+
+def test_draws_of_a_number_on_which_nothing_depends_are_called_narrow():
+    with pytest.warns(ConvergenceWarning, match="mu are too narrow"):
+        sample(unused, parameters={"mu": (), "nu": ()}, random_state=0)
+
+
 def test_no_larger_step_is_advised_where_the_sampler_finds_it():
     """Beside divergences, for which the remedy is a smaller one, it would contradict."""
     for sampler, advised in (("nuts", False), (NUTS(step_size=1e-4), True)):

@@ -30,6 +30,7 @@ NARROW, WIDE = 0.25, 2.0
 WARM = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
+_WALL = 5.0  # change of a log density, within a standard deviation beyond the outermost draws, where it ends in a wall
 _CELLS = 5e8  # rows times entries that all of these gradients may read
 # Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
 # standard errors of pieces of chains by which they must exceed it.
@@ -268,17 +269,21 @@ class Spread(NamedTuple):
     Parameters
     ----------
     ratios : ndarray of shape (D,)
-        Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
+        Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence, and 1
+        where the density ends at a bound or in walls about a plateau, and says nothing of narrow draws.
     heat : ndarray of shape (D,)
         The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
         clearly above `HOT`.
     log_density : ndarray of shape (n_chains, n_probes)
         At the draws that were used, evenly spaced.
+    bounded : tuple of int
+        Entries with small ratios beyond whose draws the log density is not finite.
     """
 
     ratios: np.ndarray | None = None
     heat: np.ndarray | None = None
     log_density: np.ndarray | None = None
+    bounded: tuple[int, ...] = ()
 
 
 def spread_of(gradient, draws, temperature=1.0):
@@ -308,7 +313,25 @@ def spread_of(gradient, draws, temperature=1.0):
     # Of independent draws, second differences have six times the variance.
     with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is judged
         bends = -np.diff(chosen, 2, axis=1) * np.diff(slopes, 2, axis=1) / (6.0 * temperature)
-    return Spread(ratios, clearly_above(HOT, bends), np.reshape(values, (n_chains, each)))
+    bounded = []
+    for i in np.flatnonzero(ratios < NARROW):
+        rises = _beyond(gradient, chosen.reshape(-1, D), values, i)
+        if not np.all(np.isfinite(rises)):
+            bounded.append(int(i))
+            ratios[i] = 1.0
+        elif max(rises) < -_WALL and np.mean(slopes[..., i] == 0.0) > 0.5:
+            ratios[i] = 1.0
+    return Spread(ratios, clearly_above(HOT, bends), np.reshape(values, (n_chains, each)), tuple(bounded))
+
+
+def _beyond(gradient, points, values, i):
+    """By how much a log density rises within a standard deviation below and above the outermost values of an entry."""
+    width, rises = points[:, i].std(), []
+    for at, away in ((points[:, i].argmin(), -width), (points[:, i].argmax(), width)):
+        point = points[at].copy()
+        point[i] += away
+        rises.append(gradient(point)[0] - values[at])
+    return rises
 
 
 def clearly_above(limit, ratios):

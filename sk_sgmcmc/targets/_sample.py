@@ -309,7 +309,17 @@ def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
         if doubts:  # a longer run of chains that are too warm is as wrong
             remedy = f"Only then {remedy[0].lower()}{remedy[1:]}"
         doubts.append(f"{unsettled.message} {remedy}")
-    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name) + sampler._doubts()
+    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name)
+    of_sampler = sampler._doubts()
+    if spread.bounded and of_sampler:
+        at = spread.bounded[0]
+        entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
+        of_sampler = [
+            f"trajectories are lost at a bound of {entry}, beyond which the log density is not finite. Move within it: "
+            "give a Positive() parameter, or between two bounds the first number p of a Simplex(2), and use "
+            "low + (high - low) * p."
+        ]
+    doubts += of_sampler
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
 
