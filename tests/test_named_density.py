@@ -498,6 +498,18 @@ def test_curvatures_of_smooth_densities_are_those_of_the_short_distance():
         assert found == stiffness(*args, np.random.default_rng(0)) == pytest.approx(1e6, rel=1e-3)
 
 
+def wrong_above_1(mu, gradient):
+    gradient.mu[()] = -mu if mu < 1.0 else -mu + 0.8
+    return -0.5 * mu**2
+
+
+def test_a_gradient_by_name_that_is_wrong_away_from_the_start_warns():
+    args = {"parameters": {"mu": ()}, "n_iter": 4000, "init": {"mu": 0.0}}
+    for seed in range(3):
+        with pytest.warns(ConvergenceWarning, match=r"at \d of 25 draws, .*Correct it there, or leave it out\."):
+            sample(wrong_above_1, "sghmc", random_state=seed, **args)
+
+
 def uniform(mu, nu):
     return -0.5 * nu**2 if 0.0 < mu < 1.0 else -np.inf
 

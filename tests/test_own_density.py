@@ -181,6 +181,47 @@ def test_a_gradient_of_the_wrong_sign_is_refused_at_any_start():
 
 
 @numba.njit
+def wrong_above_1(theta, rows, scale, gradient):
+    gradient[:] = -theta
+    if theta[0] > 1.0:
+        gradient[0] += 0.8
+    return -0.5 * (theta**2).sum()
+
+
+@numba.njit
+def wrong_beside_the_circle(theta, rows, scale, gradient):
+    gradient[:] = 0.0
+    gradient[0] = 2.0 if theta[0] > -0.5 else 1.0
+    return 2.0 * theta[0]
+
+
+@numba.njit
+def kinked(theta, rows, scale, gradient):
+    gradient[:] = -np.sign(theta) - 4.0 * theta**3
+    return -(np.abs(theta) + theta**4).sum()
+
+
+def test_a_gradient_that_is_wrong_away_from_the_start_warns_with_the_numbers():
+    with pytest.warns(
+        ConvergenceWarning, match=r"does not fit the log density at \d of 25 draws.* \[.*it gives .*give "
+    ):
+        sample(Density(wrong_above_1, dim=2), "sghmc", random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sample(Density(wrong_above_1, dim=2, check_gradient=False), "sghmc", random_state=0)
+        for seed in range(5):
+            sample(Density(kinked, dim=40), SGHMC(0.05), n_iter=400, init=np.full(40, 0.3), random_state=seed)
+            sample(Density(poisson_regression, 4, ROWS), "sghmc", batch_size=250, n_iter=400, random_state=seed)
+    assert not [w for w in caught if "does not fit" in str(w.message)]
+
+
+def test_a_gradient_on_a_manifold_that_is_wrong_away_from_the_start_warns():
+    target = ManifoldDensity(wrong_beside_the_circle, {"x": ("sphere", (2,))}, start={"x": [1.0, 0.0]})
+    with pytest.warns(ConvergenceWarning, match="does not fit the log density at [1-9]+ of 25 draws"):
+        sample(target, "sggmc", random_state=0)
+
+
+@numba.njit
 def unscaled_gradient(theta, rows, scale, gradient):
     gradient[0] = (rows[:, 0] - theta[0]).sum()
     return -0.5 * scale * ((rows[:, 0] - theta[0]) ** 2).sum()

@@ -12,6 +12,9 @@ _REACH = 0.35  # of a step with momentum, in units in which the largest curvatur
 # How many times a curvature may be exceeded at the distance that it implies; by more in kinks and plateaus.
 _BEND = 100.0
 _MOST_BENDS = 20  # such distances, each shorter than the last
+_FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # draws at which a gradient is compared with differences
+_CHECK_STEP = 1e-3  # of these differences, in standard deviations of the draws
+_CHECKED_CELLS = 1e8  # rows times entries that these comparisons may read, of three log densities each
 _FAR = 1e3  # times 1 + the size of the state: how far to look for the end of a plateau
 
 
@@ -178,6 +181,43 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
             f"The gradient{which} does not fit the log density: along a random direction {where} it gives "
             f"{given:.6g}, differences of the log density give {seen:.6g}. Check its sign, and that scale is in both."
         )
+
+
+def gradient_doubt(gradient, draws, project=None):
+    """A message if a user's gradient is not the slope of the log density at some of the draws, or None.
+
+    Parameters
+    ----------
+    gradient : DenseGradient
+        On all rows.
+    draws : ndarray of shape (n_draws, D)
+        Some of them are used, evenly spaced.
+    project : callable, default=None
+        Projects a direction (D,) at a draw (D,) onto those in which the state can move.
+    """
+    n = int(np.clip(_CHECKED_CELLS / (draws.shape[1] * gradient.dense.n_rows), _FEWEST_CHECKED, _MOST_CHECKED))
+    chosen = draws[np.unique(np.linspace(0, len(draws) - 1, n).round().astype(int))].astype(np.float64)
+    spread, rng, found = draws.std(axis=0), np.random.default_rng(4), []
+    for x in chosen:
+        direction = np.where(spread > 0.0, spread, 1e-3 * (1.0 + np.abs(x))) * rng.standard_normal(x.size)
+        direction = direction if project is None else project(x, direction)
+        value, slope = gradient(x)
+        low, high = (gradient(x + sign * _CHECK_STEP * direction)[0] for sign in (-1.0, 1.0))
+        # At a kink a gradient may be any slope between those on its two sides.
+        sides, given = np.array([value - low, high - value]) / _CHECK_STEP, slope @ direction
+        slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + np.abs(sides).max()) + 1e-6
+        slack += 1e-9 * abs(value) / _CHECK_STEP
+        if np.all(np.isfinite([given, *sides])) and not sides.min() - slack <= given <= sides.max() + slack:
+            found.append((x, given, sides.mean()))
+    if not found:
+        return None
+    x, given, seen = max(found, key=lambda each: abs(each[1] - each[2]))
+    shown = np.array2string(x, precision=4, threshold=8, edgeitems=3, separator=", ")
+    return (
+        f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may have "
+        f"another law than that density. At the coordinates {shown}, along a random direction, it gives {given:.6g}, "
+        f"and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
+    )
 
 
 def points_away(gradient, theta):

@@ -210,6 +210,7 @@ def sample(
         starts = target._given_starts(init, sampler, n_chains, dense, start_rng)
     states = [start[0] if start.ndim == 3 else start for start in starts]
     target._check(dense, states)
+    gradient = DenseGradient(dense, shape)
     dense, approximation = target._prepared(dense, states[0], sampler)
     points = states[:1]
     if approximation is not None:
@@ -248,6 +249,9 @@ def sample(
     if in_time:
         remedies = _remedies(target, fitted, picks_step, dense, n_iter)
         _warn(target, fitted, diagnosis, spread, samples, draws, remedies)
+    doubt = target._gradient_doubt(gradient, draws["theta"].reshape(-1, int(np.prod(shape))))
+    if doubt is not None:
+        warn_user(doubt, ConvergenceWarning)
     found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
     if log_density is not None:
         found["log_density_"] = log_density
