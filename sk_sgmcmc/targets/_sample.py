@@ -142,10 +142,12 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
-        ten effective draws per chain (forty in all) are left, or, on flat space, if the spread of the draws does not
-        match the curvature of the log density. Of short chains, R-hat may be as large as that of independent draws,
-        and effective draws as few as a twelfth of the draws; of fewer than 20 draws nothing is judged.
+        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, or in a short
+        run above that of independent draws; if the draws of all chains together are worth fewer independent ones than
+        10 for each chain (40 for four or more), and than a twelfth of the draws; if their spread does not match the
+        curvature of the log density on flat space, the velocities of `SGGMC` and `GSGNHT` elsewhere, or the exact law
+        of a target that has one; or if a gradient does not fit the log density at some of the draws. Of fewer
+        than 20 draws nothing is judged but the gradient.
 
     Examples
     --------
