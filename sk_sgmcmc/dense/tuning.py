@@ -99,7 +99,8 @@ def curvature(gradient, theta, inverse_mass, rng):
     scale = np.ones(theta.size) if inverse_mass is None else np.sqrt(np.diag(inverse_mass))
     base = gradient(theta)[1]
     slope = scale * base
-    steepness = float(np.abs(slope).max()) ** 2
+    with np.errstate(over="ignore"):
+        steepness = np.square(np.abs(slope).max())
     ways = [np.random.default_rng(1).standard_normal(theta.size)]
     if steepness > 0.0:  # uphill, where the mode is
         ways.append(slope)
@@ -113,7 +114,7 @@ def curvature(gradient, theta, inverse_mass, rng):
     with np.errstate(invalid="ignore", over="ignore"):
         if steepness == 0.0 and secant(1e-3) == 0.0:
             reach = _FAR * (1.0 + np.abs(theta).max())
-            return max(found, *(secant(distance) for distance in np.geomspace(1.0, reach, 4)))
+            return float(max(found, *(secant(distance) for distance in np.geomspace(1.0, reach, 4))))
         if not found < steepness < np.inf or secant(1.0 / np.sqrt(found)) <= _BEND * found:
             return found
         for _ in range(_MOST_BENDS):
@@ -121,7 +122,7 @@ def curvature(gradient, theta, inverse_mass, rng):
             if not found < bent < np.inf:
                 break
             found = bent
-    return max(found, steepness)
+    return float(max(found, steepness))
 
 
 def metric_at(dense, theta):
