@@ -536,7 +536,7 @@ def test_draws_up_to_a_bound_are_not_called_narrow(density, deviation):
     said = "".join(str(w.message) for w in caught)
     assert "too narrow" not in said
     if density is not between_walls:
-        assert "trajectories are lost at a bound of mu" in said and "Simplex(2)" in said and "diverged" not in said
+        assert "Trajectories are lost at a bound of mu" in said and "Simplex(2)" in said and "diverged" not in said
     with pytest.warns(ConvergenceWarning, match="mu are too narrow"):  # far too short a chain
         sample(density, SGHMC(step_size=1e-4), **args)
 

@@ -317,14 +317,16 @@ def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
         doubts.append(f"{unsettled.message} {remedy}")
     doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name)
     of_sampler = sampler._doubts()
-    if spread.bounded and of_sampler:
+    if spread.bounded and of_sampler:  # which is a waste, but no lack of convergence
         at = spread.bounded[0]
         entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
-        of_sampler = [
-            f"trajectories are lost at a bound of {entry}, beyond which the log density is not finite. Move within it: "
+        warn_user(
+            f"Trajectories are lost at a bound of {entry}, beyond which the log density is not finite. Move within it: "
             "give a Positive() parameter, or between two bounds the first number p of a Simplex(2), and use "
-            "low + (high - low) * p."
-        ]
+            "low + (high - low) * p.",
+            ConvergenceWarning,
+        )
+        of_sampler = []
     doubts += of_sampler
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
