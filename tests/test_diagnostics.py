@@ -312,6 +312,22 @@ def test_an_alarm_names_the_quantity_with_the_fewest_effective_draws():
     assert alarm.slowest == "x[1]" and alarm.ess < 20
 
 
+def test_an_alarm_begins_with_what_exceeds_its_limit():
+    drifting = np.linspace(0.0, 9.0, 100)[None] + np.random.default_rng(0).standard_normal((1, 100))
+    alarm = Diagnosis({"x": drifting}).unsettled()
+    assert alarm.message.startswith("split R-hat of x is") and alarm.message.endswith("ones (8.33 at least).")
+    slow = (Diagnosis({"x": waves(8, 100, seed=seed)}).unsettled() for seed in range(100))
+    alarm = next(each for each in slow if each is not None and each.r_hat < each.limit)
+    assert alarm.message.startswith(f"all draws of x together are worth {alarm.ess:.3g} independent ones (8.33 at ")
+    assert f"though split R-hat of x is {alarm.r_hat:.4g} (1.11 at most)." in alarm.message
+
+
+def test_an_alarm_of_few_draws_names_a_quantity_that_has_too_few():
+    found = Diagnosis({"x": waves(50, 1000), "y": waves(50, 100)})
+    found.columns["r_hat"][:], found.columns["ess"][:] = 1.0, [9.5, 9.0]  # of 1000 draws ten are enough, of 100 8.3
+    assert found.unsettled().slowest == "x" and found.unsettled().least == 10.0
+
+
 @pytest.mark.parametrize(("n_chains", "n_kept", "n_entries"), [(1, 100, 5), (1, 1000, 5), (4, 250, 3)])
 def test_slow_chains_alarm(n_chains, n_kept, n_entries):
     found = [

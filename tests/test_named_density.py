@@ -9,10 +9,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
+from sk_sgmcmc.dense.chain import DenseData
+from sk_sgmcmc.dense.tuning import DenseGradient, curvature, stiffness
 from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.kernels._frozen import frozen_in
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
-from sk_sgmcmc.targets import Density, Positive, Simplex
+from sk_sgmcmc.targets import Density, GaussianMean, Positive, Simplex
 from sk_sgmcmc.targets._named import NamedDensity
 from sk_sgmcmc.targets._parameters import Layout
 from tests.cases import THRESHOLD
@@ -458,6 +460,90 @@ def funnel(v, x, gradient):
     gradient.v[()] = -v / 9.0 + 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size
     gradient.x[:] = -x * np.exp(-v)
     return -(v**2) / 18.0 - 0.5 * (x**2).sum() * np.exp(-v) - 0.5 * x.size * v
+
+
+def laplace(b):
+    return -np.abs(b).sum()
+
+
+def steep_laplace(b, gradient):
+    gradient.b[:] = -1000.0 * np.sign(b)
+    return -1000.0 * np.abs(b).sum()
+
+
+def plateau(b):
+    return -50.0 * (np.maximum(0.0, np.abs(b) - 5.0) ** 2).sum()
+
+
+@pytest.mark.parametrize("sampler", ["sghmc", "sgld", "sgnht"])
+def test_kinks_and_plateaus_have_steps_of_their_own_scale(sampler):
+    args = {"parameters": {"b": (3,)}, "n_iter": 4000}
+    for seed in range(3):  # of starts, on either side of the kinks
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # one chain of a slow sampler
+            draws = sample(laplace, sampler, random_state=seed, **args).samples_["b"]
+            flat = sample(plateau, sampler, random_state=seed, **args).samples_["b"]
+        assert 0.7 < draws.std() < 2.1 and np.abs(draws.mean(axis=(0, 1))).max() < 1.2  # 1.41 and 0
+        assert np.abs(flat).max() < 6.0
+    steep = sample(steep_laplace, SGHMC(friction=100.0), init={"b": [0.001, 0.0, -0.002]}, random_state=0, **args)
+    assert 0.7e-3 < steep.samples_["b"].std() < 2.1e-3
+
+
+def test_curvatures_of_smooth_densities_are_those_of_the_short_distance():
+    X, params, shape = GaussianMean(np.zeros((1, 2)), np.diag([1.0, 1e6]))._rows()
+    dense = DenseData(X, np.zeros((1, 0)), np.ones(1), params, GaussianMean(X)._signal(), 1)
+    for start in ([0.0, 0.0], [1.0, -2.0], [1e6, 0.0]):
+        args = DenseGradient(dense, shape), np.array(start), None
+        found = curvature(*args, np.random.default_rng(0))
+        assert found == stiffness(*args, np.random.default_rng(0)) == pytest.approx(1e6, rel=1e-3)
+
+
+def wrong_above_1(mu, gradient):
+    gradient.mu[()] = -mu if mu < 1.0 else -mu + 0.8
+    return -0.5 * mu**2
+
+
+def test_a_gradient_by_name_that_is_wrong_away_from_the_start_warns():
+    args = {"parameters": {"mu": ()}, "n_iter": 4000, "init": {"mu": 0.0}}
+    for seed in range(3):
+        with pytest.warns(ConvergenceWarning, match=r"at \d of 25 draws, .*Correct it there, or leave it out\."):
+            sample(wrong_above_1, "sghmc", random_state=seed, **args)
+
+
+def uniform(mu, nu):
+    return -0.5 * nu**2 if 0.0 < mu < 1.0 else -np.inf
+
+
+def exponential(mu, nu):
+    return -mu - 0.5 * nu**2 if mu > 0.0 else -np.inf
+
+
+def between_walls(mu, nu):
+    return -500.0 * max(0.0, abs(mu) - 5.0) ** 2 - 0.5 * nu**2
+
+
+def unused(mu, nu):
+    return -0.5 * nu**2
+
+
+@pytest.mark.parametrize(("density", "deviation"), [(uniform, 0.289), (exponential, 1.0), (between_walls, 2.9)])
+def test_draws_up_to_a_bound_are_not_called_narrow(density, deviation):
+    args = {"parameters": {"mu": (), "nu": ()}, "init": {"mu": 0.5}, "random_state": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        draws = sample(density, n_iter=4000, **args).samples_["mu"]
+    assert draws.std() == pytest.approx(deviation, rel=0.2)
+    said = "".join(str(w.message) for w in caught)
+    assert "too narrow" not in said
+    if density is not between_walls:
+        assert "Trajectories are lost at a bound of mu" in said and "Simplex(2)" in said and "diverged" not in said
+    with pytest.warns(ConvergenceWarning, match="mu are too narrow"):  # far too short a chain
+        sample(density, SGHMC(step_size=1e-4), **args)
+
+
+def test_draws_of_a_number_on_which_nothing_depends_are_called_narrow():
+    with pytest.warns(ConvergenceWarning, match="mu are too narrow"):
+        sample(unused, parameters={"mu": (), "nu": ()}, random_state=0)
 
 
 def test_no_larger_step_is_advised_where_the_sampler_finds_it():

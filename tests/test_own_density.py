@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.chains.convergence import spread_ratios
+from sk_sgmcmc.chains.convergence import spread_of
 from sk_sgmcmc.dense.chain import DenseData
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD
@@ -93,6 +93,18 @@ def test_draws_without_the_spread_of_the_curvature_warn_with_its_share():
         sample(target, SGHMC(step_size=0.002), batch_size=250, n_iter=20_000, with_replacement=True, random_state=0)
 
 
+def test_chains_that_are_too_warm_are_told_so_before_a_longer_run_is_advised():
+    target = GaussianMean(np.zeros((1, 2)), np.diag([1.0, 400.0]))
+    with pytest.warns(
+        ConvergenceWarning, match=r"draws of theta\[1\] are too wide: .*smaller step_size than 0\.0045"
+    ) as c:
+        sample(target, SGLD(step_size=0.0045), n_iter=1000, random_state=0)
+    assert "Also, split R-hat of " in str(c[0].message) and "Only then try n_iter=10000" in str(c[0].message)
+    with pytest.warns(ConvergenceWarning, match="n_iter=20000") as c:  # still on its way to the mode
+        sample(target, SGHMC(step_size=0.003), init=[1000.0, 0.0], random_state=0)
+    assert "too wide" not in str(c[0].message)
+
+
 def test_a_chain_that_never_moves_warns():
     target = Density(poisson_regression, 4, ROWS)
     with pytest.warns(ConvergenceWarning, match="never moved"):
@@ -119,11 +131,23 @@ def test_spread_ratios_are_those_of_variances_to_the_right_ones(share):
     exact, covariance = target.posterior() if hasattr(target, "posterior") else (X.mean(axis=0), root @ root.T / 50)
     draws = rng.multivariate_normal(exact, share * covariance, size=(4, 5000))
     # Of 100 of the draws: the standard error of each entry is at most share * sqrt(2 / 100) and correlations' part.
-    np.testing.assert_allclose(spread_ratios(gradient, draws)[0], share, rtol=0.6)
-    ratios = [spread_ratios(gradient, chunk)[0] for chunk in np.split(draws, 50, axis=1)]
+    np.testing.assert_allclose(spread_of(gradient, draws).ratios, share, rtol=0.6)
+    ratios = [spread_of(gradient, chunk).ratios for chunk in np.split(draws, 50, axis=1)]
     error = np.std(ratios, axis=0) / np.sqrt(50)
     assert np.abs((np.mean(ratios, axis=0) - share) / error).max() < 4.5
     assert np.abs((np.mean(ratios, axis=0) - share**2) / error).max() > 10 or share == 1.0
+
+
+def test_heat_is_the_spread_of_single_chains_and_no_drift():
+    rng = np.random.default_rng(3)
+    target = GaussianMean(np.zeros((1, 2)))
+    X, params, shape = target._rows()
+    gradient = DenseGradient(DenseData(X, np.zeros((1, 0)), np.ones(1), params, target._signal(), 1), shape)
+    apart = np.array([-50.0, 50.0])[:, None, None] + np.linspace(0.0, 30.0, 500)[:, None]
+    draws = rng.standard_normal((2, 500, 2))
+    np.testing.assert_array_equal(spread_of(gradient, draws + apart).heat, 1.0)
+    np.testing.assert_allclose(spread_of(gradient, draws * [1.0, 4.0] + apart).heat, [1.0, 16.0], rtol=0.5)
+    assert spread_of(gradient, draws[:1, :10]).heat is None
 
 
 def test_the_normal_approximation_of_a_gaussian_is_itself():
@@ -154,6 +178,47 @@ def test_a_gradient_of_the_wrong_sign_is_refused_at_any_start():
             sample(Density(well, dim=2, start=start), "hmc", n_iter=10)
     with pytest.raises(ValueError, match=r"gradient of the part 'x' does not fit.*away from the start"):
         sample(ManifoldDensity(well, {"x": ("euclidean", (2,))}), "sggmc", n_iter=10)
+
+
+@numba.njit
+def wrong_above_1(theta, rows, scale, gradient):
+    gradient[:] = -theta
+    if theta[0] > 1.0:
+        gradient[0] += 0.8
+    return -0.5 * (theta**2).sum()
+
+
+@numba.njit
+def wrong_beside_the_circle(theta, rows, scale, gradient):
+    gradient[:] = 0.0
+    gradient[0] = 2.0 if theta[0] > -0.5 else 1.0
+    return 2.0 * theta[0]
+
+
+@numba.njit
+def kinked(theta, rows, scale, gradient):
+    gradient[:] = -np.sign(theta) - 4.0 * theta**3
+    return -(np.abs(theta) + theta**4).sum()
+
+
+def test_a_gradient_that_is_wrong_away_from_the_start_warns_with_the_numbers():
+    with pytest.warns(
+        ConvergenceWarning, match=r"does not fit the log density at \d of 25 draws.* \[.*it gives .*give "
+    ):
+        sample(Density(wrong_above_1, dim=2), "sghmc", random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sample(Density(wrong_above_1, dim=2, check_gradient=False), "sghmc", random_state=0)
+        for seed in range(5):
+            sample(Density(kinked, dim=40), SGHMC(0.05), n_iter=400, init=np.full(40, 0.3), random_state=seed)
+            sample(Density(poisson_regression, 4, ROWS), "sghmc", batch_size=250, n_iter=400, random_state=seed)
+    assert not [w for w in caught if "does not fit" in str(w.message)]
+
+
+def test_a_gradient_on_a_manifold_that_is_wrong_away_from_the_start_warns():
+    target = ManifoldDensity(wrong_beside_the_circle, {"x": ("sphere", (2,))}, start={"x": [1.0, 0.0]})
+    with pytest.warns(ConvergenceWarning, match="does not fit the log density at [1-9]+ of 25 draws"):
+        sample(target, "sggmc", random_state=0)
 
 
 @numba.njit

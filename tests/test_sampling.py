@@ -17,6 +17,7 @@ from sk_sgmcmc.metrics import rosenblatt_ks
 from sk_sgmcmc.samplers import (
     HMC,
     SCIR,
+    SGGMC,
     SGHMC,
     SGLD,
     SGNHT,
@@ -188,6 +189,45 @@ def test_every_target_has_a_sampler_of_its_own():
     ]:
         result = sample(target, geometry=geometry, n_iter=20, random_state=0)
         assert result.sampler_._name == name
+
+
+OFF_FLAT_SPACE = [  # with the share of the right step sizes
+    (RestrictedGaussian([[3.0, -2.0, 1.0]]), SGGMC(step_size=1.0), {}, r"mean square is 1\d\.\d times"),
+    (RestrictedGaussian([[3.0, -2.0, 1.0]]), SGGMC(step_size=0.5), {"geometry": "simplex"}, r"mean square is [\d.]+ "),
+    (DirichletCategorical(CODES, n_categories=5), SCIR(step_size=1.0), {"batch_size": 1}, r"omega .* is [3-5]\.?\d* "),
+    (DirichletCategorical(CODES, n_categories=5), SGRLD(step_size=1.0), {}, r"omega .* is \d\.?\d* times the exact"),
+    (GammaPoisson(np.arange(40).reshape(20, 2)), SCIR(step_size=3.0), {"batch_size": 1}, r"rate .* is \d+\.?\d* times"),
+    (
+        LogNormalMedian(np.exp(5.0 * np.eye(10))),
+        ExponentialOU(step_size=3.0),
+        {"batch_size": 1},
+        r"median .* is \d\.\d times",
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "sampler", "args", "says"), OFF_FLAT_SPACE)
+def test_draws_off_flat_space_that_are_too_warm_warn_with_the_number_and_those_of_small_steps_do_not(
+    target, sampler, args, says
+):
+    args = {"n_iter": 4000, "random_state": 0} | args
+    with pytest.warns(ConvergenceWarning, match=f"{says}.*smaller step_size than {sampler.step_size:g}"):
+        sample(target, sampler, **args)
+    smaller = clone(sampler).set_params(step_size=sampler.step_size / (1000 if isinstance(sampler, SGRLD) else 10))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        sample(target, smaller, n_chains=2, **args | {"batch_size": "auto", "n_iter": 20_000})
+    assert not [str(w.message) for w in caught if "too wide" in str(w.message) or "too fast" in str(w.message)]
+
+
+def test_slow_chains_off_flat_space_are_not_told_to_take_smaller_steps():
+    for target, sampler in [
+        (DirichletCategorical(CODES, n_categories=5), SCIR(step_size=1e-3)),
+        (RestrictedGaussian([[300.0, -200.0, 100.0]]), SGGMC(step_size=1e-4)),
+    ]:
+        with pytest.warns(ConvergenceWarning, match="have not converged: split R-hat") as record:
+            sample(target, sampler, random_state=0)
+        assert "smaller" not in str(record[0].message)
 
 
 class Falling(Schedule):

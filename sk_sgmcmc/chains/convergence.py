@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -26,9 +27,14 @@ _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommend
 _AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
+WARM = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
+_WALL = 5.0  # change of a log density, within a standard deviation beyond the outermost draws, where it ends in a wall
 _CELLS = 5e8  # rows times entries that all of these gradients may read
+# Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
+# standard errors of pieces of chains by which they must exceed it.
+HOT, _SURE = 4.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,9 @@ class Unsettled:
     r_hat, limit : float
         Its R-hat, and the largest one that independent draws have.
     slowest : str
-        The quantity with the fewest effective draws.
-    ess : float
-        How many it has.
+        The quantity with the fewest effective draws, for what it needs.
+    ess, least : float
+        How many it has, and how many it needs.
     """
 
     name: str
@@ -52,16 +58,24 @@ class Unsettled:
     limit: float
     slowest: str
     ess: float
+    least: float
 
     @property
     def message(self):
-        """The numbers and their meaning."""
+        """The numbers and their meaning, first what exceeds its limit."""
         if not np.isfinite(self.r_hat):
             return f"{self.name} never moved."
         of = "" if self.slowest == self.name else f" of {self.slowest}"
+        if self.r_hat > self.limit:
+            least = "" if self.ess >= self.least else f" ({self.least:.3g} at least)"
+            return (
+                f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
+                f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent "
+                f"ones{least}."
+            )
         return (
-            f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
-            f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent ones."
+            f"all draws of {self.slowest} together are worth {self.ess:.3g} independent ones ({self.least:.3g} at "
+            f"least), though split R-hat of {self.name} is {self.r_hat:.4g} ({self.limit:.3g} at most)."
         )
 
 
@@ -136,13 +150,15 @@ class Diagnosis:
             return None
         for name in self._still if all(self._still.values()) else moving:
             if self._still[name]:
-                return Unsettled(next(entry for entry in names if entry.startswith(name)), np.inf, R_HAT, name, 0.0)
+                first = next(entry for entry in names if entry.startswith(name))
+                return Unsettled(first, np.inf, R_HAT, name, 0.0, self._few[0])
         excess = np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
-        shortage = np.where(np.isnan(ess), -np.inf, self._few - ess)
-        if not (excess.max() > 0 or shortage.max() > 0):
+        share = np.where(np.isnan(ess), np.inf, ess / self._few)
+        if not (excess.max() > 0 or share.min() < 1):
             return None
-        worst, slowest = int(np.argmax(excess)), int(np.nanargmin(ess))
-        return Unsettled(names[worst], r_hat[worst], self._limits[worst], names[slowest], ess[slowest])
+        worst, slowest = int(np.argmax(excess)), int(np.argmin(share))
+        of_slowest = names[slowest], ess[slowest], self._few[slowest]
+        return Unsettled(names[worst], r_hat[worst], self._limits[worst], *of_slowest)
 
     def drift(self, name, unit=1.0):
         """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
@@ -224,7 +240,7 @@ def spread_doubts(ratios, remedies, name):
     Parameters
     ----------
     ratios : ndarray of shape (D,), or None
-        From `spread_ratios`.
+        Of a `Spread`.
     remedies : dict of str to str
         For the kinds of doubt that are of interest, of "narrow" and "wide".
     name : str or list of str
@@ -247,8 +263,31 @@ def spread_doubts(ratios, remedies, name):
     return found
 
 
-def spread_ratios(gradient, draws, temperature=1.0):
-    r"""Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
+class Spread(NamedTuple):
+    """The spread of draws on flat space beside the curvature; None where draws are too few.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (D,)
+        Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence, and 1
+        where the density ends at a bound or in walls about a plateau, and says nothing of narrow draws.
+    heat : ndarray of shape (D,)
+        The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
+        clearly above `HOT`.
+    log_density : ndarray of shape (n_chains, n_probes)
+        At the draws that were used, evenly spaced.
+    bounded : tuple of int
+        Entries with small ratios beyond whose draws the log density is not finite.
+    """
+
+    ratios: np.ndarray | None = None
+    heat: np.ndarray | None = None
+    log_density: np.ndarray | None = None
+    bounded: tuple[int, ...] = ()
+
+
+def spread_of(gradient, draws, temperature=1.0):
+    r"""The `Spread` of draws on flat space.
 
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
     :math:`E[-(\theta_i - c) \, \partial_i \log p(\theta)] = T` for every entry and every constant :math:`c`. For a
@@ -261,20 +300,47 @@ def spread_ratios(gradient, draws, temperature=1.0):
         Gradient on all rows.
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
-
-    Returns
-    -------
-    ratios : ndarray of shape (D,)
-    log_density : ndarray of shape (n_chains, n_probes)
-        At the draws that were used, evenly spaced. Both are None if draws are too few.
     """
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < MIN_KEPT:
-        return None, None
+        return Spread()
     n = int(np.clip(_CELLS / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
     each = min(n_kept, -(-n // n_chains))
-    centre = draws.mean(axis=(0, 1))
-    chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)].reshape(-1, D)
-    values, gradients = zip(*(gradient(theta) for theta in chosen), strict=True)
-    ratios = np.mean([(centre - theta) * g for theta, g in zip(chosen, gradients, strict=True)], axis=0) / temperature
-    return ratios, np.array(values).reshape(n_chains, each)
+    chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)]
+    values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)
+    slopes = np.reshape(slopes, chosen.shape)
+    ratios = ((draws.mean(axis=(0, 1)) - chosen) * slopes).mean(axis=(0, 1)) / temperature
+    # Of independent draws, second differences have six times the variance.
+    with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is judged
+        bends = -np.diff(chosen, 2, axis=1) * np.diff(slopes, 2, axis=1) / (6.0 * temperature)
+    bounded = []
+    for i in np.flatnonzero(ratios < NARROW):
+        rises = _beyond(gradient, chosen.reshape(-1, D), values, i)
+        if not np.all(np.isfinite(rises)):
+            bounded.append(int(i))
+            ratios[i] = 1.0
+        elif max(rises) < -_WALL and np.mean(slopes[..., i] == 0.0) > 0.5:
+            ratios[i] = 1.0
+    return Spread(ratios, clearly_above(HOT, bends), np.reshape(values, (n_chains, each)), tuple(bounded))
+
+
+def _beyond(gradient, points, values, i):
+    """By how much a log density rises within a standard deviation below and above the outermost values of an entry."""
+    width, rises = points[:, i].std(), []
+    for at, away in ((points[:, i].argmin(), -width), (points[:, i].argmax(), width)):
+        point = points[at].copy()
+        point[i] += away
+        rises.append(gradient(point)[0] - values[at])
+    return rises
+
+
+def clearly_above(limit, ratios):
+    """Means of ratios of single draws, (n_chains, n, D), where they exceed a limit beyond chance, and elsewhere 1."""
+    n_chains, n = ratios.shape[:2]
+    n_pieces = max(1, min(_PIECES, n // 4))
+    if n_chains * n < MIN_KEPT or n_chains * n_pieces < 2:
+        return np.ones(ratios.shape[2:])
+    with np.errstate(invalid="ignore", over="ignore"):
+        pieces = np.concatenate([part.mean(axis=1) for part in np.array_split(ratios, n_pieces, axis=1)])
+        mean, error = pieces.mean(axis=0), pieces.std(axis=0, ddof=1) / np.sqrt(len(pieces))
+        return np.where(mean - _SURE * error > limit, mean, 1.0)

@@ -9,6 +9,13 @@ _SOME_ROWS = 20_000  # from which a curvature is measured
 # Largest share of the variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
 _REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
+# How many times a curvature may be exceeded at the distance that it implies; by more in kinks and plateaus.
+_BEND = 100.0
+_MOST_BENDS = 20  # such distances, each shorter than the last
+_FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # draws at which a gradient is compared with differences
+_CHECK_STEP = 1e-3  # of these differences, in standard deviations of the draws
+_CHECKED_CELLS = 1e8  # rows times entries that these comparisons may read, of three log densities each
+_FAR = 1e3  # times 1 + the size of the state: how far to look for the end of a plateau
 
 
 class DenseGradient:
@@ -79,6 +86,45 @@ def stiffness(gradient, theta, inverse_mass, rng):
     return value
 
 
+def curvature(gradient, theta, inverse_mass, rng):
+    """`stiffness`, but where gradients hardly change nearby, the curvature that fits the density further away.
+
+    On either side of a kink, and on a plateau, differences over a short distance are rounding errors or 0, and imply a
+    step that passes over the whole density. A curvature is believed if gradients at the distance that it implies, its
+    root inverted, change by about as much as it says, or if it is not small for the slope: a density that falls with a
+    slope of s does so over a distance of 1 / s.
+    """
+    found = stiffness(gradient, theta, inverse_mass, rng)
+    theta = theta.ravel()
+    scale = np.ones(theta.size) if inverse_mass is None else np.sqrt(np.diag(inverse_mass))
+    base = gradient(theta)[1]
+    slope = scale * base
+    with np.errstate(over="ignore"):
+        steepness = np.square(np.abs(slope).max())
+    ways = [np.random.default_rng(1).standard_normal(theta.size)]
+    if steepness > 0.0:  # uphill, where the mode is
+        ways.append(slope)
+    ways = [sign * way / _length(way) for way in ways for sign in (1.0, -1.0)]
+
+    def secant(distance):
+        """The largest change of gradients over a distance, divided by it; 0 where they are not finite."""
+        changes = [scale * (gradient(theta + distance * scale * way)[1] - base) for way in ways]
+        return max((_length(each) / distance for each in changes if np.all(np.isfinite(each))), default=0.0)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        if steepness == 0.0 and secant(1e-3) == 0.0:
+            reach = _FAR * (1.0 + np.abs(theta).max())
+            return float(max(found, *(secant(distance) for distance in np.geomspace(1.0, reach, 4))))
+        if not found < steepness < np.inf or secant(1.0 / np.sqrt(found)) <= _BEND * found:
+            return found
+        for _ in range(_MOST_BENDS):
+            bent = secant(1.0 / np.sqrt(found))
+            if not found < bent < np.inf:
+                break
+            found = bent
+    return float(max(found, steepness))
+
+
 def metric_at(dense, theta):
     """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows; NaN if not written."""
     D = theta.size
@@ -136,6 +182,43 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
             f"The gradient{which} does not fit the log density: along a random direction {where} it gives "
             f"{given:.6g}, differences of the log density give {seen:.6g}. Check its sign, and that scale is in both."
         )
+
+
+def gradient_doubt(gradient, draws, project=None):
+    """A message if a user's gradient is not the slope of the log density at some of the draws, or None.
+
+    Parameters
+    ----------
+    gradient : DenseGradient
+        On all rows.
+    draws : ndarray of shape (n_draws, D)
+        Some of them are used, evenly spaced.
+    project : callable, default=None
+        Projects a direction (D,) at a draw (D,) onto those in which the state can move.
+    """
+    n = int(np.clip(_CHECKED_CELLS / (draws.shape[1] * gradient.dense.n_rows), _FEWEST_CHECKED, _MOST_CHECKED))
+    chosen = draws[np.unique(np.linspace(0, len(draws) - 1, n).round().astype(int))].astype(np.float64)
+    spread, rng, found = draws.std(axis=0), np.random.default_rng(4), []
+    for x in chosen:
+        direction = np.where(spread > 0.0, spread, 1e-3 * (1.0 + np.abs(x))) * rng.standard_normal(x.size)
+        direction = direction if project is None else project(x, direction)
+        value, slope = gradient(x)
+        low, high = (gradient(x + sign * _CHECK_STEP * direction)[0] for sign in (-1.0, 1.0))
+        # At a kink a gradient may be any slope between those on its two sides.
+        sides, given = np.array([value - low, high - value]) / _CHECK_STEP, slope @ direction
+        slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + np.abs(sides).max()) + 1e-6
+        slack += 1e-9 * abs(value) / _CHECK_STEP
+        if np.all(np.isfinite([given, *sides])) and not sides.min() - slack <= given <= sides.max() + slack:
+            found.append((x, given, sides.mean()))
+    if not found:
+        return None
+    x, given, seen = max(found, key=lambda each: abs(each[1] - each[2]))
+    shown = np.array2string(x, precision=4, threshold=8, edgeitems=3, separator=", ")
+    return (
+        f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may have "
+        f"another law than that density. At the coordinates {shown}, along a random direction, it gives {given:.6g}, "
+        f"and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
+    )
 
 
 def points_away(gradient, theta):
@@ -245,6 +328,6 @@ def auto_step_size(sampler, dense, points, n_batch):
     # Noise is measured in units in which W is the identity.
     root = None if W is None or np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
     probe = gradient if len(points) == 1 else gradient.on_some_rows()
-    largest = max(stiffness(probe, point, W, rng) for point in points)
+    largest = max(curvature(probe, point, W, rng) for point in points)
     noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
     return ConstantStep(float(sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)))

@@ -82,6 +82,18 @@ class Target(BaseEstimator):
         """Whether diagnostics leave out the draws of this name, which others determine."""
         return name == "velocity" or name.startswith("log_")
 
+    def _exact(self, samples):
+        """Draws (n_chains, n_kept, D), and the mean and variance (D,) that they should have; or None if not known."""
+        return None
+
+    def _gradient_doubt(self, gradient, draws):
+        """A message if a user's gradient does not fit the log density at some of the draws (n_draws, D), or None."""
+        return None
+
+    def _mean_square_velocity(self):
+        """What the square of a velocity should be on average, or None on flat space."""
+        return None
+
     def _labels(self):
         """Names of the entries of a state on flat space, or None."""
         return None

@@ -86,6 +86,11 @@ class DirichletCategorical(_CellTarget):
         log_total = np.logaddexp.reduce(log_theta, axis=-1, keepdims=True)
         return {"omega": np.exp(log_theta - log_total), "log_omega": log_theta - log_total}
 
+    def _exact(self, samples):
+        a = self.posterior_concentration()
+        mean = a / a.sum()
+        return samples["omega"], mean, mean * (1.0 - mean) / (a.sum() + 1.0)
+
 
 class GammaPoisson(_CellTarget):
     r"""Posterior of Poisson rates: :math:`\lambda_j \sim \mathrm{Gamma}(a_0 + \sum_i x_{ij}, \; b_0 + N)`.
@@ -123,6 +128,11 @@ class GammaPoisson(_CellTarget):
 
     def _public(self, theta, aux, sampler):
         return {"rate": theta[..., 0] / (self.rate + np.shape(self.counts)[0])}
+
+    def _exact(self, samples):
+        X, params, _ = self._rows()
+        a, b = params[0] + X.sum(axis=0), self.rate + len(X)
+        return samples["rate"], a / b, a / b**2
 
 
 class LogNormalMedian(_CellTarget):
@@ -172,6 +182,11 @@ class LogNormalMedian(_CellTarget):
 
     def _public(self, theta, aux, sampler):
         return {"median": theta[..., 0]}
+
+    def _exact(self, samples):
+        X, (location, prior, each, posterior, _), _ = self._rows()
+        mean = (prior * location + each * X.sum(axis=0)) / posterior
+        return np.log(samples["median"]), mean, np.full_like(mean, 1.0 / posterior)
 
 
 class GaussianMean(Target):

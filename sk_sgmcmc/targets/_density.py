@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..dense.chain import Metric
-from ..dense.tuning import DenseGradient, check_density
+from ..dense.tuning import DenseGradient, check_density, gradient_doubt
 from ..kernels.models import user
 from ..utils._numbers import is_count, real_array
 from ._base import Target
@@ -36,8 +36,8 @@ class Density(Target):
         Where chains start; None is 0, or for `NUTS` a random point of (-2, 2) for each chain. With data, minibatch
         samplers look for the mode from there, and chains start at that mode, unless `sample` receives ``init``.
     check_gradient : bool, default=True
-        Compare the gradient with differences of the log density, at the start and away from it, and minibatches with
-        all rows, once; and check the metric at the start.
+        Compare the gradient with differences of the log density, at the start, away from it and at some of the draws,
+        and minibatches with all rows, once; and check the metric at the start.
     control_variates : bool or "auto", default="auto"
         Whether minibatches estimate only the difference of the gradient to that at the mode, at the cost of a second
         call per step. "auto" does so if, by a normal approximation about the mode, it reduces the noise of the
@@ -159,3 +159,6 @@ class Density(Target):
 
     def _check(self, dense, starts):
         check_density(dense, starts, derivatives=self.check_gradient)
+
+    def _gradient_doubt(self, gradient, draws):
+        return gradient_doubt(gradient, draws) if self.check_gradient else None

@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, minibatch_variance, stiffness
+from ..dense.tuning import (
+    DenseGradient,
+    check_finite,
+    check_gradient,
+    check_scale,
+    gradient_doubt,
+    minibatch_variance,
+    stiffness,
+)
 from ..kernels.models import user
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
@@ -114,6 +122,9 @@ class ManifoldTarget(Target):
         curvature = self._curvature(gradient, theta) + extent
         return ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE_SHARE, reach=_STEP_SHARE)))
 
+    def _mean_square_velocity(self):
+        return self._product().dimension()
+
     def _start(self, sampler):
         return np.concatenate([each.ravel() for each in self._product().start()]).reshape(self._rows()[2])
 
@@ -146,8 +157,8 @@ class ManifoldDensity(ManifoldTarget):
         Where chains start, for some or all parts. Other parts start with equal coordinates, frames with the first axes,
         flat ones at 0. The automatic step size is computed at the start: choose one where the density is high.
     check_gradient : bool, default=True
-        Compare the gradient of each part with a difference of the log density along its manifold, at the start and
-        away from it, and minibatches with all rows, once.
+        Compare the gradient of each part with a difference of the log density along its manifold, at the start, away
+        from it and at some of the draws, and minibatches with all rows, once.
 
     Attributes
     ----------
@@ -291,6 +302,10 @@ class ManifoldDensity(ManifoldTarget):
             own[at:end] = np.random.default_rng(0).standard_normal(end - at)
             check_gradient(gradient, theta, product.project(theta, own), f" of the part {name!r}", where)
             at = end
+
+    def _gradient_doubt(self, gradient, draws):
+        product = self._product()
+        return gradient_doubt(gradient, draws, product.project) if self.check_gradient else None
 
     def _public(self, theta, aux, sampler):
         draws, at = {}, 0

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import Diagnosis, spread_doubts, spread_ratios
+from ..chains.convergence import HOT, WARM, WIDE, Diagnosis, Spread, clearly_above, spread_doubts, spread_of
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
 from ..dense.chain import DenseData
@@ -157,10 +157,12 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, if fewer than
-        ten effective draws per chain (forty in all) are left, or, on flat space, if the spread of the draws does not
-        match the curvature of the log density. Of short chains, R-hat may be as large as that of independent draws,
-        and effective draws as few as a twelfth of the draws; of fewer than 20 draws nothing is judged.
+        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, or in a short
+        run above that of independent draws; if the draws of all chains together are worth fewer independent ones than
+        10 for each chain (40 for four or more), and than a twelfth of the draws; if their spread does not match the
+        curvature of the log density on flat space, the velocities of `SGGMC` and `GSGNHT` elsewhere, or the exact law
+        of a target that has one; or if a gradient does not fit the log density at some of the draws. Of fewer
+        than 20 draws nothing is judged but the gradient.
 
     Examples
     --------
@@ -225,6 +227,7 @@ def sample(
         starts = target._given_starts(init, sampler, n_chains, dense, start_rng)
     states = [start[0] if start.ndim == 3 else start for start in starts]
     target._check(dense, states)
+    gradient = DenseGradient(dense, shape)
     dense, approximation = target._prepared(dense, states[0], sampler)
     points = states[:1]
     if approximation is not None:
@@ -254,18 +257,18 @@ def sample(
     draws = stacked_draws(chains)
     fitted._report([chain.state for chain in chains])
     samples = target._public(draws["theta"], draws.get("aux", np.empty(0)), fitted)
-    flat, ratios, log_density = target._offers[0][0] == "euclidean", None, None
-    in_time = sampler._draws_in_time
-    if flat and in_time:
-        gradient = DenseGradient(dense, shape)
-        ratios, log_density = spread_ratios(gradient, draws["theta"][..., 0], fitted.temperature)
+    spread, in_time = Spread(), sampler._draws_in_time
+    if target._offers[0][0] == "euclidean" and in_time:
+        spread = spread_of(DenseGradient(dense, shape), draws["theta"][..., 0], fitted.temperature)
     stats = fitted._statistics(draws["statistics"]) if "statistics" in draws else {}
-    log_density = stats.pop("lp", log_density)
+    log_density = stats.pop("lp", spread.log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
     if in_time:
-        _warn(
-            diagnosis, ratios, _remedies(target, fitted, picks_step, dense, n_iter), fitted._doubts(), target._labels()
-        )
+        remedies = _remedies(target, fitted, picks_step, dense, n_iter)
+        _warn(target, fitted, diagnosis, spread, samples, draws, remedies)
+    doubt = target._gradient_doubt(gradient, draws["theta"].reshape(-1, int(np.prod(shape))))
+    if doubt is not None:
+        warn_user(doubt, ConvergenceWarning)
     found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
     if log_density is not None:
         found["log_density_"] = log_density
@@ -316,16 +319,56 @@ def _diagnosis(samples, log_density, in_time):
     return Diagnosis(monitored, in_time)
 
 
-def _warn(diagnosis, ratios, remedies, doubts_of_sampler, labels):
+def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
     """Warn if draws have not converged, with the number, its meaning and a remedy."""
-    moving = [name for name in diagnosis.names if name != "log_density"]
-    found = diagnosis.unsettled(moving)
-    doubts = [f"{found.message} {remedies['unsettled']}"] if found else []
-    # Chains that lie apart are jointly wide, whatever the spread of each.
-    kinds = {kind: remedies[kind] for kind in (("narrow",) if found else ("narrow", "wide"))}
-    doubts += spread_doubts(ratios, kinds, labels or next(iter(moving))) + doubts_of_sampler
+    unsettled = diagnosis.unsettled([name for name in diagnosis.names if name != "log_density"])
+    name, remedy = target._labels() or next(iter(samples)), remedies["unsettled"]
+    # Chains that lie apart or drift are jointly wide, whatever the spread of each.
+    doubts = spread_doubts(spread.heat if unsettled else spread.ratios, {"wide": remedies["wide"]}, name)
+    doubts += [f"{doubt} {remedies['wide']}" for doubt in _too_warm(target, sampler, samples, draws, unsettled)]
+    if unsettled:
+        if doubts:  # a longer run of chains that are too warm is as wrong
+            remedy = f"Only then {remedy[0].lower()}{remedy[1:]}"
+        doubts.append(f"{unsettled.message} {remedy}")
+    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name)
+    of_sampler = sampler._doubts()
+    if spread.bounded and of_sampler:  # which is a waste, but no lack of convergence
+        at = spread.bounded[0]
+        entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
+        warn_user(
+            f"Trajectories are lost at a bound of {entry}, beyond which the log density is not finite. Move within it: "
+            "give a Positive() parameter, or between two bounds the first number p of a Simplex(2), and use "
+            "low + (high - low) * p.",
+            ConvergenceWarning,
+        )
+        of_sampler = []
+    doubts += of_sampler
     if doubts:
         warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
+
+
+def _too_warm(target, sampler, samples, draws, unsettled):
+    """Messages, without a remedy, about draws off flat space that are spread too widely."""
+    right, exact, found = target._mean_square_velocity(), target._exact(samples), []
+    if right is not None and sampler._keeps_velocity:
+        squares = (draws["aux"].reshape(*draws["aux"].shape[:2], -1) ** 2).sum(axis=-1, keepdims=True)
+        ratio = float(clearly_above(HOT if unsettled else WARM, squares / right)[0])
+        if ratio > 1.0:
+            found.append(
+                f"the velocities are too fast: their mean square is {ratio:.3g} times what it should be (1 is right), "
+                "so the draws are spread too widely."
+            )
+    if exact is not None:
+        values, mean, variance = exact
+        # As of draws on flat space: differences do not see a start from which slow chains have not moved.
+        squares = np.diff(values, 2, axis=1) ** 2 / 6.0 if unsettled else (values - mean) ** 2
+        ratio = clearly_above(HOT if unsettled else WIDE, squares.sum(axis=-1, keepdims=True) / variance.sum())[0]
+        if ratio > 1.0:
+            found.append(
+                f"the draws of {next(iter(samples))} are too wide: their root mean square distance from the exact mean "
+                f"is {np.sqrt(ratio):.2g} times the exact standard deviation (1 is right)."
+            )
+    return found
 
 
 def _remedies(target, sampler, picks_step, dense, n_iter):

@@ -129,11 +129,19 @@ def test_windows_double_and_leave_room_for_the_step():
     assert window_ends(1000) == (75, [100, 150, 250, 450, 900])
     assert window_ends(300) == (75, [100, 150, 250])
     assert window_ends(100) == (15, [90])
-    assert window_ends(10) == window_ends(np.inf) == (0, [])
+    assert window_ends(39) == window_ends(np.inf) == (0, [])
     assert structure_of("auto", 10, 1000) == "full"
     assert structure_of("auto", 150, 1000) == "diagonal"
     assert structure_of("auto", 10, 5) == "auto"
     assert structure_of("full", 500, 5) == "full"
+
+
+@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
+@pytest.mark.parametrize("n_iter", [40, 50, 60, 78])
+def test_short_burn_ins_find_a_step_that_is_accepted(sampler, n_iter):
+    target = GaussianMean(np.zeros((1, 5)))
+    result = sample(target, sampler, n_iter=n_iter, n_chains=20, init=np.ones(5), random_state=0)
+    assert np.median(result.sampler_.acceptance_rate_) > 0.5 and result.sampler_.acceptance_rate_.min() > 0.1
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.9])
