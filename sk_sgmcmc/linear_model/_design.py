@@ -143,12 +143,13 @@ class Design:
     """
 
     kinks = None  # of a prior with kinks, see `_prior`
+    is_bare = False
 
     def __init__(
         self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
     ):
         self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
-        self.likelihood = likelihood
+        self.likelihood, self.prior = likelihood, prior
         mean, spread, varies = moments(X, weight)
         self.reference = reference_of(mean, reference, fit_intercept)
         self.shift = mean if fit_intercept else np.zeros(X.shape[1])
@@ -317,6 +318,14 @@ class Design:
         variance = (self.whitener**2).sum(axis=1).reshape(self.n_predictors, -1)
         d = self.scale.size
         return self.mode.reshape(self.n_predictors, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
+
+    def off_by(self, slope):
+        """By how many posterior standard deviations a further slope at the mode would move a coefficient, at most.
+
+        ``slope`` is (D,), in the coordinates of the prior.
+        """
+        move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
+        return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
     def warn_if_far(self, theta, temperature):
         """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
