@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ..chains.chain import stacked_draws
 from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
@@ -237,13 +238,15 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     def _drawn(self, chains):
         """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
-        theta = self._kept_theta(chains)
-        if self.sampler_._draws_in_time:
-            self._design.warn_if_far(theta, self.sampler_.temperature)
-        return self._design.coefficients(theta)
+        return self._design.coefficients(self._kept_theta(chains))
 
     def _doubts(self, chains):
-        return [*super()._doubts(chains), *([] if self._stream is None else self._stream.doubts())]
+        found, sampler = super()._doubts(chains), self.sampler_
+        # Draws that are corrected and have settled are right, however far they lie.
+        is_right = sampler._corrects_steps and not (found or sampler._doubts())
+        if sampler._draws_in_time and not is_right:
+            found += self._design.doubts(stacked_draws(chains)["theta"][..., 0], sampler.temperature)
+        return found if self._stream is None else [*found, *self._stream.doubts()]
 
     def _log_likelihoods(self, chains, coef, near):
         """Mean log likelihood of some of the rows at some of the draws, by which convergence is judged."""

@@ -162,8 +162,9 @@ class DiagonalDesign:
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
         return 0.0
 
-    def warn_if_far(self, theta, temperature):
-        """Never warn: these units are not those of the posterior's spread."""
+    def doubts(self, theta, temperature):
+        """None: these units are not those of the posterior's spread."""
+        return []
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients (..., n_predictors, n_features) and intercepts, float32 if the draws are."""

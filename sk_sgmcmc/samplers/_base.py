@@ -42,6 +42,8 @@ class Sampler(BaseEstimator):
         as the model's ``n_inner``; and the model's ``n_doc_draws`` if it is None.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_corrects_steps``
+        Whether a Metropolis test makes its draws those of the target, whatever the step size.
     ``_tunes_step``
         Whether it tunes its own step size in burn-in if that is "auto", so that no curvature is measured for it.
     ``_reads_log_density``
@@ -83,6 +85,7 @@ class Sampler(BaseEstimator):
     _n_trajectories = None
     _n_doc_draws = (4, 1)
     _full_batch = False
+    _corrects_steps = False
     _tunes_step = False
     _reads_log_density = True
     _is_exact = False
