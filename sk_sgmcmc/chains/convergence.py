@@ -28,7 +28,7 @@ _AT_FULL_PACE, _PACE = 10.0, 0.8
 NARROW, WIDE = 0.25, 2.0
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
-_CELLS = 5e8  # rows times entries that all of these gradients may read
+CELLS = 5e8  # rows times entries that all of these gradients may read
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,12 @@ def rounded_up(n):
     return int(-(-n // unit) * unit)
 
 
-def spread_doubts(ratios, remedies, name):
+def widest(n_probes, n_entries):
+    """The largest of so many ratios of variances that independent normal draws have, but at least `WIDE`."""
+    return max(WIDE, float(stats.chi2.isf(_LEVEL / n_entries, n_probes) / n_probes))
+
+
+def spread_doubts(ratios, remedies, name, wide=WIDE):
     """Messages about a spread that does not fit the curvature.
 
     Parameters
@@ -229,13 +234,15 @@ def spread_doubts(ratios, remedies, name):
         For the kinds of doubt that are of interest, of "narrow" and "wide".
     name : str or list of str
         Of the draws, or of each entry.
+    wide : float
+        The largest ratio that is right.
     """
     if ratios is None or not np.all(np.isfinite(ratios)):
         return []
     found = []
     for kind, at, bad in (
         ("narrow", np.argmin(ratios), ratios.min() < NARROW),
-        ("wide", np.argmax(ratios), ratios.max() > WIDE),
+        ("wide", np.argmax(ratios), ratios.max() > wide),
     ):
         if bad and kind in remedies:
             entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
@@ -247,7 +254,7 @@ def spread_doubts(ratios, remedies, name):
     return found
 
 
-def spread_ratios(gradient, draws, temperature=1.0):
+def spread_ratios(gradient, draws, temperature=1.0, cells=CELLS):
     r"""Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence.
 
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
@@ -261,6 +268,8 @@ def spread_ratios(gradient, draws, temperature=1.0):
         Gradient on all rows.
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
+    cells : float
+        Rows times entries that all gradients together may read, but for the fewest draws.
 
     Returns
     -------
@@ -271,7 +280,7 @@ def spread_ratios(gradient, draws, temperature=1.0):
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < MIN_KEPT:
         return None, None
-    n = int(np.clip(_CELLS / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
+    n = int(np.clip(cells / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
     each = min(n_kept, -(-n // n_chains))
     centre = draws.mean(axis=(0, 1))
     chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)].reshape(-1, D)

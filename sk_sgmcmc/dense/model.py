@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import MIN_KEPT
+from ..chains.convergence import MIN_KEPT, spread_doubts, spread_ratios, widest
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
@@ -26,6 +26,9 @@ _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": readi
 NOISE = 0.05  # share of a variance that minibatches may add
 _FLOW_TIME = 60.0  # time for which particles move, in units in which the posterior relaxes in 1
 STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
+_HEAT_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
+# Entries beyond which coordinates are not whitened: products with gradients then vary too much entry by entry.
+_MOST_WHITENED = 1000
 _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
@@ -155,7 +158,38 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return stacked_draws(chains)["theta"][..., 0]
 
     def _doubts(self, chains):
-        return [*super()._doubts(chains), *self._collapse(stacked_draws(chains)["theta"])]
+        theta = stacked_draws(chains)["theta"]
+        found = [*super()._doubts(chains), *self._collapse(theta)]
+        # Chains that lie apart are jointly wide, whatever the spread of each.
+        return found or self._heat(theta[..., 0], chains[0].data[0])
+
+    def _heat(self, theta, dense):
+        """A message, in a list, if long steps or the noise of minibatches have widened the draws."""
+        sampler = self.sampler_
+        if not sampler._draws_in_time or sampler._corrects_steps:
+            return []
+        n_entries = theta.shape[2]
+        gradient = DenseGradient(dense, (n_entries, 1))
+        ratios, probes = spread_ratios(gradient, theta, sampler.temperature, _HEAT_CELLS)
+        if ratios is None:
+            return []
+        name = "some combination of the parameters"
+        if n_entries > _MOST_WHITENED:
+            ratios, name = ratios.mean(keepdims=True), "the parameters"
+        limit = widest(np.fmin.reduce([probes.size, *self._diagnostics["ess"]]), ratios.size)
+        doubts = spread_doubts(ratios, {"wide": self._cooling(dense)}, [name] * ratios.size, limit)
+        return [f"The draws cannot be trusted: {doubt}" for doubt in doubts]
+
+    def _cooling(self, dense):
+        """What to type if draws spread too widely."""
+        remedies = [f"a step_size smaller than {float(self.sampler_.step_size_(0)):.3g}"]
+        if not self.sampler_._picks_step:
+            remedies.append('step_size="auto"')
+        if dense.n_batch < dense.n_rows:
+            remedies.append(f"a batch_size larger than {dense.n_batch}")
+        if not getattr(self, "control_variates", True):
+            remedies.append("control_variates=True")
+        return f"Use {', or '.join(remedies)}."
 
     def _collapse(self, theta):
         """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""
