@@ -132,11 +132,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         before = getattr(self, "_chains", None)
         if before is None:
             return self._begin_with(sampler, data, n_predictors, holds=True)
-        if self.fit_intercept != self._design.fit_intercept:
-            raise ValueError(
-                f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues "
-                "with the same coefficients. Call fit to start afresh."
-            )
+        self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
         rows = self._less_offsets(data)
         rows, design, self._stream = self._stream.next(rows, self._design, self._first_design, self._design_of)
         self.n_samples_seen_ += len(data[1])

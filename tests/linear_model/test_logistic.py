@@ -328,6 +328,16 @@ def test_partial_fit_with_another_sampler_begins_at_the_mode_and_another_interce
         model.set_params(fit_intercept=False).partial_fit(X, y)
 
 
+def test_partial_fit_refuses_another_prior():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)
+    for name, value in {"prior_scale": 0.1, "prior": "laplace", "intercept_prior_scale": 0.1}.items():
+        before = getattr(model, name)
+        with pytest.raises(ValueError, match=rf"{name}={value!r} differs from .*partial_fit.*set it back, or call fit"):
+            model.set_params(**{name: value}).partial_fit(X, y)
+        model.set_params(**{name: before}).partial_fit(X, y)
+
+
 def test_resume_refuses_other_rows_labels_and_weights():
     X, y = classes(2)
     model = BayesianLogisticRegression(n_iter=20, random_state=0).fit(X, y)
