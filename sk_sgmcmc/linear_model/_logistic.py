@@ -14,6 +14,7 @@ from ..kernels.models.linear import logistic, multinomial
 from ..samplers._base import Sampler
 from ..utils._sklearn import StrOptions, validate_data
 from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._labels import check_labels
 from ._likelihoods import CLASSES
@@ -229,6 +230,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         data = self._weighted(X, codes, classes, y, sample_weight)
+        self._check_weighted_classes(classes, data[1])
         self.classes_ = classes
         return self._start(sampler, data, _n_predictors(classes))
 
@@ -277,6 +279,23 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def _check_classes(classes):
         if len(classes) < 2:
             raise ValueError(f"y holds only one class, {classes.tolist()}; a classifier needs at least two classes.")
+
+    @staticmethod
+    def _check_weighted_classes(classes, codes):
+        """Raise if fewer than two classes have rows with a weight above 0, given their codes; warn if some has none."""
+        has_rows = np.bincount(codes, minlength=len(classes)) > 0
+        without = classes[~has_rows].tolist()
+        if has_rows.sum() < 2:
+            raise ValueError(
+                f"All rows of the classes {without} have weight 0, so that rows of only one class are left; a "
+                "classifier needs at least two classes. Give some of their rows a positive weight (sample_weight "
+                "times class_weight)."
+            )
+        if without:
+            warn_user(
+                f"All rows of the classes {without} have weight 0: nothing but the prior tells how likely these are. "
+                "Give some of their rows a positive weight (sample_weight times class_weight), or leave them out."
+            )
 
     @staticmethod
     def _codes(y, known):
