@@ -98,8 +98,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     _offers: tuple[tuple[str, str], ...] = ()
     _default_sampler: str | None = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
-    # Parameters that do not shape chains, or that `resume` judges by itself; a subclass adds its own.
-    _free = ("callbacks", "n_iter", "n_jobs", "random_state", "verbose")
+    # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
+    _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
     _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 

@@ -187,7 +187,6 @@ class DPCategoricalMixture(  # type: ignore[misc]
     _default_sampler = "scir"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
 
-    _free = (*BaseSGMCMC._free, "partition_loss")
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
         "likelihood": [StrOptions(set(_LIKELIHOODS))],

@@ -206,7 +206,6 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__score = {"metadata": True}
 
     _takes_blocks = True
-    _free = (*BayesianLDA._free, "handle_unknown")
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
