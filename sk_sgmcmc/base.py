@@ -7,7 +7,7 @@ from inspect import signature
 from numbers import Integral, Real
 from typing import Any, Self, cast
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,7 @@ from .chains.convergence import Diagnosis, rounded_up
 from .chains.interrupts import deferred_interrupt
 from .chains.run import run_chains
 from .exceptions import FitInterrupted, WorkersLostError
-from .samplers._base import Sampler
+from .samplers._base import Sampler, is_same
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
 from .utils._seeds import seed_sequence
@@ -98,6 +98,9 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     _offers: tuple[tuple[str, str], ...] = ()
     _default_sampler: str | None = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
+    # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
+    _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
+    _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
     _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 
     _parameter_constraints = {
@@ -181,6 +184,25 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 "partial_fit on a clone, to start afresh."
             )
 
+    def _shaping(self):
+        """The parameters that shape chains; objects, which `set_params` changes in place, are copied."""
+        params = self.get_params(deep=False).items()
+        return {
+            name: clone(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
+            for name, value in params
+            if name not in self._free
+        }
+
+    def _refuse_changes(self, names, method):
+        """Raise if a parameter is not what it was when the chains ran that ``method`` continues."""
+        for name in names:
+            now, then = getattr(self, name), self._made_with.get(name, getattr(self, name))
+            if not is_same(now, then):
+                raise ValueError(
+                    f"{name}={now!r} differs from {name}={then!r}, which shaped the chains that {method} continues; "
+                    "set it back, or call fit to start afresh."
+                )
+
     def _refuse_other_data(self, fingerprint, given="X"):
         """Raise if the ``fingerprint`` of what `resume` was ``given`` is not that of the data being fitted."""
         if fingerprint != self._fingerprint:
@@ -200,7 +222,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     def _run(self, chains, n_iter):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         with deferred_interrupt() as stop:
-            self._chains, self._planned_iter = chains, n_iter
+            self._chains, self._planned_iter, self._made_with = chains, n_iter, self._shaping()
             self.__dict__.pop("_diagnostics", None)
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
@@ -362,7 +384,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return self._resume(X, y)
 
     def _check_resumable(self):
-        """Raise unless there are chains to continue, to the length that they were planned for."""
+        """Raise unless there are chains to continue, to the length that they were planned for, as they were made."""
         check_is_fitted(self, "_chains")
         self._validate_params()
         if self.n_iter not in (None, self._planned_iter) and not self._chains[0].plan.streams:
@@ -370,6 +392,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 f"n_iter={self.n_iter}, but resume ends the run of {self._planned_iter} steps that fit began, after "
                 f"{self._chains[0].step} of them; set n_iter back, or call fit for a run of another length."
             )
+        self._refuse_changes(self._made_with, "resume")
 
     def _resume(self, *data, **given):
         """Bind the chains to the data again, and continue."""

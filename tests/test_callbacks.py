@@ -23,9 +23,9 @@ from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpo
 from sk_sgmcmc.chains import run
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
-from sk_sgmcmc.samplers import SGHMC
+from sk_sgmcmc.samplers import SGHMC, SGLD
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
-from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS
+from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, classes
 
 # Cases without metadata are about what all estimators share.
 pytestmark = pytest.mark.filterwarnings("ignore:No metadata were given")
@@ -536,6 +536,29 @@ def test_a_second_fit_shows_nothing_of_the_first_while_it_runs(case):
     in_first, names = names, set()
     model.fit(*data)
     assert {name for name in names - in_first if name.endswith("_")} == set()
+
+
+@each_class
+def test_resume_refuses_parameters_that_it_cannot_follow(case):
+    data = case.data_of()
+    model = case.new(callbacks=StopAt(5)).fit(*data).set_params(callbacks=None)
+    for name, value in {"burn_in": 0.125, "thin": 3, "n_chains": 7}.items():
+        before = getattr(model, name)
+        with pytest.raises(ValueError, match=rf"{name}={value} differs from {name}={before!r}.*resume.*set it back"):
+            model.set_params(**{name: value}).resume(*data)
+        model.set_params(**{name: before})
+    assert_same_draws(case.fitted(), model.set_params(random_state=5, n_jobs=2).resume(*data))
+
+
+def test_resume_refuses_another_prior_and_a_sampler_that_was_changed_in_place():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(sampler=SGLD(0.1), n_iter=20, callbacks=StopAt(5)).fit(X, y)
+    model = pickle.loads(pickle.dumps(model))
+    for change in ({"prior_scale": 0.5}, {"sampler__step_size": 0.2}):
+        name = next(iter(change)).split("__")[0]
+        with pytest.raises(ValueError, match=rf"{name}=.* differs from {name}="):
+            pickle.loads(pickle.dumps(model)).set_params(**change).resume(X, y)
+    assert model.resume(X, y).n_iter_ == 20
 
 
 @each_class

@@ -9,9 +9,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sk_sgmcmc import BayesianLogisticRegression
+from sk_sgmcmc import (
+    BayesianGaussian,
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    BayesianPoissonRegressor,
+)
 from sk_sgmcmc.dense.model import BaseDenseSGMCMC
-from sk_sgmcmc.samplers import SGHMC, SGLD
+from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
 from tests.common.instances import ESTIMATORS, classes
 
 DENSE = [case for case in ESTIMATORS if isinstance(case.estimator, BaseDenseSGMCMC)]
@@ -72,3 +77,49 @@ def test_a_collapsed_spread_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         BayesianLogisticRegression(random_state=0).fit(X, y)
+
+
+def heated_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    return X, X @ [1.0, -1.0, 0.0], rng
+
+
+@pytest.mark.parametrize("sampler", [SGLD(1.5), SGLD(2.5), SGNHT(1.5)], ids=repr)
+def test_long_steps_that_widen_the_draws_are_told(sampler):
+    X, eta, rng = heated_rows()
+    y = (rng.random(100) < 1.0 / (1.0 + np.exp(-eta))).astype(int)
+    model = BayesianLogisticRegression(sampler=sampler, random_state=0)
+    told = r'too wide: .*Use a step_size smaller than \S+, or step_size="auto"\.'
+    with pytest.warns(ConvergenceWarning, match=told):
+        model.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=told):
+        model.partial_fit(X, y)
+
+
+def test_minibatches_that_widen_the_draws_are_told():
+    X, eta, rng = heated_rows()
+    y = (rng.random(100) < 1.0 / (1.0 + np.exp(-eta))).astype(int)
+    model = BayesianLogisticRegression(sampler=SGHMC(0.2), batch_size=1, control_variates=False, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="batch_size larger than 1, or control_variates=True"):
+        model.fit(X, y)
+
+
+def test_regressions_and_gaussians_tell_of_wide_draws_too():
+    X, eta, rng = heated_rows()
+    fits = (
+        (BayesianLinearRegression(sampler=SGLD(1.5)), (X, eta + rng.normal(size=100))),
+        (BayesianPoissonRegressor(sampler=SGLD(1.5)), (X, rng.poisson(np.exp(1.0 + eta / 3.0)))),
+        (BayesianGaussian(sampler=SGLD(0.9)), (X,)),
+    )
+    for model, data in fits:
+        with pytest.warns(ConvergenceWarning, match="draws of some combination of the parameters are too wide"):
+            model.set_params(random_state=0).fit(*data)
+
+
+def test_a_temperature_is_no_heat_to_be_told():
+    X, eta, _ = heated_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        for temperature in (0.5, 9.0):
+            BayesianLogisticRegression(sampler=SGHMC(temperature=temperature), random_state=0).fit(X, eta > 0.3)

@@ -31,7 +31,7 @@ WARM = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _WALL = 5.0  # change of a log density, within a standard deviation beyond the outermost draws, where it ends in a wall
-_CELLS = 5e8  # rows times entries that all of these gradients may read
+CELLS = 5e8  # rows times entries that all of these gradients may read
 # Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
 # standard errors of pieces of chains by which they must exceed it.
 HOT, _SURE = 4.0, 2.0
@@ -234,7 +234,12 @@ def rounded_up(n):
     return int(-(-n // unit) * unit)
 
 
-def spread_doubts(ratios, remedies, name):
+def widest(n_probes, n_entries):
+    """The largest of so many ratios of variances that independent normal draws have, but at least `WIDE`."""
+    return max(WIDE, float(stats.chi2.isf(_LEVEL / n_entries, n_probes) / n_probes))
+
+
+def spread_doubts(ratios, remedies, name, wide=WIDE):
     """Messages about a spread that does not fit the curvature.
 
     Parameters
@@ -245,13 +250,15 @@ def spread_doubts(ratios, remedies, name):
         For the kinds of doubt that are of interest, of "narrow" and "wide".
     name : str or list of str
         Of the draws, or of each entry.
+    wide : float
+        The largest ratio that is right.
     """
     if ratios is None or not np.all(np.isfinite(ratios)):
         return []
     found = []
     for kind, at, bad in (
         ("narrow", np.argmin(ratios), ratios.min() < NARROW),
-        ("wide", np.argmax(ratios), ratios.max() > WIDE),
+        ("wide", np.argmax(ratios), ratios.max() > wide),
     ):
         if bad and kind in remedies:
             entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
@@ -286,7 +293,7 @@ class Spread(NamedTuple):
     bounded: tuple[int, ...] = ()
 
 
-def spread_of(gradient, draws, temperature=1.0):
+def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     r"""The `Spread` of draws on flat space.
 
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
@@ -300,11 +307,13 @@ def spread_of(gradient, draws, temperature=1.0):
         Gradient on all rows.
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
+    cells : float
+        Rows times entries that all gradients together may read, but for the fewest draws.
     """
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < MIN_KEPT:
         return Spread()
-    n = int(np.clip(_CELLS / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
+    n = int(np.clip(cells / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
     each = min(n_kept, -(-n // n_chains))
     chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)]
     values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import MIN_KEPT
+from ..chains.convergence import MIN_KEPT, rounded_up, spread_doubts, spread_of, widest
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
@@ -24,8 +24,12 @@ _PROBES = 3
 _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
 NOISE = 0.05  # share of a variance that minibatches may add
-_FLOW_TIME = 60.0  # time for which particles move, in units in which the posterior relaxes in 1
+# Time for which particles move, in units in which the posterior relaxes in 1; the least that may do; and steps at most.
+_FLOW_TIME, _LEAST_FLOW, _MOST_FLOW = 60.0, 3.0, 100_000
 STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
+_HEAT_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
+# Entries beyond which coordinates are not whitened: products with gradients then vary too much entry by entry.
+_MOST_WHITENED = 1000
 _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
@@ -125,7 +129,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             return 2 * n_draws
         h = float(np.mean(sampler.step_size_(np.arange(1000))))
         if not sampler._draws_in_time:
-            return int(np.ceil(_FLOW_TIME / h))
+            return int(min(np.ceil(_FLOW_TIME / h), _MOST_FLOW))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
     def _seeds_after(self, before):
@@ -155,7 +159,53 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return stacked_draws(chains)["theta"][..., 0]
 
     def _doubts(self, chains):
-        return [*super()._doubts(chains), *self._collapse(stacked_draws(chains)["theta"])]
+        theta = stacked_draws(chains)["theta"]
+        found = [*super()._doubts(chains), *self._short_flow(), *self._collapse(theta)]
+        # Chains that lie apart are jointly wide, whatever the spread of each.
+        return found or self._heat(theta[..., 0], chains[0].data[0])
+
+    def _short_flow(self):
+        """A message, in a list, if particles have moved for too short a time to reach the posterior."""
+        sampler = self.sampler_
+        if sampler._draws_in_time:
+            return []
+        time = float(sampler.step_size_(np.arange(self.n_iter_)).sum())
+        if time >= _LEAST_FLOW:
+            return []
+        longer = f"n_iter={rounded_up(self.n_iter_ * _FLOW_TIME / time)}"
+        remedy = longer if sampler._picks_step else f'step_size="auto", or {longer}'
+        return [
+            f"The draws have not converged: the particles have moved for a time of {time:.2g} (steps times the step "
+            f"size, {float(sampler.step_size_(0)):.3g}), and need about {_FLOW_TIME:g}. Use {remedy}."
+        ]
+
+    def _heat(self, theta, dense):
+        """A message, in a list, if long steps or the noise of minibatches have widened the draws."""
+        sampler = self.sampler_
+        if not sampler._draws_in_time or sampler._corrects_steps:
+            return []
+        n_entries = theta.shape[2]
+        gradient = DenseGradient(dense, (n_entries, 1))
+        ratios, _, probes, _ = spread_of(gradient, theta, sampler.temperature, _HEAT_CELLS)
+        if ratios is None:
+            return []
+        name = "some combination of the parameters"
+        if n_entries > _MOST_WHITENED:
+            ratios, name = ratios.mean(keepdims=True), "the parameters"
+        limit = widest(np.fmin.reduce([probes.size, *self._diagnostics["ess"]]), ratios.size)
+        doubts = spread_doubts(ratios, {"wide": self._cooling(dense)}, [name] * ratios.size, limit)
+        return [f"The draws cannot be trusted: {doubt}" for doubt in doubts]
+
+    def _cooling(self, dense):
+        """What to type if draws spread too widely."""
+        remedies = [f"a step_size smaller than {float(self.sampler_.step_size_(0)):.3g}"]
+        if not self.sampler_._picks_step:
+            remedies.append('step_size="auto"')
+        if dense.n_batch < dense.n_rows:
+            remedies.append(f"a batch_size larger than {dense.n_batch}")
+        if not getattr(self, "control_variates", True):
+            remedies.append("control_variates=True")
+        return f"Use {', or '.join(remedies)}."
 
     def _collapse(self, theta):
         """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ..chains.chain import stacked_draws
 from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
@@ -19,6 +20,7 @@ from ._design import MAX_ENTRIES, Design
 from ._diagonal import DiagonalDesign
 from ._prior import find_design
 from ._rows import log_likelihoods, row_offsets
+from ._stream import Stream
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
 _DENSE_SHARE = 0.3
@@ -48,7 +50,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
     coef_: FloatArray
 
     _n_predictors = 1
-    _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design")
+    _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
+    _stream = None  # of rows, as `Stream`
 
     _parameter_constraints = {
         **BaseDenseSGMCMC._parameter_constraints,
@@ -120,32 +123,50 @@ class BaseLinearModel(BaseDenseSGMCMC):
             X = X.toarray()
         return X, y, weight
 
-    def _start(self, sampler, data, n_predictors, before, n_seen):
-        """Run chains on (rows, responses, weights); in a stream, after the chains ``before`` and ``n_seen`` rows."""
-        X, y, weight = data
+    def _start(self, sampler, data, n_predictors):
+        """Run chains on (rows, responses, weights)."""
+        return self._begin_with(sampler, data, n_predictors, holds=False)
+
+    def _go_on(self, sampler, data, n_predictors):
+        """Run chains on (rows, responses, weights) that arrive by `partial_fit`."""
+        before = getattr(self, "_chains", None)
+        if before is None:
+            return self._begin_with(sampler, data, n_predictors, holds=True)
+        self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
+        rows = self._less_offsets(data)
+        rows, design, self._stream = self._stream.next(rows, self._design, self._first_design, self._design_of)
+        self.n_samples_seen_ += len(data[1])
+        return self._run_in(design, design.mode.size, sampler, *rows, before)
+
+    def _begin_with(self, sampler, data, n_predictors, holds):
+        """Run the first chains; ``holds``: whether the rows may be needed when others arrive."""
         self._n_predictors = n_predictors
-        self._fingerprint = fingerprint(X, y, weight)
-        if before is None:
-            self._offsets = row_offsets(X, weight, self.fit_intercept)
-        elif self.fit_intercept != self._design.fit_intercept:
-            raise ValueError(
-                f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues "
-                "with the same coefficients. Call fit to start afresh."
-            )
-        X = less_offsets(X, self._offsets)
-        kind = DiagonalDesign if _is_wide(X, n_predictors) else Design
-        fixed = self.fit_intercept, self.control_variates, None if before is None else self._design.reference
+        self._offsets = row_offsets(data[0], data[2], self.fit_intercept)
+        rows = self._less_offsets(data)
+        design = self._first_design(rows)
+        self._stream = Stream.begun(rows, design, holds)
+        self.n_samples_seen_ = len(data[1])
+        return self._run_in(design, design.mode.size, sampler, *rows, None)
 
-        def make(prior):
-            return kind(X, y, weight, n_predictors, prior, *fixed, self._likelihood)
+    def _less_offsets(self, data):
+        """The rows less offsets; notes by what to recognise them."""
+        self._fingerprint = fingerprint(*data)
+        return less_offsets(data[0], self._offsets), *data[1:]
 
-        if before is None:
-            scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
-            design, self.prior_scale_ = find_design(make, X, weight, n_predictors, self.prior, *scales)
-        else:
-            design = make(self._design.summary)
-        self.n_samples_seen_ = n_seen + X.shape[0]
-        return self._run_in(design, design.mode.size, sampler, X, y, weight, before)
+    def _first_design(self, rows):
+        """The design of rows before which nothing was known; sets the prior's scale."""
+        X, _, weight = rows
+        scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
+        design, self.prior_scale_ = find_design(
+            lambda prior: self._design_of(rows, prior), X, weight, self._n_predictors, self.prior, *scales
+        )
+        return design
+
+    def _design_of(self, rows, prior, reference=None):
+        """The design of rows under a `Quadratic`."""
+        k = self._n_predictors
+        kind = DiagonalDesign if _is_wide(rows[0], k) else Design
+        return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, before):
         """Run chains of ``n_entries`` coordinates in a design on rows less offsets."""
@@ -157,10 +178,15 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return self._run(chains, n_iter)
 
     def _starts(self, before, sampler, design, n_entries):
-        """Where each chain starts: where one of those ``before`` ended if its state fits the sampler, else the mode."""
+        """Where each chain starts: where one of those ``before`` ended if its state fits the sampler, else the mode.
+
+        Chains that read earlier rows again start at the mode: those before may have gone far astray.
+        """
         mode = np.zeros((n_entries, 1))
         shape = CHAINS[sampler._runner].state_shape(sampler, mode.shape)
-        if before is None or len(before) != self.n_chains or self._design is None or before[0].theta.shape != shape:
+        again = self._stream is not None and self._stream.joined is not None
+        others = before is None or len(before) != self.n_chains or self._design is None
+        if again or others or before[0].theta.shape != shape:
             return [mode] * self.n_chains
         return [self._carried(chain.theta, design) for chain in before]
 
@@ -200,15 +226,23 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     def _data_to_resume(self, X, y, weight):
         """The rows in the form to which the chains are bound."""
-        make_dense, _ = self._data_maker(self._design, self.sampler_, less_offsets(X, self._offsets), y, weight)
+        rows = less_offsets(X, self._offsets), y, weight
+        if self._stream is not None:
+            rows = self._stream.read_with(*rows)
+        make_dense, _ = self._data_maker(self._design, self.sampler_, *rows)
         return make_dense(self.batch_size_), None
 
     def _drawn(self, chains):
         """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
-        theta = self._kept_theta(chains)
-        if self.sampler_._draws_in_time:
-            self._design.warn_if_far(theta, self.sampler_.temperature)
-        return self._design.coefficients(theta)
+        return self._design.coefficients(self._kept_theta(chains))
+
+    def _doubts(self, chains):
+        found, sampler = super()._doubts(chains), self.sampler_
+        # Draws that are corrected and have settled are right, however far they lie.
+        is_right = sampler._corrects_steps and not (found or sampler._doubts())
+        if sampler._draws_in_time and not is_right:
+            found += self._design.doubts(stacked_draws(chains)["theta"][..., 0], sampler.temperature)
+        return found if self._stream is None else [*found, *self._stream.doubts()]
 
     def _log_likelihoods(self, chains, coef, near):
         """Mean log likelihood of some of the rows at some of the draws, by which convergence is judged."""

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
-from ..utils._warnings import warn_user
 from ._likelihoods import CLASSES
 
 _MAX_NEWTON = 60
@@ -80,19 +78,20 @@ def joined(head, parts, kinks, is_sparse, given=False):
     return np.concatenate(parts)
 
 
-def warn_far_from_mode(theta, temperature):
-    """Warn if draws (n_chains, n_kept, D) in whitened coordinates lie far from the Gaussian at the mode."""
+def far_from_mode(theta, temperature):
+    """A message, in a list, if draws (n_chains, n_kept, D) in whitened coordinates lie far from the Gaussian."""
     if theta.shape[1] < _FEW_DRAWS:
-        return
+        return []
     away, spread = np.abs(theta.mean(axis=(0, 1))).max(), theta.std(axis=(0, 1)).max()
-    if max(away, spread) > _FAR_FROM_MODE * max(1.0, np.sqrt(temperature)):
-        warn_user(
-            f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
-            f"of its standard deviations from the mode and spread over {spread:.3g}, and cannot be trusted. Where "
-            "columns separate the classes, use a smaller prior_scale; where a column has outliers, such as a code for "
-            "missing values, mend them or transform it; else use a larger n_iter.",
-            ConvergenceWarning,
-        )
+    if max(away, spread) <= _FAR_FROM_MODE * max(1.0, np.sqrt(temperature)):
+        return []
+    return [
+        f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
+        f"of its standard deviations from the mode and spread over {spread:.3g}, and cannot be trusted. Where columns "
+        "separate the classes, use a smaller prior_scale; where a class has no rows yet, give some; where a column has "
+        "outliers, such as a code for missing values, mend them or transform it; else use a larger n_iter, or "
+        'sampler="nuts".'
+    ]
 
 
 def factorised(hessian):
@@ -143,12 +142,13 @@ class Design:
     """
 
     kinks = None  # of a prior with kinks, see `_prior`
+    is_bare = False
 
     def __init__(
         self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
     ):
         self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
-        self.likelihood = likelihood
+        self.likelihood, self.prior = likelihood, prior
         mean, spread, varies = moments(X, weight)
         self.reference = reference_of(mean, reference, fit_intercept)
         self.shift = mean if fit_intercept else np.zeros(X.shape[1])
@@ -318,9 +318,17 @@ class Design:
         d = self.scale.size
         return self.mode.reshape(self.n_predictors, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
 
-    def warn_if_far(self, theta, temperature):
-        """Warn if draws, in the units of the Gaussian at the mode, lie far from it."""
-        warn_far_from_mode(theta, temperature)
+    def off_by(self, slope):
+        """By how many posterior standard deviations a further slope at the mode would move a coefficient, at most.
+
+        ``slope`` is (D,), in the coordinates of the prior.
+        """
+        move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
+        return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
+
+    def doubts(self, theta, temperature):
+        """A message, in a list, if draws lie far from the Gaussian at the mode, in its units."""
+        return far_from_mode(theta, temperature)
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients of the columns as given (..., n_predictors, n_features) and intercepts."""

@@ -9,6 +9,7 @@ from ._design import MAX_ENTRIES, Quadratic, joined, reference_of
 from ._likelihoods import CLASSES
 
 _MAX_LBFGS = 500
+_BARE = 3.0  # rows' worth of curvature
 
 
 def turn(b):
@@ -51,6 +52,8 @@ class DiagonalDesign:
         Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
         ``(centre - reference) . (whitener * theta)``, all but ``mode`` in turned classes.
     centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
+    is_bare : bool
+        Whether rows hardly bound some predictor from one side, as if they lack a class: no Gaussian is near then.
     """
 
     kinks = None  # of a prior with kinks, see `_prior`
@@ -59,7 +62,7 @@ class DiagonalDesign:
         self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
     ):
         self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
-        self.likelihood = likelihood
+        self.likelihood, self.prior = likelihood, prior
         self.reference = reference_of(X.T @ weight / weight.sum(), reference, fit_intercept)
         self.scale = np.ones(X.shape[1])
         rows, d = self.rows(X), X.shape[1]
@@ -83,6 +86,7 @@ class DiagonalDesign:
         self.mode = mean + unit * found.x
         r, p = likelihood.residuals(y, weight, self.eta(rows))
         curvature = likelihood.curvature(weight, p)
+        self.is_bare = bool(curvature.sum(axis=0).min() < _BARE)
         square, each, total = rows.second_moments(turned_curvature(curvature, weight, p))
         self.centre = np.zeros((d, n_predictors))
         if fit_intercept:
@@ -154,8 +158,13 @@ class DiagonalDesign:
         mode, variance = (each.reshape(-1, self.n_predictors)[:d] for each in (self.mode, self.whitener**2))
         return mode.T, (variance @ turn(np.eye(self.n_predictors)) ** 2).T
 
-    def warn_if_far(self, theta, temperature):
-        """Never warn: these units are not those of the posterior's spread."""
+    def off_by(self, slope):
+        """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
+        return 0.0
+
+    def doubts(self, theta, temperature):
+        """None: these units are not those of the posterior's spread."""
+        return []
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients (..., n_predictors, n_features) and intercepts, float32 if the draws are."""

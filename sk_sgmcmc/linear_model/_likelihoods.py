@@ -38,6 +38,17 @@ class Classes:
         return weight[:, None] * p * (1.0 - p)
 
     @staticmethod
+    def remainder(weight, then, now):
+        """Change of the mean responses between two linear predictors, beyond its first order; no response counts."""
+        away = now - then
+        if then.shape[1] == 1:
+            p = special.expit(then)
+            return weight[:, None] * (special.expit(now) - p - p * (1.0 - p) * away)
+        p = special.softmax(then, axis=1)
+        slope = p * (away - (p * away).sum(axis=1, keepdims=True))
+        return weight[:, None] * (special.softmax(now, axis=1) - p - slope)
+
+    @staticmethod
     def largest_curvature(y, weight, n_predictors):
         """A guess at `curvature` before any predictor is known."""
         most = 0.25 if n_predictors == 1 else (n_predictors - 1.0) / n_predictors**2
@@ -84,6 +95,13 @@ class Counts:
     def curvature(weight, mean):
         """Minus the second derivative of `value` in the predictor."""
         return weight[:, None] * mean
+
+    @staticmethod
+    def remainder(weight, then, now):
+        """As `Classes.remainder`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, away = np.exp(then), now - then
+            return weight[:, None] * (np.exp(now) - mean - mean * away)
 
     @staticmethod
     def largest_curvature(y, weight, n_predictors):

@@ -248,11 +248,9 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sampler, pair = self._checked_sampler(streams=True)
         earlier = getattr(self, "_sums", None)
         data = self._checked(X, y, sample_weight, reset=earlier is None)
-        if earlier is not None and self.fit_intercept != (self._intercept_scale is not None):
-            raise ValueError(
-                f"fit_intercept={self.fit_intercept} differs from that of the earlier rows; partial_fit continues with "
-                "the same coefficients. Call fit to start afresh."
-            )
+        if earlier is not None:
+            of_first = ("fit_intercept", "intercept_prior_scale", "noise_scale_prior", "degrees_of_freedom_prior")
+            self._refuse_changes(of_first, "partial_fit")
         return self._begin(sampler, pair, data, earlier)
 
     @all_or_nothing

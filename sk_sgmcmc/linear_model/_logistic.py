@@ -14,6 +14,7 @@ from ..kernels.models.linear import logistic, multinomial
 from ..samplers._base import Sampler
 from ..utils._sklearn import StrOptions, validate_data
 from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._labels import check_labels
 from ._likelihoods import CLASSES
@@ -120,12 +121,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
               + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
 
     unbiased, and without noise where the posterior is Gaussian. In `partial_fit` the Gaussian approximation at the
-    mode replaces the rows of earlier calls.
+    mode replaces the rows of earlier calls. Up to two million numbers of these rows are kept beside it, and read again
+    if new rows move the mode to where it is wrong, as where earlier ones lacked a class or came sorted.
 
     ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
     :math:`\sigma` whose median moves the log odds by 1 for a typical column. Coefficients are integrated out by the
     Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian; draws are then
-    given that scale. `partial_fit` keeps the scale of its first call.
+    given that scale. `partial_fit` keeps the scale of its first call unless it reads all rows again.
 
     ``prior="laplace"``: the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 + \epsilon^2}`
     for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation; the draws'
@@ -228,14 +230,15 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         classes, codes = np.unique(y, return_inverse=True)
         self._check_classes(classes)
         data = self._weighted(X, codes, classes, y, sample_weight)
+        self._check_weighted_classes(classes, data[1])
         self.classes_ = classes
-        return self._start(sampler, data, _n_predictors(classes), None, 0)
+        return self._start(sampler, data, _n_predictors(classes))
 
     @all_or_nothing
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows, those of earlier calls being replaced by a Gaussian.
+        """Continue with further rows; a Gaussian replaces those of earlier calls where it is near enough.
 
         Parameters
         ----------
@@ -270,13 +273,29 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         self._check_classes(known)
         data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
         self.classes_ = known
-        before, n_seen = None if first else self._chains, getattr(self, "n_samples_seen_", 0)
-        return self._start(sampler, data, _n_predictors(known), before, n_seen)
+        return self._go_on(sampler, data, _n_predictors(known))
 
     @staticmethod
     def _check_classes(classes):
         if len(classes) < 2:
             raise ValueError(f"y holds only one class, {classes.tolist()}; a classifier needs at least two classes.")
+
+    @staticmethod
+    def _check_weighted_classes(classes, codes):
+        """Raise if fewer than two classes have rows with a weight above 0, given their codes; warn if some has none."""
+        has_rows = np.bincount(codes, minlength=len(classes)) > 0
+        without = classes[~has_rows].tolist()
+        if has_rows.sum() < 2:
+            raise ValueError(
+                f"All rows of the classes {without} have weight 0, so that rows of only one class are left; a "
+                "classifier needs at least two classes. Give some of their rows a positive weight (sample_weight "
+                "times class_weight)."
+            )
+        if without:
+            warn_user(
+                f"All rows of the classes {without} have weight 0: nothing but the prior tells how likely these are. "
+                "Give some of their rows a positive weight (sample_weight times class_weight), or leave them out."
+            )
 
     @staticmethod
     def _codes(y, known):
@@ -300,7 +319,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         Parameters
         ----------
         X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
-            The data: a saved estimator holds none.
+            The data: a saved estimator holds none but those of a stream that later calls may need again.
 
         Returns
         -------

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from ..dense.rows import DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
-from ._design import factorised, joined, warn_far_from_mode, whitener_of
+from ._design import factorised, far_from_mode, joined, whitener_of
 
 _MAX_ROUNDS = 200
 _CLOSE = 1e-8
@@ -221,6 +221,6 @@ class NormalDesign:
             b = np.append(b, intercept + coef @ self.shift)
         return self.unwhitener @ np.append(b - self.mode, np.log(sigma / self.sigma))
 
-    def warn_if_far(self, theta, temperature):
-        """As `Design.warn_if_far`."""
-        warn_far_from_mode(theta, temperature)
+    def doubts(self, theta, temperature):
+        """As `Design.doubts`."""
+        return far_from_mode(theta, temperature)

@@ -201,13 +201,13 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1, None, 0)
+        return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1)
 
     @all_or_nothing
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows, those of earlier calls being replaced by a Gaussian.
+        """Continue with further rows; a Gaussian replaces those of earlier calls where it is near enough.
 
         Parameters
         ----------
@@ -221,9 +221,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        first = not hasattr(self, "_design")
-        data = self._checked(X, y, sample_weight, exposure, reset=first)
-        return self._start(sampler, data, 1, None if first else self._chains, getattr(self, "n_samples_seen_", 0))
+        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"))
+        return self._go_on(sampler, data, 1)
 
     @all_or_nothing
     def resume(  # type: ignore[override]
@@ -236,7 +235,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Parameters
         ----------
         X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
-            The data: a saved estimator holds none.
+            The data: a saved estimator holds none but those of a stream that later calls may need again.
 
         Returns
         -------

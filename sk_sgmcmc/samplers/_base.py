@@ -42,6 +42,8 @@ class Sampler(BaseEstimator):
         as the model's ``n_inner``; and the model's ``n_doc_draws`` if it is None.
     ``_full_batch``
         Whether it reads all the data at every step, whatever the batch size.
+    ``_corrects_steps``
+        Whether a Metropolis test makes its draws those of the target, whatever the step size.
     ``_tunes_step``
         Whether it tunes its own step size in burn-in if that is "auto", so that no curvature is measured for it.
     ``_reads_log_density``
@@ -83,6 +85,7 @@ class Sampler(BaseEstimator):
     _n_trajectories = None
     _n_doc_draws = (4, 1)
     _full_batch = False
+    _corrects_steps = False
     _tunes_step = False
     _reads_log_density = True
     _is_exact = False
@@ -200,7 +203,7 @@ class Sampler(BaseEstimator):
     def _continues(self, other):
         """Whether this sampler can continue a chain of ``other``: they may differ in pace (`_PACE`)."""
         mine, others = self.get_params(deep=False), other.get_params(deep=False)
-        return type(self) is type(other) and all(_is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
+        return type(self) is type(other) and all(is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
 
     def _goes_on_from(self, present, step, scalars):
         """The fitted copy that continues a chain of ``present`` at ``step``; "auto" is the present step size.
@@ -264,11 +267,17 @@ class Sampler(BaseEstimator):
         return steps
 
 
-def _is_same(one, other):
-    """Whether two parameters are equal: numbers, strings, arrays, or objects with parameters."""
+def is_same(one, other):
+    """Whether two parameters are equal: numbers, strings, arrays, containers, or objects with parameters."""
+    if one is other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(is_same, one, other))
     if not hasattr(one, "get_params"):
         return np.array_equal(one, other)
     if type(one) is not type(other):
         return False
     others = other.get_params(deep=False)
-    return all(_is_same(value, others[name]) for name, value in one.get_params(deep=False).items())
+    return all(is_same(value, others[name]) for name, value in one.get_params(deep=False).items())

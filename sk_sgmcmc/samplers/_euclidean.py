@@ -277,6 +277,7 @@ class HMC(_Kinetic):
     _name = "hmc"
     _runner = "metropolis"
     _full_batch = True
+    _corrects_steps = True
     _tunes_step = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,

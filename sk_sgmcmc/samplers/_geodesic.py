@@ -254,6 +254,7 @@ class GMC(Sampler):
     _runner = "metropolis"
     _n_aux = 2
     _full_batch = True
+    _corrects_steps = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],

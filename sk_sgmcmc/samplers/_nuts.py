@@ -69,6 +69,7 @@ class NUTS(_Kinetic):
     _name = "nuts"
     _runner = "nuts"
     _full_batch = True
+    _corrects_steps = True
     _starts_apart = True
     _tunes_step = True
     _parameter_constraints = {

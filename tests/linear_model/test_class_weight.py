@@ -34,7 +34,7 @@ def test_a_weight_in_a_dict_warns_and_weights_of_up_to_two_do_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         BayesianLogisticRegression(class_weight="balanced", n_iter=20).fit(X, y)
-        BayesianLogisticRegression(class_weight={"no": 0.0, "yes": 2.0}, n_iter=20).fit(X, y)
+        BayesianLogisticRegression(class_weight={"no": 0.5, "yes": 2.0}, n_iter=20).fit(X, y)
 
 
 def test_a_stream_warns_by_the_rows_of_its_block():
@@ -45,3 +45,15 @@ def test_a_stream_warns_by_the_rows_of_its_block():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         model.partial_fit(X[600:], y[600:])  # none of that class
+
+
+def test_classes_whose_rows_have_no_weight_are_named():
+    X, y = rare(600)
+    weight = (y == "no").astype(float)
+    for weights in ({"class_weight": {"no": 1.0, "yes": 0.0}}, {}):
+        model = BayesianLogisticRegression(n_iter=20, **weights)
+        with pytest.raises(ValueError, match=r"All rows of the classes \['yes'\] have weight 0.*only one class"):
+            model.fit(X, y, sample_weight=None if weights else weight)
+    y = np.arange(len(X)) % 3
+    with pytest.warns(UserWarning, match=r"All rows of the classes \[2\] have weight 0: nothing but the prior"):
+        BayesianLogisticRegression(class_weight={2: 0.0}, n_iter=20).fit(X, y)

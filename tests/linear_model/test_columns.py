@@ -213,3 +213,14 @@ def test_a_posterior_that_is_far_from_its_mode_warns():
         with pytest.warns(ConvergenceWarning, match="far from the Gaussian at its mode.*prior_scale"):
             BayesianLogisticRegression(scale, random_state=0).fit(rows, labels)
     BayesianLogisticRegression(10.0, random_state=0).fit(x, [0, 0, 1, 1])  # separable and skew, and right
+
+
+@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
+def test_samplers_that_correct_their_steps_may_go_far_from_the_mode(sampler):
+    X, y = plain()
+    X[3, 1] = -1e4 if y[3] == 0 else 1e4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        BayesianLogisticRegression(sampler=sampler, random_state=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="cannot be trusted"):
+        BayesianLogisticRegression(random_state=0).fit(X, y)

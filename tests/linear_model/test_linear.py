@@ -285,3 +285,14 @@ def test_noise_too_large_to_square_is_a_divergence(monkeypatch, noise):
     monkeypatch.setattr(BayesianLinearRegression, "_drawn", lambda *args: (*drawn(*args)[:2], np.full((1, 25), noise)))
     with pytest.raises(ChainDivergedError, match="noise is too large"):
         model.fit(X, y)
+
+
+def test_partial_fit_refuses_other_priors_of_what_the_first_rows_have_set():
+    X, y = np.arange(20.0).reshape(10, 2) % 7, np.arange(10.0) % 4
+    model = BayesianLinearRegression(n_iter=20).partial_fit(X, y)
+    for name, value in {"intercept_prior_scale": 1.0, "noise_scale_prior": 2.0, "degrees_of_freedom_prior": 3}.items():
+        before = getattr(model, name)
+        with pytest.raises(ValueError, match=f"{name}={value} differs from {name}={before}"):
+            model.set_params(**{name: value}).partial_fit(X, y)
+        model.set_params(**{name: before})
+    model.set_params(prior_scale=0.5, prior="laplace").partial_fit(X, y)  # the sums over all rows follow these

@@ -1,11 +1,14 @@
 """BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
 
 import pickle
+import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -181,6 +184,75 @@ def test_partial_fit_in_parts_comes_near_the_fit_to_all():
     assert np.all(np.abs(np.log(parts.samples_["coef"].std(axis=(0, 1)) / spread)) < 0.3)
 
 
+def sorted_blocks(n=100, n_blocks=2):
+    """Rows of two classes, and blocks of their indices, sorted by class; the first of two blocks is one class."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(X[:, 1] - X[:, 0]))).astype(int)
+    order = np.argsort(y, kind="stable")
+    return X, y, np.split(order, [np.sum(y == 0)]) if n_blocks == 2 else np.array_split(order, n_blocks)
+
+
+def streamed(model, X, y, blocks):
+    """The model fitted block by block."""
+    for block in blocks:
+        model.partial_fit(X[block], y[block], classes=[0, 1])
+    return model
+
+
+def assert_near(stream, whole, share):
+    """Means of a stream lie within this share of a posterior standard deviation of those of a whole fit."""
+    for name in ("coef", "intercept"):
+        each, all_ = stream.samples_[name], whole.samples_[name]
+        assert np.all(np.abs(each.mean((0, 1)) - all_.mean((0, 1))) < share * all_.std((0, 1)))
+        assert np.all(np.abs(np.log(each.std((0, 1)) / all_.std((0, 1)))) < 0.3)
+
+
+@pytest.mark.filterwarnings("ignore:The posterior is far")  # of rows of one class
+@pytest.mark.parametrize("n_blocks", [2, 5])
+def test_a_stream_of_rows_sorted_by_class_comes_near_the_fit_to_all(n_blocks):
+    X, y, blocks = sorted_blocks(n_blocks=n_blocks)
+    whole = BayesianLogisticRegression(random_state=0).fit(X, y)
+    assert_near(streamed(BayesianLogisticRegression(random_state=0), X, y, blocks), whole, 0.6)
+
+
+@pytest.mark.filterwarnings("ignore:The posterior is far")
+def test_a_stream_that_reads_earlier_rows_again_is_resumed_to_the_same_draws():
+    X, y, blocks = sorted_blocks()
+    models = [streamed(BayesianLogisticRegression(n_iter=40, random_state=0), X, y, blocks[:1]) for _ in range(2)]
+    stopped = models[0].set_params(callbacks=StopAt(20))
+    last = X[blocks[1]], y[blocks[1]]
+    stopped = pickle.loads(pickle.dumps(stopped.partial_fit(*last))).resume(*last)
+    np.testing.assert_array_equal(stopped.samples_["coef"], models[1].partial_fit(*last).samples_["coef"])
+
+
+def test_a_sorted_stream_of_more_rows_than_are_held_warns_in_each_later_call(monkeypatch):
+    X, y, blocks = sorted_blocks(400, 8)
+    monkeypatch.setattr("sk_sgmcmc.linear_model._stream._MOST_HELD", 500)
+    model = streamed(BayesianLogisticRegression(n_iter=100, random_state=0), X, y, blocks[:4])
+    shuffled = np.array_split(np.random.default_rng(0).permutation(400), 8)
+    for block in (*blocks[4:], *shuffled):
+        with pytest.warns(ConvergenceWarning, match=r"lack a class, or come sorted.*Shuffle the rows.*call fit"):
+            model.partial_fit(X[block], y[block])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        streamed(BayesianLogisticRegression(n_iter=100, random_state=0), X, y, shuffled)
+        model.fit(X, y).partial_fit(X[shuffled[0]], y[shuffled[0]])
+    assert not [each for each in caught if "sorted" in str(each.message)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_wide_stream_reads_rows_that_lack_a_class_again_or_warns(monkeypatch):
+    X, y, blocks = sorted_blocks(60)
+    X = sparse.csr_array(np.hstack([X, np.random.default_rng(1).normal(size=(60, 1000)) / 30.0]))
+    new = BayesianLogisticRegression(sampler=SGHMC(step_size=0.1), n_iter=400, random_state=0)
+    whole, model = clone(new).fit(X, y), streamed(clone(new), X, y, blocks)
+    assert np.abs(model.intercept_ - whole.intercept_) < 1.0
+    monkeypatch.setattr("sk_sgmcmc.linear_model._stream._MOST_HELD", 1000)
+    with pytest.warns(ConvergenceWarning, match="lack a class"):
+        streamed(clone(new), X, y, blocks)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_columns_of_any_spread_and_equal_ones_are_fitted(n_classes):
     X, y = classes(n_classes)
@@ -254,6 +326,16 @@ def test_partial_fit_with_another_sampler_begins_at_the_mode_and_another_interce
     assert np.all(np.isfinite(model.coef_))
     with pytest.raises(ValueError, match="fit_intercept=False differs"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
+
+
+def test_partial_fit_refuses_another_prior():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)
+    for name, value in {"prior_scale": 0.1, "prior": "laplace", "intercept_prior_scale": 0.1}.items():
+        before = getattr(model, name)
+        with pytest.raises(ValueError, match=rf"{name}={value!r} differs from .*partial_fit.*set it back, or call fit"):
+            model.set_params(**{name: value}).partial_fit(X, y)
+        model.set_params(**{name: before}).partial_fit(X, y)
 
 
 def test_resume_refuses_other_rows_labels_and_weights():

@@ -173,6 +173,18 @@ def test_minibatches_streams_and_saved_runs(global_random_seed):
     np.testing.assert_array_equal(stopped.samples_["coef"], whole.samples_["coef"])
 
 
+def test_a_stream_that_begins_with_zeros_comes_near_the_fit_to_all():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.3, 0.0]))
+    whole = BayesianPoissonRegressor(1.0, random_state=0).fit(X, y)
+    order = np.argsort(y, kind="stable")
+    stream = BayesianPoissonRegressor(1.0, random_state=0)
+    for block in np.split(order, [np.sum(y == 0)]):
+        stream.partial_fit(X[block], y[block])
+    assert abs(stream.intercept_ - whole.intercept_) < 0.5 * whole.samples_["intercept"].std()
+
+
 def test_predictions_are_those_of_the_mixture_over_draws():
     X, y = rows()
     model = BayesianPoissonRegressor(random_state=0, thin=1, n_iter=400).fit(X, y)

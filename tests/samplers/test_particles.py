@@ -1,9 +1,11 @@
 """Particle samplers: moments of many particles, broken variants, and what `sample` and estimators promise of them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianGaussian, BayesianLogisticRegression, sample
 from sk_sgmcmc.callbacks import HeldOutScore
@@ -218,3 +220,17 @@ def test_particles_too_far_apart_for_their_kernel_are_an_error_and_no_crash():
     sampler = GFSF(4, step_size=1e300, start_scale=1e200)
     with pytest.raises(ChainDivergedError, match="became infinite or NaN"):
         sample(GaussianMean([[0.0, 1.0]]), sampler, n_iter=3, random_state=0)
+
+
+def test_tiny_steps_are_not_planned_by_the_million_and_too_short_a_flow_is_told():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(sampler=SVGD(step_size=1e-6), callbacks=StopAt(5), random_state=0).fit(X, y)
+    assert model._planned_iter == 100_000
+    told = r'moved for a time of 0\.0006.* Use step_size="auto", or n_iter=6[01]000000\.'
+    with pytest.warns(ConvergenceWarning, match=told):
+        BayesianLogisticRegression(sampler=SVGD(step_size=1e-6), n_iter=600, random_state=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"moved for a time of .* Use n_iter=\d+\."):
+        BayesianLogisticRegression(sampler="svgd", n_iter=1, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        BayesianLogisticRegression(sampler="svgd", random_state=0).fit(X, y)
