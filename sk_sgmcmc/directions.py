@@ -114,7 +114,10 @@ def check_unit_rows(estimator, X, *, reset):
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
     if X.shape[1] < 2:
         raise ValueError(f"n_features = {X.shape[1]}: directions need at least 2 features.")
-    return unit_rows(X, estimator.normalize)
+    rows = unit_rows(X, estimator.normalize)
+    if reset and not has_content(rows).any():
+        warn_user("All rows of X are zero and have no direction, so all draws are from the prior; pass other rows.")
+    return rows
 
 
 def rows_with_content(rows):
@@ -126,12 +129,6 @@ def rows_with_content(rows):
             "at least one row with a nonzero entry."
         )
     return rows if full.all() else rows[full]
-
-
-def warn_without_content(rows):
-    """Warn if all rows are zero."""
-    if not has_content(rows).any():
-        warn_user("All rows of X are zero and have no direction, so all draws are from the prior; pass other rows.")
 
 
 def stuck_message(draws):

@@ -25,7 +25,7 @@ from sk_sgmcmc.datasets import make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
 from sk_sgmcmc.samplers import GMC, SGHMC, SGLD, SGNHT, GMCBGibbs
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
-from sk_sgmcmc.topic._counts.twins import twin_message
+from sk_sgmcmc.topic._counts.doubts import twin_doubts
 from tests.common.compare import StopAt, assert_same_draws
 from tests.common.instances import DEFAULTS, ESTIMATORS, classes
 
@@ -203,12 +203,12 @@ def test_topics_that_share_what_should_be_two_warn_of_each_other():
 def test_twins_are_topics_in_use_with_nearly_the_same_words():
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(50, 0.2), 5)
-    assert twin_message(topics, np.ones(5, dtype=bool)) is None
+    assert twin_doubts(topics, np.ones(5, dtype=bool)) == []
     topics[3] = 0.9 * topics[1] + 0.1 * topics[3]
     distance = np.sqrt(1 - np.sqrt(topics[1] * topics[3]).sum())
-    assert f"1 and 3 ({distance:.2f})." in twin_message(topics, np.ones(5, dtype=bool))
-    assert twin_message(topics, np.arange(5) != 3) is None
-    assert twin_message(topics[:1], np.ones(1, dtype=bool)) is None
+    assert f"1 and 3 ({distance:.2f})." in twin_doubts(topics, np.ones(5, dtype=bool))[0]
+    assert twin_doubts(topics, np.arange(5) != 3) == []
+    assert twin_doubts(topics[:1], np.ones(1, dtype=bool)) == []
 
 
 @pytest.mark.parametrize("sampler", [SGHMC(step_size=3.0), SGNHT(step_size=3.0)], ids=["sghmc", "sgnht"])

@@ -100,6 +100,12 @@ def refuse_texts(X, whom):
         )
 
 
+def warn_if_empty(corpus):
+    """Warn if no document holds a word."""
+    if corpus.n_tokens == 0:
+        warn_user("X holds no words, so all draws are from the prior; pass counts of documents with words.")
+
+
 def warn_of_unit_rows(corpus, whom):
     """Warn if rows of fractions have length or sum 1, as tf-idf rows do."""
     if not corpus.is_whole and corpus.has_unit_rows:

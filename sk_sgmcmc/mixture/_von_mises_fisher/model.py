@@ -13,15 +13,7 @@ from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import (
-    RowData,
-    check_unit_rows,
-    has_content,
-    hot_message,
-    rows_with_content,
-    stuck_message,
-    warn_without_content,
-)
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content, stuck_message
 from ...metrics import align_draws
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
@@ -244,7 +236,6 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
-        warn_without_content(rows)
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
         data = self._taken(rows, sampler)
         return self._run(self._new_chains(rows, data, sampler, lambda: plan), plan.n_iter)

@@ -17,6 +17,15 @@ _PARTICLE_SWEEPS = 60
 _FRESH_STEPS = 1000
 
 
+def stores_assignments(sampler, corpus, assignments, total_samples):
+    """Whether `fit` keeps the assignment of each token, for parameters as given."""
+    if sampler._full_batch:
+        return True
+    if assignments != "auto":
+        return assignments == "stored"
+    return total_samples in (None, corpus.n_docs)
+
+
 def default_batch(corpus, stored, n_topics):
     """Documents in a minibatch of `fit`; perhaps more than there are."""
     if not stored:
@@ -53,14 +62,18 @@ def checked_sweeps(n_sweeps):
     return int(sweeps[0]), int(sweeps[1])
 
 
-def is_far_off(total_samples, seen):
-    """Whether ``total_samples`` cannot be meant for the documents seen so far."""
-    return total_samples > 10 * seen or seen > 10 * total_samples
+def checked_total(total_samples, seen, has_warned):
+    """The number of documents behind the posterior, and whether a warning has said that ``total_samples`` is far off.
 
-
-def warn_of_total(total_samples, seen):
-    """Warn of a ``total_samples`` that is far off."""
-    warn_user(
-        f"total_samples={total_samples} is more than ten times off the {seen} documents seen so far. Counts are scaled "
-        "to it, so a wrong number makes topics too certain or too vague; leave it at None to count the documents."
-    )
+    It warns once, and stands for the documents ``seen`` if it is None.
+    """
+    if total_samples is None:
+        return float(seen), has_warned
+    is_far_off = total_samples > 10 * seen or seen > 10 * total_samples
+    if is_far_off and not has_warned:
+        warn_user(
+            f"total_samples={total_samples} is more than ten times off the {seen} documents seen so far. Counts are "
+            "scaled to it, so a wrong number makes topics too certain or too vague; leave it at None to count the "
+            "documents."
+        )
+    return float(total_samples), has_warned or is_far_off

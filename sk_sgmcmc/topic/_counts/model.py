@@ -18,9 +18,8 @@ from ...utils._by_rows import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
-from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
-from ...utils.corpus import refuse_texts, warn_of_unit_rows
+from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_unit_rows
 from .._agreement import number_topics
 from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
@@ -29,20 +28,19 @@ from .._draws import Samples, chosen_draws
 from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
-from .defaults import checked_sweeps, default_batch, default_steps, is_far_off, stream_batch, warn_of_total
-from .predictive import log_of_shares, predictive_draws
+from .defaults import checked_sweeps, checked_total, default_batch, default_steps, stores_assignments, stream_batch
+from .doubts import poor_doubts, twin_doubts
+from .predictive import predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
-from .stream import SWEEPS, after_block, refuse_whole_passes
+from .stream import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
 from .tokens import TokenData, refuse_too_many_tokens
-from .twins import twin_message
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7
-_WORSE = 0.1  # nats a word, by which topics that predict worse than the words' shares warn
 
 
 class CountTopicModel(BaseTopicModel):
@@ -145,10 +143,9 @@ class CountTopicModel(BaseTopicModel):
         sampler, pair = self._checked_sampler()
         make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
-        if corpus.n_tokens == 0:
-            warn_user("X holds no words, so all draws are from the prior; pass counts of documents with words.")
+        warn_if_empty(corpus)
         self._begin(checked_names(feature_names, corpus.n_words))
-        stored = self._stores(sampler, corpus)
+        stored = stores_assignments(sampler, corpus, self.assignments, self.total_samples)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw(corpus))
@@ -171,7 +168,8 @@ class CountTopicModel(BaseTopicModel):
         Returns the `Setting` of a run over it, and the prior of documents at the start.
         """
         self.n_samples_seen_ += 0 if is_known else corpus.n_docs
-        total = self._checked_total(self.n_samples_seen_ - self._n_stored)
+        seen = self.n_samples_seen_ - self._n_stored
+        total, self._warned_total = checked_total(self.total_samples, seen, self._warned_total)
         # At each call of a stream, since the user may have set another step size, and N/n limits it on flat space.
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
         n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(corpus.n_words)
@@ -247,26 +245,11 @@ class CountTopicModel(BaseTopicModel):
         """Set the fitted attributes that hold samplers; ``resolved`` is that of the topics."""
         self.sampler_ = resolved
 
-    def _stores(self, sampler, corpus):
-        if sampler._full_batch:
-            return True
-        if self.assignments != "auto":
-            return self.assignments == "stored"
-        return self.total_samples in (None, corpus.n_docs)
-
     def _n_batch(self, sampler, corpus, stored):
         self._refuse_large_batch(corpus.n_docs, "documents")
         automatic = isinstance(self.batch_size, str)
         wanted = default_batch(corpus, stored, self.n_components) if automatic else int(self.batch_size)
         return sampler._rows_read(corpus.n_docs, wanted)
-
-    def _checked_total(self, seen):
-        if self.total_samples is None:
-            return float(seen)
-        if is_far_off(self.total_samples, seen) and not self._warned_total:
-            warn_of_total(self.total_samples, seen)
-            self._warned_total = True
-        return float(self.total_samples)
 
     # -- streams ---------------------------------------------------------------------------------------------------
 
@@ -333,11 +316,7 @@ class CountTopicModel(BaseTopicModel):
             self._begin()
         self._feature_names = names
         if begins_stream:
-            if self._fingerprint == self._token_data(corpus).fingerprint():
-                warn_user(
-                    "X holds the documents that fit was given, which count twice from now on. Pass new documents to "
-                    "partial_fit; for more steps with the same ones, fit with a larger n_iter."
-                )
+            warn_if_fitted(self._fingerprint, self._token_data(corpus))
             self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
         keeps = first and self.init == "soft"
         self._young, self._known, is_known, restart = after_block(self._young, self._known, corpus, keeps)
@@ -367,12 +346,7 @@ class CountTopicModel(BaseTopicModel):
         present = self._chains[0].sampler
         if self._collapses(present):  # any sampler on the simplex can start from their assignments
             present = sampler if pair[0] == "simplex" else present
-        if fitting_pair(present, self._offers) != pair:
-            raise ValueError(
-                f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
-                f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler '
-                "back."
-            )
+        refuse_other_pair(present, fitting_pair(present, self._offers), sampler, pair)
         self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
 
     # -- draws -----------------------------------------------------------------------------------------------------
@@ -401,23 +375,11 @@ class CountTopicModel(BaseTopicModel):
         return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
     def _doubts(self, chains):
+        found = super()._doubts(chains)
         if chains[0].plan.streams:
-            return super()._doubts(chains)
-        twins = twin_message(self.components_, self._topics_in_use()) if self.init == "random" else None
-        found = [*super()._doubts(chains), self._worse_than_shares(chains), twins]
-        return [doubt for doubt in found if doubt is not None]
-
-    def _worse_than_shares(self, chains):
-        """A warning if the words' shares in the corpus predict words better than the topics do; else None."""
-        found = dict(zip(self._diagnostics["quantity"], self._diagnostics["mean"], strict=True))
-        reached, shares = found.get("log_predictive", 0.0), log_of_shares(chains[0].data, self.word_counts_)
-        if reached > shares - _WORSE:
-            return None
-        return (
-            f"The topics predict the documents' words worse than the words' shares in all of X do: the log predictive "
-            f"probability of a word is {reached:.3g}, that of the shares {shares:.3g}. The chain is far from the "
-            'posterior: use a smaller step_size, or "auto", or a larger n_iter.'
-        )
+            return found
+        twins = twin_doubts(self.components_, self._topics_in_use()) if self.init == "random" else []
+        return [*found, *twins, *poor_doubts(self._diagnostics, chains[0].data, self.word_counts_)]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.

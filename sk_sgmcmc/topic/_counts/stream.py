@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...utils import Corpus
+from ...utils._warnings import warn_user
 from .heat import first_temperature, temperature
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much,
@@ -120,12 +121,30 @@ def after_block(young, known, corpus, keeps):
     return young, known if digest is None else known | {digest}, is_known, restart
 
 
+def warn_if_fitted(fingerprint, data):
+    """Warn if a stream that goes on from a fit begins with the documents that were fitted, of this fingerprint."""
+    if data.fingerprint() == fingerprint:
+        warn_user(
+            "X holds the documents that fit was given, which count twice from now on. Pass new documents to "
+            "partial_fit; for more steps with the same ones, fit with a larger n_iter."
+        )
+
+
 def refuse_whole_passes(sampler, pair):
     """Raise if a sampler of the topics, which fits by ``pair``, needs all documents at once."""
     if pair[1] == "conditionals":
         raise ValueError(
             f"{type(sampler).__name__} sweeps over all data and cannot stream; "
             'use sampler="scir" or "sgrld" for partial_fit.'
+        )
+
+
+def refuse_other_pair(present, present_pair, sampler, pair):
+    """Raise if the sampler of a fit moves topics in another way than the one with which a stream is to go on."""
+    if present_pair != pair:
+        raise ValueError(
+            f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
+            f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler back.'
         )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, every_row, independent, whole
+from ...directions import stuck_message
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
@@ -283,6 +284,9 @@ class MetropolisAdmixtureChain(AdmixtureChain):
     """Topics by Metropolis trajectories, at fixed draws of all documents' proportions."""
 
     proposes = True
+
+    def doubts(self):
+        return stuck_message(self.draws()["components"][None])
 
     def _move_topics(self, *context):
         if self.hyper is None:

@@ -12,15 +12,7 @@ from ...base import all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import (
-    RowData,
-    check_unit_rows,
-    has_content,
-    hot_message,
-    rows_with_content,
-    stuck_message,
-    warn_without_content,
-)
+from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
@@ -270,7 +262,6 @@ class SphericalAdmixtureModel(BaseTopicModel):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         rows = self._check_X(X, reset=True)
-        warn_without_content(rows)
         self._feature_names, self._topic_names = checked_names(feature_names, self.n_features_in_), None
         data = self._taken(rows, self._n_batch(sampler, rows.shape[0]))
         plan = DrawPlan(self.n_iter or _N_ITER, self.burn_in, self.thin, self._bytes_per_draw())
@@ -419,8 +410,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return {"mean_cosine": cosine, "mean_resultant": resultant, **learnt}
 
     def _doubts(self, chains):
-        stuck = stuck_message(self.samples_["components"]) if chains[0].proposes else []
-        return [*super()._doubts(chains), *hot_message(chains), *stuck]
+        return [*super()._doubts(chains), *hot_message(chains)]
 
     # -- choices -------------------------------------------------------------------------------------------------
 
