@@ -384,3 +384,10 @@ def test_a_density_whose_curvature_has_no_square_gets_a_step_and_a_warning_that_
     target = GaussianMean(np.random.default_rng(0).normal(size=(6, 2)), prior_precision=1e300)
     with pytest.warns(ConvergenceWarning, match="theta"):
         sample(target, n_iter=200, random_state=1)
+
+
+def test_a_single_category_is_sampled_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = sample(DirichletCategorical(np.zeros(5, dtype=int), n_categories=1), "scir", random_state=0)
+    assert np.all(result.samples_["omega"] == 1.0)

@@ -161,8 +161,16 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def _doubts(self, chains):
         theta = stacked_draws(chains)["theta"]
         found = [*super()._doubts(chains), *self._short_flow(), *self._collapse(theta)]
-        # Chains that lie apart are jointly wide, whatever the spread of each.
-        return found or self._heat(theta[..., 0], chains[0].data[0])
+        misfit = self._misfit(theta[..., 0], has_settled=not found)
+        # Chains that lie apart are jointly wide, whatever the spread of each; those in the units of a Gaussian that
+        # does not fit have an automatic step that does not either.
+        if found or (misfit and self.sampler_._picks_step):
+            return [*found, *misfit]
+        return [*self._heat(theta[..., 0], chains[0].data[0]), *misfit]
+
+    def _misfit(self, theta, has_settled):
+        """A message, in a list, if the coordinates of the chains do not suit their draws (n_chains, n_kept, D)."""
+        return []
 
     def _short_flow(self):
         """A message, in a list, if particles have moved for too short a time to reach the posterior."""

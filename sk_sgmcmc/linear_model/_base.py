@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from ..chains.chain import stacked_draws
 from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
@@ -236,12 +235,14 @@ class BaseLinearModel(BaseDenseSGMCMC):
         """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
         return self._design.coefficients(self._kept_theta(chains))
 
-    def _doubts(self, chains):
-        found, sampler = super()._doubts(chains), self.sampler_
+    def _misfit(self, theta, has_settled):
+        sampler = self.sampler_
         # Draws that are corrected and have settled are right, however far they lie.
-        is_right = sampler._corrects_steps and not (found or sampler._doubts())
-        if sampler._draws_in_time and not is_right:
-            found += self._design.doubts(stacked_draws(chains)["theta"][..., 0], sampler.temperature)
+        is_right = sampler._corrects_steps and has_settled and not sampler._doubts()
+        return self._design.doubts(theta, sampler.temperature) if sampler._draws_in_time and not is_right else []
+
+    def _doubts(self, chains):
+        found = super()._doubts(chains)
         return found if self._stream is None else [*found, *self._stream.doubts()]
 
     def _log_likelihoods(self, chains, coef, near):

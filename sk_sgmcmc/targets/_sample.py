@@ -350,7 +350,7 @@ def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
 def _too_warm(target, sampler, samples, draws, unsettled):
     """Messages, without a remedy, about draws off flat space that are spread too widely."""
     right, exact, found = target._mean_square_velocity(), target._exact(samples), []
-    if right is not None and sampler._keeps_velocity:
+    if right and sampler._keeps_velocity:
         squares = (draws["aux"].reshape(*draws["aux"].shape[:2], -1) ** 2).sum(axis=-1, keepdims=True)
         ratio = float(clearly_above(HOT if unsettled else WARM, squares / right)[0])
         if ratio > 1.0:
@@ -358,7 +358,7 @@ def _too_warm(target, sampler, samples, draws, unsettled):
                 f"the velocities are too fast: their mean square is {ratio:.3g} times what it should be (1 is right), "
                 "so the draws are spread too widely."
             )
-    if exact is not None:
+    if exact is not None and exact[2].sum() > 0:  # the share of a single category never varies
         values, mean, variance = exact
         # As of draws on flat space: differences do not see a start from which slow chains have not moved.
         squares = np.diff(values, 2, axis=1) ** 2 / 6.0 if unsettled else (values - mean) ** 2
