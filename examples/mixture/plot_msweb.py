@@ -136,5 +136,4 @@ plt.show()
 
 # %%
 # **As published, SCIR finds better and steadier clusters than SGRLD, but worse ones than the exact slice sampler; with
-# components integrated out and groups split and merged, Gibbs sampling does as well as the slice sampler or better, in
-# less time.**
+# components integrated out and groups split and merged, Gibbs sampling does as well as the slice sampler.**
