@@ -215,8 +215,9 @@ def gradient_doubt(gradient, draws, project=None):
     x, given, seen = max(found, key=lambda each: abs(each[1] - each[2]))
     shown = np.array2string(x, precision=4, threshold=8, edgeitems=3, separator=", ")
     return (
-        f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may have "
-        f"another law than that density. At the coordinates {shown}, along a random direction, it gives {given:.6g}, "
+        f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may follow "
+        f"another distribution than that density's. At the coordinates {shown}, along a random direction, it gives "
+        f"{given:.6g}, "
         f"and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
     )
 

@@ -133,7 +133,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
             return self._begin_with(sampler, data, n_predictors, holds=True)
         self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
         rows = self._less_offsets(data)
-        rows, design, self._stream = self._stream.next(rows, self._design, self._first_design, self._design_of)
+        stream = self._stream or Stream.of_gone_rows(self.n_samples_seen_)  # of a model saved by an earlier version
+        rows, design, self._stream = stream.next(rows, self._design, self._first_design, self._design_of)
         self.n_samples_seen_ += len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, before)
 

@@ -44,6 +44,11 @@ class Stream:
         """The stream that begins with these rows, which are kept if it ``holds`` any."""
         return cls(None, None, 0.0, None, False)._with(rows, design.prior, None, False, design, holds)
 
+    @classmethod
+    def of_gone_rows(cls, weight):
+        """The stream of rows of which only the Gaussian is left."""
+        return cls(None, None, float(weight), None, False)
+
     def _with(self, held, prior, joined, is_misled, design, holds=True):
         if holds and _size(held[0]) <= _MOST_HELD:
             return Stream(held, prior, self.gone, joined, is_misled)

@@ -1,5 +1,6 @@
 """BayesianLogisticRegression: its signal, its mode, and its posterior against other ways to all three."""
 
+import copy
 import pickle
 import warnings
 from functools import cache
@@ -326,6 +327,14 @@ def test_partial_fit_with_another_sampler_begins_at_the_mode_and_another_interce
     assert np.all(np.isfinite(model.coef_))
     with pytest.raises(ValueError, match="fit_intercept=False differs"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
+
+
+def test_a_stream_saved_before_rows_were_held_goes_on():
+    X, y = classes(2)
+    model = BayesianLogisticRegression(n_iter=200, random_state=0).partial_fit(X, y)
+    goes_on = copy.deepcopy(model).partial_fit(X, y)
+    del model._stream  # as an earlier version left it
+    np.testing.assert_array_equal(model.partial_fit(X, y).samples_["coef"], goes_on.samples_["coef"])
 
 
 def test_partial_fit_refuses_another_prior():
