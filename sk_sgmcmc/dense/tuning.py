@@ -217,8 +217,7 @@ def gradient_doubt(gradient, draws, project=None):
     return (
         f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may follow "
         f"another distribution than that density's. At the coordinates {shown}, along a random direction, it gives "
-        f"{given:.6g}, "
-        f"and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
+        f"{given:.6g}, and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
     )
 
 
