@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import metrics
+from sk_sgmcmc import BayesianLDA, BayesianPoissonRegressor, metrics
 from sk_sgmcmc.callbacks import HeldOutScore
 from tests.common.compare import assert_same_draws
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, LDA
@@ -83,6 +83,19 @@ def test_the_way_data_arrive_changes_no_draw(case):
         np.testing.assert_allclose(model.transform(given), proportions, rtol=1e-6, err_msg=way)
         assert pickle.dumps(given) == kept, f"{way}: the caller's data were changed"
         assert_same_draws(streamed, case.new().partial_fit(given))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.float32])
+@pytest.mark.parametrize("form", [sparse.coo_array, sparse.csr_array])
+def test_entries_of_one_place_add_up_beyond_their_type(dtype, form):
+    at = np.repeat(np.arange(40), 3), np.tile([0, 0, 1], 40)
+    values = np.full(120, 100).astype(dtype)
+    X = form((values, at[1], np.arange(0, 121, 3)) if form is sparse.csr_array else (values, at), shape=(40, 3))
+    np.testing.assert_array_equal(BayesianLDA(2, n_iter=4, random_state=0).fit(X).word_counts_, [8000, 4000, 0])
+    y = np.arange(40) % 3
+    twice = BayesianPoissonRegressor(n_iter=60, random_state=0).fit(X, y)
+    once = BayesianPoissonRegressor(n_iter=60, random_state=0).fit(np.tile([200.0, 100.0, 0.0], (40, 1)), y)
+    np.testing.assert_allclose(twice.coef_, once.coef_)
 
 
 @each_count_model

@@ -23,9 +23,10 @@ from sk_sgmcmc.chains import convergence
 from sk_sgmcmc.chains.convergence import Diagnosis, r_hat_limit, rounded_up
 from sk_sgmcmc.datasets import make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
-from sk_sgmcmc.samplers import GMC, SGHMC, SGLD, SGNHT, GMCBGibbs
+from sk_sgmcmc.samplers import GMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, GMCBGibbs
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
-from sk_sgmcmc.topic._counts.doubts import twin_doubts
+from sk_sgmcmc.topic._counts.doubts import twin_doubts, variance_doubts
+from sk_sgmcmc.topic._draws import TopicDraws
 from tests.common.compare import StopAt, assert_same_draws
 from tests.common.instances import DEFAULTS, ESTIMATORS, classes
 
@@ -218,6 +219,59 @@ def test_topics_worse_than_the_words_shares_warn(sampler):
     shares = np.asarray(X.sum(axis=0)).ravel() / X.sum()
     assert model.perplexity(X) > np.exp(-xlogy(shares, shares).sum())
     assert any("worse than the words' shares in all of X" in message for message in told)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "what"),
+    [(SCIR(step_size=1e-5), "hardly move"), (SGLD(step_size=1e-4), "hardly move"), (SGRLD(step_size=1.0), "too wide")],
+    ids=["scir short", "sgld short", "sgrld long"],
+)  # fmt: skip
+def test_topics_that_hardly_move_or_that_the_step_spreads_warn(sampler, what):
+    # They drift no more than others do, and predict nearly as well.
+    X = make_lda(200, 100, 4, random_state=0).counts
+    told = alarms(lambda: BayesianLDA(4, sampler=sampler, n_iter=400, random_state=0).fit(X))[1]
+    assert len(told) == 1, told
+    assert what in told[0]
+    assert "step_size" in told[0]
+    chains = BayesianLDA(4, sampler=type(sampler)(), n_chains=2, n_iter=400, random_state=0)
+    assert alarms(lambda: chains.fit(X))[1] == []
+
+
+@pytest.mark.parametrize(
+    ("coef_sampler", "what"),
+    [(SGHMC(step_size=1e-3), "hardly move"), (SGLD(step_size=4.0), "too wide"), (SGHMC(step_size=3.0), "too wide")],
+    ids=["sghmc short", "sgld long", "sghmc long"],
+)  # fmt: skip
+def test_coefficients_that_hardly_move_or_that_the_step_spreads_warn(coef_sampler, what):
+    data = make_dmr(300, 100, 4, random_state=0)
+
+    def fit(**params):
+        model = DMRTopicModel(4, n_iter=200, random_state=0, **params)
+        return alarms(lambda: model.fit(data.counts, metadata=data.metadata))[1]
+
+    told = fit(coef_sampler=coef_sampler)
+    assert len(told) == 1 and what in told[0] and "Use a coef_sampler with a" in told[0], told
+    assert fit(coef_sampler=type(coef_sampler)(), n_chains=2, n_jobs=2) == fit(sampler="scir") == []
+
+
+def test_the_spread_of_topics_is_judged_by_their_tokens_and_prior():
+    rng = np.random.default_rng(0)
+    shares, n_tokens = np.array([0.6, 0.3999, 0.0001]), 20_000.0  # the last topic's draws are from the prior
+    prior = np.full((50, 3), 0.5)
+    centers = rng.dirichlet(np.full(50, 0.5), 3)
+    shapes = centers * (shares[:, None] * n_tokens + 25.0)
+
+    def told(width, temperature=1.0):
+        draws = np.stack([[rng.dirichlet(shape / width**2) for shape in shapes] for _ in range(40)])[None]
+        return variance_doubts(
+            TopicDraws(draws), lambda c: shares, np.full(50, n_tokens / 50), [prior], None, temperature
+        )
+
+    assert told(1.0) == told(0.7) == told(2.0) == []
+    assert "hardly move: the standard deviations of their kept draws are 0.3" in told(0.3)[0]
+    assert "too wide: the standard deviations of their changes are 3" in told(3.2)[0]
+    assert "hardly move" in told(1.0, temperature=25.0)[0]
+    assert told(5.0, temperature=25.0) == []
 
 
 def test_directions_that_never_moved_warn():

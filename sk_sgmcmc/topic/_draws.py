@@ -134,6 +134,15 @@ class TopicDraws:
             total = total + np.sqrt(np.clip(1.0 - cosine, 0.0, None))
         return total / some.size * np.sqrt(n / max(n - 1, 1))
 
+    def variances(self, c, words):
+        """Means and variances of draws of some words by chain ``c``, and half the mean square from one to the next.
+
+        A tuple of three arrays (n_topics, words.size); None for draws made independently, given what a chain kept.
+        """
+        some = evenly(self.shape[1], _SPREAD_DRAWS)
+        draws = np.stack([words_of(self._components[c, s], words).T for s in some]).astype(np.float64)
+        return draws.mean(axis=0), draws.var(axis=0, ddof=1), (np.diff(draws, axis=0) ** 2).mean(axis=0) / 2.0
+
 
 class AveragedDraws(TopicDraws):
     """Draws of topics of chains that average the conditional means of their topics as they run.
@@ -197,6 +206,9 @@ class ConditionalDraws(TopicDraws):
         if self._components is not None:
             return self._components[c, s]
         return self.records[c].draw(s, self.word_priors[c])[self.orders[c, s]]
+
+    def variances(self, c, words):
+        return None if self._components is None else super().variances(c, words)
 
     def mean_of_words(self, c, s, words):
         return self.records[c].mean_of_words(s, self.word_priors[c], words, self.orders[c, s])

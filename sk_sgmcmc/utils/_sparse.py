@@ -24,7 +24,7 @@ def well_formed(X, name="X"):
     -------
     X : object
         X itself, or its content in another container if index arrays have two widths, or a type that compiled code does
-        not accept.
+        not accept, or if sums of small whole numbers could overflow.
 
     Raises
     ------
@@ -45,9 +45,14 @@ def canonical(X):
     """A CSR matrix with sorted columns and no duplicates, in a new container; copied only if necessary."""
     X = type(X)(X)  # leaves its flags, which may be wrong, behind
     if not X.has_canonical_format:
-        X = X.copy()
+        X = X.astype(_wide(X.dtype))
         X.sum_duplicates()
     return X
+
+
+def _wide(dtype):
+    """A dtype in which sums of duplicates do not overflow."""
+    return np.result_type(dtype, np.int64) if dtype.kind in "iu" else dtype
 
 
 def _refuse(name, what, kind="csr"):
@@ -114,7 +119,7 @@ def _coordinates(X, name):
         if part.size and (part.min() < 0 or part.max() >= n):
             bad = part[(part < 0) | (part >= n)][0]
             _refuse(name, f"it has an entry in {what} {bad}, but {n} {what}s", "coo")
-    return X
+    return X.astype(_wide(X.dtype), copy=False)  # another format adds up the entries of one place
 
 
 def _diagonals(X, name):

@@ -151,6 +151,17 @@ def test_another_sampler_cannot_take_over_a_stream():
             model.set_params(sampler=other).partial_fit(CORPUS)
 
 
+def test_topics_under_a_wide_normal_prior_do_not_break_down():
+    # In units of the prior's scale of 10, the default step spread topics so far that perplexity was 80.
+    X = make_lda(300, 200, 5, random_state=0).counts
+
+    def perplexity(scale):
+        model = BayesianLDA(5, topic_prior="normal", topic_prior_scale=scale, n_iter=600, random_state=0)
+        return model.fit(X).perplexity(X)
+
+    assert perplexity(10.0) < 1.02 * perplexity(5.0)
+
+
 @pytest.mark.parametrize("sampler", ["scir", "sgrld", "gibbs", "hmc", "sg-nphmc"])
 def test_a_normal_prior_is_for_flat_space(sampler):
     with pytest.raises(ValueError, match="does not fit BayesianLDA"):

@@ -178,6 +178,10 @@ class DocumentPrior:
         """The learnt parameters, as part of a draw: a dict of arrays."""
         return {}
 
+    def doubts(self, draws):
+        """Reasons to doubt the draws of what is learnt, in a dict of arrays (n_kept, ...): messages, in a list."""
+        return []
+
     def stream(self, z):
         """Switch from stored to fresh assignments; those in ``z`` stay as they are."""
         self.stored = False

@@ -29,8 +29,8 @@ from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
 from .defaults import checked_sweeps, checked_total, default_batch, default_steps, stores_assignments, stream_batch
-from .doubts import poor_doubts, twin_doubts
-from .predictive import predictive_draws
+from .doubts import poor_doubts, spread_doubts, twin_doubts
+from .predictive import PredictiveProbe, predictive_draws
 from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
@@ -379,7 +379,13 @@ class CountTopicModel(BaseTopicModel):
         if chains[0].plan.streams:
             return found
         twins = twin_doubts(self.components_, self._topics_in_use()) if self.init == "random" else []
-        return [*found, *twins, *poor_doubts(self._diagnostics, chains[0].data, self.word_counts_)]
+        data = chains[0].data.start or chains[0].data
+        probe = PredictiveProbe(data)
+        prior_of = partial(self._prior_of_draw, data)
+        scale = float(self.topic_prior_scale) if self.topic_prior == "normal" else None
+        poor = poor_doubts(self._diagnostics, probe, self.word_counts_)
+        spread = spread_doubts(chains, self._topic_draws, probe, prior_of, self.word_counts_, scale)
+        return [*found, *twins, *(poor or spread)]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.

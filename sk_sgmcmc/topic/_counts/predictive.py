@@ -53,19 +53,29 @@ class PredictiveProbe:
         alpha : ndarray of shape (n_topics,) or (n_docs, n_topics)
             The documents' prior.
         """
-        alpha = np.ascontiguousarray(np.atleast_2d(alpha), dtype=np.float64)
-        theta, n_docs = np.empty((self.docs.size, phi.shape[1])), self.docs.size
         phi = np.ascontiguousarray(phi)
-        completion.proportions(*self._observed, phi, alpha, _UPDATES, 0, n_docs, theta)
+        theta = self._proportions(phi, alpha)
         ptr, words, counts = self._hidden
         p = np.empty(words.size)
-        completion.word_probabilities(ptr, words, phi, theta, 0, n_docs, p)
+        completion.word_probabilities(ptr, words, phi, theta, 0, self.docs.size, p)
         return counts @ np.log(np.maximum(p, _FLOOR)) / counts.sum(), theta.mean(axis=0)
 
+    def topic_shares(self, phi, alpha):
+        """The share of all tokens that each topic has, (n_topics,); arguments as for `look`."""
+        ptr, _, counts = self._observed
+        shares = np.add.reduceat(np.append(counts, 0.0), ptr[:-1]) * (np.diff(ptr) > 0) @ self._proportions(phi, alpha)
+        return shares / shares.sum()
 
-def log_of_shares(data, word_counts):
-    """Mean log probability of a hidden token of the `PredictiveProbe` if each word has its share of the corpus."""
-    probe = PredictiveProbe(data.start or data)
+    def _proportions(self, phi, alpha):
+        """Of the documents, (n_docs, n_topics), from their observed tokens."""
+        alpha = np.ascontiguousarray(np.atleast_2d(alpha), dtype=np.float64)
+        theta = np.empty((self.docs.size, phi.shape[1]))
+        completion.proportions(*self._observed, np.ascontiguousarray(phi), alpha, _UPDATES, 0, self.docs.size, theta)
+        return theta
+
+
+def log_of_shares(probe, word_counts):
+    """Mean log probability of a hidden token of a `PredictiveProbe` if each word has its share of the corpus."""
     if probe.is_empty:
         return -np.inf
     shares = word_counts[probe.words, None] / word_counts.sum()

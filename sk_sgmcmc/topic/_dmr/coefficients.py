@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
+from ...chains.convergence import HOT
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.state import SamplerState
+from .._counts.doubts import spread_messages
 
 # The linear predictor is clipped to these bounds, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
@@ -200,6 +202,20 @@ class Coefficients:
         np.clip(gradient, -steepest, steepest, out=gradient)
         state.step(gradient, np.zeros(max(1, width)), rng)
         self.value = self.whitener.back(state.theta)
+
+    def doubts(self, draws):
+        """A message, in a list, if draws (n_kept, n_topics, width) vary less than given the counts, or far more.
+
+        In the sampler's coordinates a coefficient has variance 1 given the topics' counts.
+        """
+        if self.whitener is None:
+            return []
+        theta = np.stack([self.whitener.forward(value) for value in draws.astype(np.float64)])
+        over_all, between = theta.var(axis=0, ddof=1), (np.diff(theta, axis=0) ** 2).mean(axis=0) / 2.0
+        narrow, wide = (np.median(variance) / self.state.sampler.temperature for variance in (over_all, between))
+        return spread_messages(
+            "coefficients of the metadata", "the topics of all words", narrow, wide, HOT, "a coef_sampler with "
+        )
 
     def maximise(self, likelihood_of, n_iter):
         """Move to the mode given the documents' topics, by at most ``n_iter`` iterations of L-BFGS.

@@ -96,6 +96,9 @@ class MetadataPrior(DocumentPrior):
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
+    def doubts(self, draws):
+        return self.coefficients.doubts(draws["coef"])
+
     # -- stored assignments of all documents ----------------------------------------------------------------------
 
     def after_pass(self, z, now, collapsed):
