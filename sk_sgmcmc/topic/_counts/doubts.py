@@ -98,10 +98,12 @@ def spread_doubts(chains, draws, probe, prior_of, word_counts, prior_scale=None)
 
     priors = [chain.topic_word_prior for chain in chains]
     found = variance_doubts(draws, share_of, word_counts, priors, prior_scale, sampler.temperature)
-    kept = [{name: value[: chain.n_kept] for name, value in chain.kept.items()} for chain in chains]
-    return (
-        found + [doubt for chain, each in zip(chains, kept, strict=True) for doubt in chain.doc_prior.doubts(each)][:1]
-    )
+    own = [
+        doubt
+        for chain in chains
+        for doubt in chain.doc_prior.doubts({name: value[: chain.n_kept] for name, value in chain.kept.items()})
+    ]
+    return [*found, *own[:1]]
 
 
 def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temperature=1.0):
@@ -131,11 +133,10 @@ def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temp
             return []
         (mean, over_all, between), share = found, share_of(c)
         mass = prior.sum(axis=0)[:, None] if prior_scale is None else 1.0 / (prior_scale**2 * np.maximum(mean, _TINY))
-        given = mean * (1.0 - mean) / (1.0 + word_counts.sum() * share[:, None] + mass)
-        least = temperature * given.sum(axis=1)
+        conditional = mean * (1.0 - mean) / (1.0 + word_counts.sum() * share[:, None] + mass)
+        least = temperature * conditional.sum(axis=1)
         narrow, wide = (_median(variance.sum(axis=1) / least, share) for variance in (over_all, between))
-        given = "the assignments of words to topics"
-        if told := spread_messages("topics", given, narrow, wide, WIDE):
+        if told := spread_messages("topics", "the assignments of words to topics", narrow, wide, WIDE):
             return told
     return []
 
