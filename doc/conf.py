@@ -60,6 +60,7 @@ html_show_sourcelink = False
 
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"  # "fit()" fits in the narrow column, "BayesianLDA.fit()" does not
 
 
 def _own_methods(fullname):
