@@ -13,6 +13,7 @@ sys.path.insert(0, str(DOC.parent))
 
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 import sk_sgmcmc  # noqa: E402
@@ -53,7 +54,9 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 5,
 }
-html_sidebars = {name: [] for name in ("index", "install", "getting_started", "comparison", "faq", "glossary")}
+html_sidebars = {
+    name: [] for name in ("index", "install", "getting_started", "comparison", "faq", "glossary", "whats_new")
+}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -61,6 +64,9 @@ html_show_sourcelink = False
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"  # "fit()" fits in the narrow column, "BayesianLDA.fit()" does not
+
+
+_PUBLIC = "callbacks datasets exceptions inspection metrics model_selection samplers targets".split()
 
 
 def _own_methods(fullname):
@@ -269,7 +275,27 @@ def _visit_math(self, node):
     raise nodes.SkipNode
 
 
+def _link_names(app, doctree):
+    """Make links of the public names that stand as code in the changelog, which is Markdown for readers elsewhere."""
+    if app.env.docname != "whats_new":
+        return
+    names = {}
+    for folder in ("", *_PUBLIC):
+        module = importlib.import_module(f"sk_sgmcmc.{folder}".rstrip("."))
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "").startswith("sk_sgmcmc"):
+                names[name] = f"{module.__name__}.{name}"
+    for code in list(doctree.findall(nodes.literal)):
+        target = names.get(code.astext().rpartition(".")[2])
+        if target is not None:
+            how = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refwarn": True, "refdoc": "whats_new"}
+            link = addnodes.pending_xref("", reftarget=target, **how)
+            code.replace_self(link)
+            link += code
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("doctree-read", _link_names)
     app.connect("missing-reference", _find_name)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
