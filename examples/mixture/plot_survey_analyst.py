@@ -32,7 +32,7 @@ QUESTIONS = {  # of each segment, how often it gives which answer
     "films": (SCALE, [[1, 2, 5, 2], [1, 3, 5, 1], [1, 1, 3, 5], [5, 4, 1, 0]]),
     "series": (SCALE, [[0, 1, 4, 5], [1, 2, 5, 2], [1, 1, 2, 6], [3, 4, 2, 1]]),
     "sport": (SCALE, [[6, 2, 1, 1], [2, 3, 4, 1], [1, 1, 3, 5], [1, 1, 4, 4]]),
-    "device": (["phone", "tablet", "television"], [[7, 2, 1], [1, 3, 6], [1, 1, 8], [4, 1, 5]]),
+    "watches on": (["phone", "tablet", "television"], [[7, 2, 1], [1, 3, 6], [1, 1, 8], [4, 1, 5]]),
     "household": (["alone", "couple", "family"], [[7, 2, 1], [0, 1, 9], [2, 6, 2], [4, 4, 2]]),
     "shares the account": (["no", "yes"], [[3, 7], [1, 9], [6, 4], [9, 1]]),
     "pays by": (["card", "phone bill", "voucher"], [[3, 5, 2], [8, 2, 0], [9, 1, 0], [3, 3, 4]]),

@@ -75,8 +75,8 @@ def join(names):
     blocks = []
     for corpus in corpora:
         counts = sparse.coo_array(corpus.counts)
-        columns = np.array([words[word] for word in corpus.feature_names])[counts.coords[1]]
-        blocks.append(sparse.csr_array((counts.data, (counts.coords[0], columns)), (counts.shape[0], len(words))))
+        columns = np.array([words[word] for word in corpus.feature_names])[counts.col]
+        blocks.append(sparse.csr_array((counts.data, (counts.row, columns)), (counts.shape[0], len(words))))
     return sparse.vstack(blocks, format="csr")
 
 

@@ -135,13 +135,13 @@ colours = {"exact": "0.4", "SCIR": "C0", "SGRLD": "C1"}
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", width_ratios=(1, 1.2, 1.2))
 boxes = axes[0].boxplot(
     [values / np.log(10) for values in omega_5.values()],
-    tick_labels=list(omega_5),
     whis=(1, 99),
     sym="",
     widths=0.6,
     patch_artist=True,
     medianprops={"color": "black"},
 )
+axes[0].set_xticks(range(1, len(omega_5) + 1), list(omega_5))
 for box, name in zip(boxes["boxes"], omega_5, strict=True):
     box.set(facecolor=colours[name], alpha=0.6)
 axes[0].yaxis.set_major_locator(plt.MultipleLocator(5))

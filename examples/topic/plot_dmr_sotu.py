@@ -109,9 +109,9 @@ hidden = hidden.tocoo()
 best = np.inf
 for smoothing in (500, 1000, 2000, 4000, 8000, 16000):
     table, of_test, everywhere = unigrams(smoothing)
-    log_p = np.log(table[of_test[hidden.coords[0]], hidden.coords[1]])
+    log_p = np.log(table[of_test[hidden.row], hidden.col])
     best = min(best, np.exp(-(hidden.data @ log_p) / hidden.data.sum()))
-alone = np.exp(-(hidden.data @ np.log(everywhere[hidden.coords[1]])) / hidden.data.sum())
+alone = np.exp(-(hidden.data @ np.log(everywhere[hidden.col])) / hidden.data.sum())
 print(f"frequencies of words: {alone:.0f}; of each era, smoothed at best: {best:.0f}\n")
 
 SHOWN = (0, 5, 20, "half")

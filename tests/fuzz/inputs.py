@@ -186,7 +186,7 @@ def _untidy(X, data):
 def _doubled(X, data):
     """Every entry written twice, as halves."""
     X = _sparse("coo_array")(X * 0.5, {**data, "dtype": "float64"})
-    i, j = X.coords
+    i, j = X.row, X.col
     both = np.concatenate([X.data, X.data])
     return sparse.coo_array((both, (np.concatenate([i, i]), np.concatenate([j, j]))), shape=X.shape)
 

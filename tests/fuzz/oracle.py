@@ -59,7 +59,7 @@ def content(given):
         if given.format in ("csr", "csc"):
             parts = (given.data, given.indices, given.indptr, given.shape)
         elif given.format == "coo":
-            parts = (given.data, *given.coords, given.shape)
+            parts = (given.data, given.row, given.col, given.shape)
         else:
             parts = (given.toarray(), given.format)
         return joblib.hash(parts)

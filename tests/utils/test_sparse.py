@@ -28,7 +28,7 @@ def _changed(form, **changes):
 
 def _coordinates(axis, value):
     X = sparse.coo_array(DENSE)
-    X.coords[axis][1] = value
+    (X.row, X.col)[axis][1] = value
     return X
 
 

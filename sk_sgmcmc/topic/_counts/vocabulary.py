@@ -54,10 +54,10 @@ def aligned_counts(X, estimator):
         hasattr(dtype, "subtype") and hasattr(dtype, "fill_value") for dtype in X.dtypes
     )
     counts = sparse.coo_array(X.sparse.to_coo() if is_sparse else np.asarray(X, dtype=np.float64))
-    target = np.array([place.get(name, -1) for name in names], dtype=np.int64)[counts.coords[1]]
+    target = np.array([place.get(name, -1) for name in names], dtype=np.int64)[counts.col]
     known = target >= 0
     shape = (counts.shape[0], len(place))
-    return sparse.csr_array((counts.data[known], (counts.coords[0][known], target[known])), shape=shape)
+    return sparse.csr_array((counts.data[known], (counts.row[known], target[known])), shape=shape)
 
 
 def with_new_words(draws, n_kept, share):
