@@ -237,6 +237,12 @@ def test_topics_that_hardly_move_or_that_the_step_spreads_warn(sampler, what):
     assert alarms(lambda: chains.fit(X))[1] == []
 
 
+def test_topics_of_a_single_word_are_not_judged_by_their_spread():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BayesianLDA(3, sampler="scir", n_iter=60, random_state=0).fit(np.arange(1, 31)[:, None])
+
+
 @pytest.mark.parametrize(
     ("coef_sampler", "what"),
     [(SGHMC(step_size=1e-3), "hardly move"), (SGLD(step_size=4.0), "too wide"), (SGHMC(step_size=3.0), "too wide")],

@@ -135,7 +135,12 @@ def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temp
         mass = prior.sum(axis=0)[:, None] if prior_scale is None else 1.0 / (prior_scale**2 * np.maximum(mean, _TINY))
         conditional = mean * (1.0 - mean) / (1.0 + word_counts.sum() * share[:, None] + mass)
         least = temperature * conditional.sum(axis=1)
-        narrow, wide = (_median(variance.sum(axis=1) / least, share) for variance in (over_all, between))
+        moves = least > 0.0  # unlike a topic of a single word
+        if not moves.any():
+            return []
+        narrow, wide = (
+            _median(variance.sum(axis=1)[moves] / least[moves], share[moves]) for variance in (over_all, between)
+        )
         if told := spread_messages("topics", "the assignments of words to topics", narrow, wide, WIDE):
             return told
     return []
