@@ -37,6 +37,9 @@ _SKIPPED_MODULES = frozenset(
     "tests test testing conftest setup externals experimental distutils f2py cuda runtests pycc scripts misc "
     "cloudpickle parallel tbbpool omppool workqueue mypy_plugin".split()
 )
+# numba 0.61 keeps modules of a second type system, such as numba.core.typing.new_builtins: once one of them is
+# imported, much of what is compiled later in the process fails.
+_SKIPPED_BEGINNINGS = ("_", "test", "new_")
 _RECIPE = 1  # part of the cache's key; raise it when the collection changes
 _MIN_TOKENS = 10
 
@@ -161,7 +164,7 @@ def _public_modules(package):
         found.append(module)
         below = sorted(info.name for info in pkgutil.iter_modules(getattr(module, "__path__", [])))
         waiting += [
-            f"{name}.{sub}" for sub in below if not sub.startswith(("_", "test")) and sub not in _SKIPPED_MODULES
+            f"{name}.{sub}" for sub in below if not sub.startswith(_SKIPPED_BEGINNINGS) and sub not in _SKIPPED_MODULES
         ]
     return found
 

@@ -2,6 +2,7 @@ import builtins
 import gzip
 import sys
 
+import numba
 import numpy as np
 import pytest
 
@@ -159,3 +160,8 @@ def test_bad_arguments_are_named(home):
         load_docstrings([], data_home=home)
     with pytest.raises(ValueError, match="lower min_df"):
         load_docstrings(min_df=10**6, data_home=home)
+
+
+def test_numba_still_compiles_after_its_modules_were_read(data):
+    # Its version 0.61 does not once one of its modules named new_ has been imported.
+    assert numba.njit(lambda pair: pair[0] + 1)((1, 2)) == 2

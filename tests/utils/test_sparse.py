@@ -91,8 +91,10 @@ def test_damage_is_refused_with_its_place_and_the_remedy(what):
 
 
 def test_a_matrix_of_one_dimension_is_refused():
-    with pytest.raises(ValueError, match="Expected 2D array, got X of shape"):
-        well_formed(sparse.coo_array(np.ones(3)))
+    X = sparse.coo_array(np.ones(3))
+    if X.ndim == 1:  # before SciPy 1.13 it has two
+        with pytest.raises(ValueError, match="Expected 2D array, got X of shape"):
+            well_formed(X)
 
 
 @pytest.mark.parametrize("index", [np.int8, np.int16, np.uint32, np.uint64, np.int64, ">i4", ">i8"])
