@@ -21,7 +21,9 @@ def count_staying(before, now, had, kept):
     counts = np.zeros((4, had.size), np.int64)
     for start in range(0, before.size, _PIECE):
         for i in range(np.uintp(start), np.uintp(min(start + _PIECE, before.size))):
-            counts[i & np.uintp(3), np.uintp(before[i])] += np.int64(1) + (np.int64(now[i] == before[i]) << _HALF)
+            counts[np.uintp(i) & np.uintp(3), np.uintp(before[i])] += np.int64(1) + (
+                np.int64(now[i] == before[i]) << _HALF
+            )
         for turn in range(4):
             for k in range(had.size):
                 had[k] += counts[turn, k] & ((np.int64(1) << _HALF) - 1)
