@@ -383,9 +383,9 @@ class CountTopicModel(BaseTopicModel):
         probe = PredictiveProbe(data)
         prior_of = partial(self._prior_of_draw, data)
         scale = float(self.topic_prior_scale) if self.topic_prior == "normal" else None
-        poor = poor_doubts(self._diagnostics, probe, self.word_counts_)
-        spread = spread_doubts(chains, self._topic_draws, probe, prior_of, self.word_counts_, scale)
-        return [*found, *twins, *(poor or spread)]
+        draws, counts = self._topic_draws, self.word_counts_
+        own = poor_doubts(self._diagnostics, probe, counts)
+        return [*found, *twins, *(own or spread_doubts(chains, draws, probe, prior_of, counts, scale))]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.
