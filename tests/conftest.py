@@ -1,5 +1,6 @@
 """What every test shares: seeds, the kernels' cache folder, which tests are collected, strict imports."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -98,6 +99,15 @@ def _lacks_array_api(item):
 def data_folder():
     """Folder of the real data sets; only for tests marked ``real_data``."""
     return Path(os.environ["SK_SGMCMC_DATA"])
+
+
+@pytest.fixture
+def uncollected():
+    """Python's collector stands still: what is given back must not have waited for it in a cycle of references."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 # ---------------------------------------------------------------------------------------------------- optional parts

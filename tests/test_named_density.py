@@ -449,6 +449,17 @@ def test_an_error_in_python_in_the_midst_of_a_chain_is_raised():
         sample(fails, parameters=TWO, n_iter=200, random_state=0)
 
 
+def test_a_function_in_python_may_hold_what_cannot_be_pickled(tmp_path):
+    with open(tmp_path / "log", "w") as log:
+
+        def reports(mu, tau):
+            log.write(".")
+            return -0.5 * mu**2 - tau
+
+        sample(reports, parameters=TWO, n_iter=200, random_state=0)
+    assert (tmp_path / "log").stat().st_size > 400
+
+
 def test_constraints_compare_and_print():
     assert Positive() == Positive(()) and Positive(3) == Positive((3,)) != Simplex(3)
     assert repr([Positive(), Positive(3), Simplex((2, 3))]) == "[Positive(), Positive(3), Simplex((2, 3))]"

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,11 @@ class PythonCall:
         except Exception as error:
             self.error = error
             return math.nan
+
+    def __reduce__(self):
+        # numba tries to pickle what compiled code calls, and numba 0.61 lets pass only this refusal: not the TypeError
+        # of a function that holds an open file, say.
+        raise pickle.PicklingError("It is called where it is.")
 
 
 def name_of(function):

@@ -268,7 +268,7 @@ def test_weights_seeds_and_chains(counts):
 
 @pytest.mark.parametrize("n_chains", [1, 2])
 @pytest.mark.parametrize("model", [BayesianLDA, GammaProcessTopicModel])
-def test_temporary_files_go_when_the_fit_ends(model, n_chains, counts, tmp_path):
+def test_temporary_files_go_when_the_fit_ends(model, n_chains, counts, tmp_path, uncollected):
     source = CountBlocks([counts], folder=tmp_path, shard_tokens=3000)
     model = model(**PARAMS, n_chains=n_chains, n_jobs=2, callbacks=lambda _, step: step == 9).fit(source)
     assert list(tmp_path.iterdir())

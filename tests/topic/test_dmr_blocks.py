@@ -237,7 +237,7 @@ def test_an_interrupted_fit_goes_on_as_a_stream(counts, columns):
     assert np.abs(model._chains[0].doc_prior.coefficients.held.matrix).max() > 1.0
 
 
-def test_temporary_files_go_when_the_fit_ends(counts, columns, tmp_path):
+def test_temporary_files_go_when_the_fit_ends(counts, columns, tmp_path, uncollected):
     model = DMRTopicModel(**PARAMS, n_chains=2).fit(blocks_of(counts, folder=tmp_path), metadata=columns)
     assert not list(tmp_path.iterdir())
     assert np.isfinite(model.perplexity(counts, metadata=columns))

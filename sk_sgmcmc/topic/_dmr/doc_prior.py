@@ -1,5 +1,6 @@
 """A prior of documents that follows their metadata."""
 
+import weakref
 from copy import copy
 
 import numpy as np
@@ -158,7 +159,9 @@ class MetadataPrior(DocumentPrior):
         if self.coefficients.whitener is None:
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
         n_iter = int(np.clip(5.0 * self._affordable(data), *_LBFGS))
-        self.coefficients.maximise(evidence.likelihood, n_iter)
+        # SciPy 1.12 leaves its objective in a cycle of references, which would keep the documents and their files.
+        held = weakref.proxy(evidence)
+        self.coefficients.maximise(lambda value: held.likelihood(value), n_iter)
         self.coefficients.choose_coordinates(evidence.curvature())
 
     # -- shards ----------------------------------------------------------------------------------------------------
