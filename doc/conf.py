@@ -279,17 +279,18 @@ def _link_names(app, doctree):
     """Make links of the public names that stand as code in the changelog, which is Markdown for readers elsewhere."""
     if app.env.docname != "whats_new":
         return
-    names = {}
-    for folder in ("", *_PUBLIC):
-        module = importlib.import_module(f"sk_sgmcmc.{folder}".rstrip("."))
-        for name, value in vars(module).items():
-            if getattr(value, "__module__", "").startswith("sk_sgmcmc"):
-                names[name] = f"{module.__name__}.{name}"
+    modules = [importlib.import_module(f"sk_sgmcmc.{folder}".rstrip(".")) for folder in ("", *_PUBLIC)]
+    names = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "").startswith("sk_sgmcmc")
+    }
     for code in list(doctree.findall(nodes.literal)):
-        target = names.get(code.astext().rpartition(".")[2])
-        if target is not None:
+        name = code.astext().rpartition(".")[2]
+        if name in names:
             how = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refwarn": True, "refdoc": "whats_new"}
-            link = addnodes.pending_xref("", reftarget=target, **how)
+            link = addnodes.pending_xref("", reftarget=name, **how)
             code.replace_self(link)
             link += code
 
