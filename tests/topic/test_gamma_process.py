@@ -125,6 +125,15 @@ def test_tables_are_those_of_a_chinese_restaurant(global_random_seed):
     assert abs(ours.mean() - plain.mean()) < 5 * error and abs(ours.std() / plain.std() - 1.0) < 0.1
 
 
+@pytest.mark.parametrize("weight", [1e-12, 1e-20, 1e-30])  # gaps between successes may exceed all integers
+def test_a_topic_of_hardly_any_weight_has_one_table_a_document(weight):
+    cells, values = kernels.cells_of(np.full((1, 40), 300.0))
+    tables, rng = np.empty(1), np.random.default_rng(0)
+    for _ in range(200):
+        kernels.draw_tables(cells, values, np.array([weight]), tables, rng)
+        assert tables[0] == 300.0
+
+
 def exact_moments(n=400_000):
     """Posterior means of `summary` by weighted prior draws, and their standard errors."""
     cells, values, L, _ = seen()

@@ -106,7 +106,7 @@ def draw_document_scales(docs, lengths, total_weight, a0, b0, logs, rng):
 @helper
 def _binomial(n, p, rng):
     """Binomial draw; the fractional part of a count is included if one more trial succeeds."""
-    whole = math.floor(n)
+    whole = np.floor(n)
     drawn = 0.0
     if whole > 0.0:
         drawn = (1.0 if rng.random() < p else 0.0) if whole == 1.0 else float(rng.binomial(int(whole), p))
@@ -120,14 +120,15 @@ def _successes(r, first, n_levels, n, rng):
 
     Visits trials at the gaps of the largest probability, and thins them, so that most of a run is skipped.
     """
+    # np.floor is a float64; math.floor, in numba 0.61 an integer that overflows, would never come to the end.
     top = r / (r + first)
     log_miss = math.log1p(-top)
     n_trials, at, drawn = n * n_levels, 0.0, 0.0
     while True:
-        at += 1.0 + math.floor(math.log(1.0 - rng.random()) / log_miss)
+        at += 1.0 + np.floor(math.log(1.0 - rng.random()) / log_miss)
         if not at <= n_trials:
             return drawn
-        level = first + math.floor((at - 1.0) / n)
+        level = first + np.floor((at - 1.0) / n)
         if rng.random() * (r + level) < r + first:
             drawn += 1.0
 
@@ -145,7 +146,7 @@ def draw_tables(cells, values, weights, tables, rng):
         if first == 0.0:
             tables[k] += values[i]  # the first customer always takes a new table
             first, n_levels = 1.0, n_levels - 1.0
-        if n_levels > _SHORT and values[i] == math.floor(values[i]):
+        if n_levels > _SHORT and values[i] == np.floor(values[i]):
             tables[k] += _successes(r, first, n_levels, values[i], rng)
         else:
             for m in range(int(first), int(first + n_levels)):
