@@ -275,24 +275,51 @@ def _visit_math(self, node):
     raise nodes.SkipNode
 
 
-def _link_names(app, doctree):
-    """Make links of the public names that stand as code in the changelog, which is Markdown for readers elsewhere."""
-    if app.env.docname != "whats_new":
-        return
+# Methods and properties by estimator, in the order of the API page.
+ESTIMATORS = {
+    name: {member for of in _own_methods(f"sk_sgmcmc.{name}").values() for member in of}
+    for name in re.findall(r"^   ([A-Z]\w+)$", (DOC / "api" / "estimators.rst").read_text(encoding="utf-8"), re.M)
+}
+_NAME = re.compile(r"(?:\w+\.)*(\w+)(?:\(.*\))?", re.DOTALL)
+
+
+def _public_names():
+    """Names that the package and its public modules offer."""
     modules = [importlib.import_module(f"sk_sgmcmc.{folder}".rstrip(".")) for folder in ("", *_PUBLIC)]
-    names = {
-        name
-        for module in modules
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", "").startswith("sk_sgmcmc")
-    }
-    for code in list(doctree.findall(nodes.literal)):
-        name = code.astext().rpartition(".")[2]
-        if name in names:
-            how = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refwarn": True, "refdoc": "whats_new"}
-            link = addnodes.pending_xref("", reftarget=name, **how)
-            code.replace_self(link)
-            link += code
+    for module in modules:
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "").startswith("sk_sgmcmc"):
+                yield name
+
+
+def _link_names(app, doctree):
+    """Make links of names that stand as code.
+
+    Of methods everywhere but on their own pages: to the estimator named last before in the paragraph, else to the first
+    on the page; and of public names in the changelog, which is Markdown for readers elsewhere.
+    """
+    page = app.env.docname
+    if page.startswith("generated/"):
+        return
+    text, public, near = doctree.astext(), set(_public_names()) if page == "whats_new" else (), None
+    for node in list(doctree.findall()):
+        if isinstance(node, nodes.paragraph):
+            near = None
+        elif isinstance(node, addnodes.pending_xref):
+            name = node["reftarget"].rpartition(".")[2]
+            near = name if name in ESTIMATORS else near
+        elif isinstance(node, nodes.literal) and isinstance(node.parent, nodes.paragraph):
+            found = _NAME.fullmatch(node.astext())
+            name = found and found[1]
+            on_page = [near, *(each for each in ESTIMATORS if each in text)]
+            owner = next((each for each in on_page if name in ESTIMATORS.get(each, ())), None)
+            target = name if name in public else owner and f"{owner}.{name}"
+            if target:
+                near = target if target in ESTIMATORS else near
+                how = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refwarn": True, "refdoc": page}
+                link = addnodes.pending_xref("", reftarget=target, **how)
+                node.replace_self(link)
+                link += node
 
 
 def setup(app):
