@@ -80,15 +80,11 @@ def topic_labels(estimator, topics, n_words):
 
 
 def _shares(estimator, X, topics, interval, params):
-    if X is not None and hasattr(estimator, "topics_over_time"):
+    if X is not None:
         table = estimator.topics_over_time(X, np.zeros(np.shape(X)[0]), interval, **params)  # all at one time
         return [np.asarray(table[name])[topics] for name in ("share", "low", "high")]
-    if X is not None:
-        share = np.asarray(estimator.transform(X, **params)).mean(axis=0)
-    elif isinstance(estimator, CountTopicModel):
-        share = estimator._masses()
-    else:
-        share = np.ones(len(estimator.components_))
+    counted = isinstance(estimator, CountTopicModel)
+    share = estimator._masses() if counted else np.ones(len(estimator.components_))
     share = (share / share.sum())[topics]
     return share, share, share
 

@@ -23,7 +23,6 @@ from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_unit_rows
 from .._agreement import number_topics
 from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
-from .._base import BaseTopicModel
 from .._draws import Samples, chosen_draws
 from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
@@ -35,6 +34,7 @@ from .record import kept_draws
 from .samplers import chain_class, resolved_sampler
 from .setting import Setting
 from .stream import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
+from .tables import TopicsOfWords
 from .tokens import TokenData, refuse_too_many_tokens
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
@@ -43,7 +43,7 @@ from .word_prior import LEAST_PASSES
 _WARM_SHARE = 0.7
 
 
-class CountTopicModel(BaseTopicModel):
+class CountTopicModel(TopicsOfWords):
     """Base of topic models of counts, fitted by chains of assignments of tokens to topics.
 
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
@@ -61,11 +61,11 @@ class CountTopicModel(BaseTopicModel):
     """
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
-    _unneeded_by_answers = (*BaseTopicModel._unneeded_by_answers, "_young")
+    _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")
     _seeds_hint = ", or say which topics are meant by seed_words={word: topic, ...}"
 
     _parameter_constraints = {
-        **BaseTopicModel._parameter_constraints,
+        **TopicsOfWords._parameter_constraints,
         "n_components": [Interval(Integral, 1, 65535, closed="both")],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "assignments": [StrOptions({"auto", "stored", "fresh"})],

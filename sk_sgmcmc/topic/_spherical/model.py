@@ -566,7 +566,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
             alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
         return alpha, float(self.samples_["kappa1"].ravel()[i]) if "kappa1" in self.samples_ else kappa
 
-    def top_words(  # type: ignore[override]
+    def top_words(
         self,
         n: int = 10,
         interval: float | None = 0.9,
