@@ -265,10 +265,9 @@ def main():
     if options.only != "memory":
         print_seconds(X, small)
     if options.only != "seconds":
-        print_memory(X, small, n_iter=8)
-        if not options.smoke:
-            print_memory(X, large, n_iter=8)
-            print_memory(planted(20_000, 1_000_000, 80), 200)
+        for n_topics in (small, large):
+            print_memory(X, n_topics, n_iter=8)
+        print_memory(*((planted(500, 4000, 80), 10) if options.smoke else (planted(20_000, 1_000_000, 80), 200)))
     if options.only:
         return
     print(f"{'':34s} {'collapsed':>10s} {'sampler':>10s} {'tomotopy':>10s}   ns a token")
