@@ -5,13 +5,11 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tokenize
 import tomllib
 import typing
 from functools import cache
@@ -288,27 +286,6 @@ def test_importing_the_package_loads_neither_numba_nor_an_optional_package():
 def test_top_level_holds_nothing_else():
     found = {path.relative_to(ROOT).parts[0] for path in tracked_files()}
     assert found <= TOP_LEVEL, sorted(found - TOP_LEVEL)
-
-
-@over(MODULES)
-def test_no_file_holds_more_than_300_lines_of_code(path):
-    """Docstrings, comments and blank lines do not count: a file is split where an idea ends."""
-    text = path.read_text(encoding="utf-8")
-    prose = {
-        line
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None
-        for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
-    }
-    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    code = {
-        line
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type not in blank
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    if len(code - prose) > 300:
-        yield f"{len(code - prose)} lines of code"
 
 
 def test_every_folder_of_the_package_is_a_package():
