@@ -145,6 +145,70 @@ def test_whole_numbers_are_the_same_levels_beside_a_missing_one():
             np.testing.assert_array_equal(model.score_samples(again), expected)
 
 
+RELABELLINGS = {
+    "from 1": lambda X: X + 1,
+    "from 3": lambda X: X + 3.0,
+    "permuted": lambda X: (X + 1) % 3,
+    "wide": lambda X: np.array([700, 1, 20])[X],
+    "texts": lambda X: np.array(["no", "yes", "maybe"], dtype=object)[X],
+    "rows": lambda X: (X[::-1] + 2) % 3,
+}
+
+
+@pytest.mark.parametrize("how", RELABELLINGS)
+@pytest.mark.parametrize("sampler", [None, "slice-gibbs", "scir"])
+def test_labels_of_levels_change_nothing(how, sampler):
+    rng = np.random.default_rng(0)
+    z = rng.random(60) < 0.5
+    X = (rng.random((60, 4)) < np.where(z, 0.85, 0.15)[:, None]).astype(int) + 2 * (rng.random((60, 4)) < 0.1)
+    X = np.minimum(X, 2)
+    model = fitted(X, "categorical", sampler=sampler)
+    other = fitted(RELABELLINGS[how](X), "categorical", sampler=sampler)
+    for name in ("n_clusters", "weights", "concentration"):
+        np.testing.assert_array_equal(other.samples_[name], model.samples_[name])
+    assert [len(of) for of in other.categories_] == [3] * 4
+    # The components have their levels in the order of `categories_`.
+    labels = RELABELLINGS[how](np.arange(3)[:, None])[:, 0]
+    labels = labels[::-1] if how == "rows" else labels
+    place = np.concatenate([3 * j + np.searchsorted(other.categories_[j], labels) for j in range(4)])
+    np.testing.assert_array_equal(other.samples_["components"][..., place], model.samples_["components"])
+    np.testing.assert_array_equal(other.predict_proba(RELABELLINGS[how](X))[:: -1 if how == "rows" else 1],
+                                  model.predict_proba(X))  # fmt: skip
+
+
+def test_labels_of_levels_change_nothing_in_a_stream_or_after_resume():
+    X = np.random.default_rng(0).integers(0, 3, (40, 5))
+    draws = []
+    for form in (X, X + 3, np.array(["c", "a", "b"], dtype=object)[X]):
+        model = fitted(form[:30], "categorical").partial_fit(form[20:])
+        draws.append(model.samples_["weights"])
+        short = DPCategoricalMixture(likelihood="categorical", n_iter=20, random_state=0, callbacks=_stop_at_10)
+        draws[-1] = np.concatenate([draws[-1].ravel(), short.fit(form).resume(form).samples_["weights"].ravel()])
+    np.testing.assert_array_equal(draws[1], draws[0])
+    np.testing.assert_array_equal(draws[2], draws[0])
+
+
+def _stop_at_10(model, step):
+    return step == 10 and not hasattr(model, "n_iter_")
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_levels_that_do_not_occur_have_no_probability(missing):
+    X = np.array([[1, True], [3, False], [missing, True]] * 20, dtype=object)
+    model = fitted(X, "categorical")
+    assert [of.tolist() for of in model.categories_] == [[1, 3], [0, 1]]
+    rows = np.array([[2, True], [missing, True]], dtype=object)
+    with pytest.warns(UserWarning, match="2 in column 0"):
+        scores = model.score_samples(rows)
+    assert scores[0] == scores[1]
+
+
+def test_codes_1_and_2_are_no_zeros_and_ones():
+    X, _ = answers(60)
+    with pytest.raises(ValueError, match=r"X - 1, or use likelihood=\"categorical\""):
+        fitted(X + 1, "bernoulli")
+
+
 def test_a_categorical_without_levels_says_nothing():
     pandas = importorskip("pandas")
     frame = pandas.DataFrame({"a": ["x", "y"] * 20, "b": pandas.Categorical([None] * 40)})
@@ -352,5 +416,6 @@ def test_a_fitted_mixture_reads_rows_as_it_was_fitted_whatever_its_likelihood_is
 def test_a_code_for_missing_entries_warns():
     X = np.random.default_rng(0).integers(0, 4, (60, 2)).astype(float)
     X[:5, 1] = 999
-    with pytest.warns(UserWarning, match=r"Column 1 of X has the levels 0 to 999, of which only 5 occur"):
-        DPCategoricalMixture(likelihood="categorical", n_iter=20, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match=r"Column 1 of X holds the codes 0 to 3, and 999"):
+        model = DPCategoricalMixture(likelihood="categorical", n_iter=20, random_state=0).fit(X)
+    assert model.categories_[1].tolist() == [0, 1, 2, 3, 999]

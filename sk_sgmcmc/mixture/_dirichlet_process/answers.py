@@ -78,6 +78,11 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         data = chains[0].data
         rows = np.unique(np.linspace(0, data.n_rows - 1, min(_PARTITION_ROWS, data.n_rows)).round().astype(int))
         self._find_clusters(samples, data.as_csr(rows))
+        self.samples_["components"] = self._in_public_order(self.samples_["components"])
+
+    def _in_public_order(self, components):
+        """Components of chains with the levels in the order of ``categories_``."""
+        return components if self._level_places is None else components[..., self._level_places]
 
     def _find_clusters(self, samples, X):
         """The point partition of the rows X; puts every draw's components into its order."""
@@ -126,7 +131,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X, sample_weight = held_out
         now = self._chains[0].current()
         base = self._layout.base_log_density(X)
-        scores = logsumexp(log_weights(X, now["weights"], now["components"], self._layout, base), axis=1)
+        components = self._in_public_order(now["components"])
+        scores = logsumexp(log_weights(X, now["weights"], components, self._layout, base), axis=1)
         return _mean(scores, sample_weight)
 
     # -- rows ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,18 @@ from sklearn.utils import check_array
 from ...utils._dask import refuse_dask
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
-from .rows import CATEGORICAL, KIND_OF, Cells, RowData, encode_binary, encode_categories, encode_counts, find_levels
+from .rows import (
+    CATEGORICAL,
+    KIND_OF,
+    Cells,
+    RowData,
+    encode_binary,
+    encode_categories,
+    encode_counts,
+    find_levels,
+    places_of_levels,
+    with_cells_at,
+)
 
 MAX_ROWS = 10**9
 _MOST_BYTES = 2**32  # for rows repeated by their weights
@@ -18,6 +29,8 @@ _MANY_ROWS, _MOST_REPEATS = 2 * 10**6, 1000
 
 class CheckedInput:
     """Checks of rows, weights and priors of `DPCategoricalMixture`."""
+
+    _level_places = None  # where chains keep each level; None: where ``categories_`` has it
 
     def _checked_concentration(self):
         given = self.concentration_prior
@@ -32,8 +45,15 @@ class CheckedInput:
 
     def _checked_rows(self, X, sample_weight, *, reset):
         X = self._encoded(X, reset=reset)
+        weight = self._checked_weights(X, sample_weight)
+        if reset:
+            is_nominal = self._layout.kind == CATEGORICAL
+            self._level_places = places_of_levels(X, weight, self._layout.block) if is_nominal else None
+        return X, weight
+
+    def _checked_weights(self, X, sample_weight):
         if sample_weight is None:
-            return X, None
+            return None
         weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.max() > 0:
             raise ValueError("sample_weight must have at least one non-zero number.")
@@ -54,7 +74,7 @@ class CheckedInput:
                 'so many take hours. For survey weights that sum to a population, use weights="survey". Otherwise '
                 f"scale the weights down, say sample_weight / {total / _MANY_ROWS:.2g}, which widens the posterior."
             )
-        return X, weight
+        return weight
 
     def _encoded(self, X, reset=False):
         """Rows as sparse cells, see `Cells`; ``reset`` learns what the columns are."""
@@ -103,14 +123,18 @@ class CheckedInput:
 
     def _taken(self, X, weight, n_batch, total):
         """Rows in the form to which chains are bound; records a fingerprint for `resume`."""
-        data = RowData.make(X, weight, self._layout, n_batch, total)
         self._data_args = n_batch, total
+        data = self._row_data(X, weight)
         self._fingerprint = data.fingerprint()
         return data
 
+    def _row_data(self, X, weight):
+        X = X if self._level_places is None else with_cells_at(self._level_places, X)
+        return RowData.make(X, weight, self._layout, *self._data_args)
+
     def _bound_data(self, X, sample_weight=None):
         X, weight = self._checked_rows(X, sample_weight, reset=False)
-        data = RowData.make(X, weight, self._layout, *self._data_args)
+        data = self._row_data(X, weight)
         self._refuse_other_data(data.fingerprint(), "X (or sample_weight)")
         return data
 

@@ -52,7 +52,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
     likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
         What an entry is: a count, all counts of a row being draws from one distribution over the columns; 0 or 1 (NaN
         if missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
-        categoricals, NaN or None if missing), columns independent. Missing entries are ignored.
+        categoricals, NaN or None if missing), columns independent. Missing entries are ignored. The levels of a column
+        are those that occur, or those that a categorical dtype declares; how they are labelled does not matter.
     concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
     category_prior : float or array-like of shape (n_features,), default=0.5

@@ -11,11 +11,15 @@ from scipy.special import gammaln
 
 from ...utils import check_counts
 from ...utils._numbers import summable
-from ...utils._seeds import row_keys
+from ...utils._seeds import mix64, row_keys
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 
-_SPARSE = 10  # times as many levels as occur in a column of whole numbers, above which one may be a code for "missing"
+_FAR = 5  # times the second largest code, above which the largest may be a code for "missing"
+_ROUNDS = 3  # of hashing rows and levels in turn
+_ONE = 2.0**20  # by which weights are multiplied to become whole numbers
+
+_LARGEST_CODE = 2.0**53  # above which float64 cannot represent steps of 1
 
 MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
 KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI}
@@ -210,9 +214,13 @@ def encode_binary(X, whom):
     missing = np.isnan(X.data)
     bad = ~missing & (X.data != 1.0)
     if bad.any():
+        codes = np.unique(X.data[~missing])
+        remedy = 'Use sklearn.preprocessing.binarize, or likelihood="multinomial" for counts.'
+        if codes.size == 2 and X.nnz == n * D:  # codes such as 1 and 2, which binarize would make equal
+            shift = f"Pass X - {codes[0]:g}, or use" if codes[1] == codes[0] + 1 else "Use"
+            remedy = f'{shift} likelihood="categorical" for the codes {codes[0]:g} and {codes[1]:g}.'
         raise ValueError(
-            f'likelihood="bernoulli" needs entries 0, 1, or NaN if missing; X holds {X.data[bad][0]:g}. Use '
-            'sklearn.preprocessing.binarize, or likelihood="multinomial" for counts.'
+            f'likelihood="bernoulli" needs entries 0, 1, or NaN if missing; X holds {X.data[bad][0]:g}. {remedy}'
         )
     cells = X.indices + D * missing
     encoded = sparse.csr_array((np.ones(X.nnz), cells, X.indptr), shape=(n, 2 * D))
@@ -269,7 +277,7 @@ def _as_numbers(values):
 
 
 def find_levels(X):
-    """The levels of each column: declared, 0..max of whole numbers, or the sorted values that occur; at least one.
+    """The levels of each column: those that it declares, or the sorted values that occur; at least one.
 
     Returns
     -------
@@ -285,22 +293,59 @@ def find_levels(X):
         if numbers is None:
             levels.append(np.array(sorted({str(v) for v in seen}), dtype=object))
             continue
-        if numbers.size and (np.any(numbers < 0) or np.any(numbers != np.floor(numbers)) or numbers.max() > 1e6):
+        codes = np.unique(numbers) if numbers.size else np.zeros(1)
+        if codes[0] < 0 or np.any(codes != np.floor(codes)) or codes[-1] > _LARGEST_CODE:
             raise ValueError(
-                f'likelihood="categorical" needs whole codes from 0 up, strings, or categoricals; column {j} '
-                f"of X runs from {numbers.min():g} to {numbers.max():g}. Mark missing entries by NaN, and cut numbers "
+                f'likelihood="categorical" needs whole codes from 0 up, strings, or categoricals; column {_name(X, j)} '
+                f"of X runs from {codes[0]:g} to {codes[-1]:g}. Mark missing entries by NaN, and cut numbers "
                 "into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
             )
-        n_levels = int(numbers.max()) + 1 if numbers.size else 1
-        n_seen = np.unique(numbers).size
-        if n_levels > _SPARSE * max(n_seen, 1):
+        if codes.size > 2 and codes[-1] > _FAR * max(codes[-2], 1):
             warn_user(
-                f"Column {j} of X has the levels 0 to {n_levels - 1}, of which only {n_seen} occur; all of them take "
-                f"part in the mixture. If {n_levels - 1} marks missing entries, use NaN; pass strings or a categorical "
-                "if levels are those that occur."
+                f"Column {_name(X, j)} of X holds the codes {codes[0]:.0f} to {codes[-2]:.0f}, and {codes[-1]:.0f}, "
+                f"which counts as a level like the others. If {codes[-1]:.0f} marks missing entries, pass NaN there."
             )
-        levels.append(np.arange(n_levels))
+        levels.append(codes.astype(np.int64))
     return levels
+
+
+def _name(X, j):
+    """The name of a column, or its index if it has none."""
+    return repr(X.columns[j]) if hasattr(X, "columns") else j
+
+
+def places_of_levels(X, sample_weight, block):
+    """Where chains keep each cell: an order of levels that depends neither on their labels nor on the order of rows.
+
+    Cells and rows are hashed in turn, each from the other. Levels that this does not distinguish are in the order of
+    their first occurrence.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_cells)
+        Encoded categories, of which all entries are 1.
+    sample_weight : ndarray of shape (n_rows,) or None
+    block : ndarray of int32, shape (n_cells,)
+
+    Returns
+    -------
+    places : ndarray of int64, shape (n_cells,)
+        A permutation that keeps each cell in its block.
+    """
+    occurs = sparse.csr_array((np.ones(X.nnz, dtype=np.uint64), X.indices, X.indptr), shape=X.shape)
+    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    weight = np.round(weight * _ONE).astype(np.uint64)
+    cells = mix64(block.astype(np.uint64))
+    for _ in range(_ROUNDS):  # sums of unsigned integers wrap round, so that they are exact in any order
+        cells = mix64(cells + occurs.T @ (mix64(occurs @ cells) * weight))
+    first = np.full(block.size, X.shape[0])
+    np.minimum.at(first, X.indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)))
+    return np.argsort(np.lexsort((first, cells, block)))
+
+
+def with_cells_at(places, X):
+    """Encoded rows whose cells are moved within their blocks."""
+    return sparse.csr_array((X.data, places[X.indices], X.indptr), shape=X.shape)
 
 
 def encode_categories(X, levels):
@@ -315,11 +360,10 @@ def encode_categories(X, levels):
             numbers = _as_numbers(values[there])
             if numbers is None:
                 raise ValueError(f"column {j} of X holds text, but held numbers when the mixture was fitted.")
-            known = (numbers >= 0) & (numbers < len(levels[j])) & (numbers == np.floor(numbers))
-            code = np.where(known, numbers, -1).astype(np.int64)
+            place = np.minimum(np.searchsorted(levels[j], numbers), len(levels[j]) - 1)
+            code = np.where(levels[j][place] == numbers, place, -1)
         if np.any(code < 0):
-            name = repr(X.columns[j]) if hasattr(X, "columns") else j
-            unknown.append(f"{values[there][code < 0][0]} in column {name}")
+            unknown.append(f"{values[there][code < 0][0]} in column {_name(X, j)}")
         rows.append(there[code >= 0])
         cells.append(starts[j] + code[code >= 0])
     if unknown:
