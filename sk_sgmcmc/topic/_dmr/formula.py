@@ -1,7 +1,5 @@
 """Metadata encoded by a formula, through the optional library formulaic."""
 
-import ast
-import re
 import warnings
 from collections.abc import Mapping
 
@@ -9,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from ...dense.rows import refuse_extremes
-from .metadata import _DENSE_COLUMNS, MetadataEncoder, _columns_of, is_numeric, levels_of, missing_in, numbers
+from .formula_language import FUNCTIONS, RefusedExpression, columns_in
+from .metadata import _DENSE_COLUMNS, MetadataEncoder, _columns_of, missing_in, numbers
 from .smoothness import Smoothness, grid, is_basis
 
 _INTERCEPT = "Intercept"
@@ -32,6 +31,15 @@ def parsed(formula):
         raise _bad(formula, "it has several parts, but only covariates are wanted, not what they explain")
     if not any(factor.eval_method.value != "literal" for factor in _factors(found)):
         raise _bad(formula, "it has no covariates; without any, BayesianLDA is the model")
+    for factor in _factors(found):
+        try:
+            _names_in(factor)
+        except RefusedExpression as error:
+            raise _bad(
+                formula, str(error),
+                f"A formula may use columns of metadata, numbers, and {', '.join(sorted(FUNCTIONS))}, np.log and the "
+                "like. Compute anything else first, as a further column of metadata.",
+            ) from None  # fmt: skip
     return found
 
 
@@ -49,17 +57,8 @@ def _factors(found):
 
 
 def _names_in(factor):
-    """Names of what may be columns of metadata in a factor; the functions that it calls are left out."""
-    if factor.eval_method.value == "lookup":
-        return {factor.expr}
-    quoted = re.findall("`([^`]+)`", factor.expr)
-    try:
-        tree = ast.parse(re.sub("`[^`]+`", "None", factor.expr).strip(), mode="eval")
-    except SyntaxError:  # formulaic will have something to say about it
-        return set(quoted)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called}
-    return names.union(quoted)
+    """Names of what has to be columns of metadata in a factor."""
+    return {factor.expr} if factor.eval_method.value == "lookup" else columns_in(factor.expr)
 
 
 class FormulaEncoder(MetadataEncoder):
@@ -97,12 +96,14 @@ class FormulaEncoder(MetadataEncoder):
         used = [name for name in names if str(name) in wanted]
         if not used:
             raise _bad(self.formula, f"it uses no column of metadata, which has {names}")
+        unknown = sorted(wanted - {str(name) for name in used})
+        if unknown:
+            raise _bad(self.formula, f"{unknown[0]!r} is no column of metadata, which has {names}")
         self.columns, columns = _columns_of(metadata, used)
         if not len(columns[0]):
             raise ValueError("metadata has no rows; give one for each document of X.")
         labels = self._labels()
-        pairs = list(zip(columns, labels, strict=True))
-        self.levels = [None if is_numeric(column, label) else levels_of(column, label) for column, label in pairs]
+        self._find_levels(columns, labels)
         self._is_text = [levels is not None for levels in self.levels]
         self.fills = np.zeros(len(columns))
         codes = self._coded(columns, [])
@@ -122,7 +123,6 @@ class FormulaEncoder(MetadataEncoder):
             why = f"in all documents {' and '.join(constant) or 'its covariates have no value'}, so nothing varies"
             raise _bad(self.formula, why, "Fit documents that differ in it (with KFold(shuffle=True) in a search).")
         encoded = self._design(codes, [])
-        self._refuse_dependent_rows(codes, encoded)
         self._standardise(encoded, np.zeros(len(self.names), dtype=bool))
         self._means = np.asarray(encoded.mean(axis=0)).ravel()
         self.smooth = self._smoothness(codes, encoded)
@@ -261,10 +261,6 @@ class FormulaEncoder(MetadataEncoder):
     def _unmade(self, error):
         """The error for metadata of which the columns of the formula cannot be made."""
         why = _first_line(error)
-        if "name 's' is not defined" in why:
-            return _bad(self.formula, "the smooth s(x) of R packages is bs(x, df=6) here")
-        if "not present in the dataset" in why or "is not defined" in why:
-            return _bad(self.formula, f"{why}; it can use the columns {self.columns} of metadata")
         if "beyond upper and/or lower bounds" in why:
             return _bad(
                 self.formula, "metadata lie outside of the range that was fitted, where a spline is not defined",
@@ -287,21 +283,6 @@ class FormulaEncoder(MetadataEncoder):
             average = sparse.csr_array((weight, (owner, np.arange(owner.size))), shape=(len(codes), owner.size))
             columns = sparse.csr_array(average @ columns)
         return columns.toarray() if columns.shape[1] <= _DENSE_COLUMNS else columns
-
-    def _refuse_dependent_rows(self, codes, encoded):
-        """Raise if a document's columns depend on the other documents, as those of x - x.mean() do."""
-        half = np.arange(len(codes))[::-1][: (len(codes) + 1) // 2]
-        again = self._design(codes[half], [])
-        apart = abs(again - encoded[half]).max(axis=0)
-        apart = apart.toarray().ravel() if sparse.issparse(apart) else apart
-        size = abs(encoded).max(axis=0)
-        size = size.toarray().ravel() if sparse.issparse(size) else size
-        if np.any(apart > 1e-9 * size):
-            name = self.names[int(np.argmax(apart > 1e-9 * size))]
-            raise _bad(
-                self.formula, f"its column {name!r} depends on which other documents are given",
-                "Use what remembers the fitted documents, such as center(x), scale(x) or poly(x, 2).",
-            )  # fmt: skip
 
     # -- smooth functions ------------------------------------------------------------------------------------------
 
