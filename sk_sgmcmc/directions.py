@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from .utils import row_keys
-from .utils._dask import refuse_dask
+from .utils._containers import refuse_containers
 from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
@@ -105,7 +105,7 @@ def excess_heat(velocity):
 
 def check_unit_rows(estimator, X, *, reset):
     """Unit rows of X as CSR of float64, for an estimator with a parameter ``normalize``."""
-    refuse_dask(X)
+    refuse_containers(X)
     if holds_texts(X):
         raise ValueError(
             f"X holds texts (strings), but {type(estimator).__name__} reads directions, rows of numbers; pass "

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..topic._answers.words import default_names
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ..utils._alignment import aligned
 from ..utils._seeds import seed_sequence
 from ..utils._typing import AnyArray, MatrixLike, Seed
 from ._similarity import topic_positions
@@ -239,6 +240,7 @@ def _groups_of_rows(estimator, X, y, exposure, random_state):
             f"X is given, but {type(estimator).__name__} has no likelihood of a row in closed form; leave X out, and "
             "compare models by score(X)."
         )
+    y, exposure = aligned(X, y=y, exposure=exposure)
     given = {} if exposure is None else {"exposure": exposure}
     if given and not getattr(estimator, "_has_exposures", False):
         raise ValueError(f"exposure is given, but {type(estimator).__name__} does not model counts; leave it out.")
@@ -253,7 +255,7 @@ def _groups_of_rows(estimator, X, y, exposure, random_state):
 
 
 def to_pyldavis(
-    estimator: BaseTopicModel, X: MatrixLike, *, feature_names: Sequence[str] | AnyArray | None = None
+    estimator: BaseTopicModel, X: MatrixLike, *, feature_names: Sequence[str] | AnyArray | None = None, **params: Any
 ) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare``.
 
@@ -264,6 +266,8 @@ def to_pyldavis(
         Counts. Empty documents, and words that occur in none, are left out, since pyLDAvis divides by both totals.
     feature_names : array-like of str, default=None
         Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
+    **params
+        What ``transform`` takes besides, such as ``metadata``.
 
     Returns
     -------
@@ -285,13 +289,13 @@ def to_pyldavis(
     """
     check_count_model(estimator, "to_pyldavis")
     names = _names(estimator, feature_names)
-    counts = estimator._check_X(X, reset=False).to_csr()
+    counts = estimator._check_X(X, reset=False, **params).to_csr()
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     frequency = np.asarray(counts.sum(axis=0)).ravel()
     docs, words = np.flatnonzero(lengths > 0), np.flatnonzero(frequency > 0)
     if not docs.size:
         raise ValueError(f"All {lengths.size} documents of X are empty; pass the documents that were fitted.")
-    proportions = np.asarray(estimator.transform(X), dtype=np.float64)[docs]
+    proportions = np.asarray(estimator.transform(X, **params), dtype=np.float64)[docs]
     topics = np.asarray(estimator.components_, dtype=np.float64)[:, words]
     return {
         "topic_term_dists": topics / topics.sum(axis=1, keepdims=True),

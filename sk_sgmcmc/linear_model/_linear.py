@@ -17,6 +17,7 @@ from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
+from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval
@@ -277,6 +278,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _checked(self, X, y, sample_weight, reset=True):
         """Rows with a weight above 0, their responses and weights."""
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         X, y = numeric_responses(self, X, y, reset)
         X = self._checked_rows(X)
         if X.shape[1] > _MAX_FEATURES:
@@ -451,4 +453,5 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         return super().score(X, y, sample_weight)

@@ -12,6 +12,7 @@ from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
 from ..samplers._base import Sampler
+from ..utils._alignment import aligned
 from ..utils._sklearn import StrOptions, validate_data
 from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ..utils._warnings import warn_user
@@ -225,6 +226,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, **INPUT)
         check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -257,6 +259,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         self._validate_params()
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_design")
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, reset=first, **INPUT)
         check_labels(y)
         if isinstance(self.class_weight, str):
@@ -327,6 +330,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
             Fitted.
         """
         self._check_resumable()
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, reset=False, **INPUT)
         X, codes, weight = self._weighted(X, self._codes(y, self.classes_), self.classes_, y, sample_weight)
         return self._resume_on(X, codes, weight)

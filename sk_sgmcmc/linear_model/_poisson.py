@@ -15,6 +15,7 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
+from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
@@ -247,6 +248,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _checked(self, X, y, sample_weight, exposure, reset=True):
         """Rows, rates and weights: those of counts times exposures are the same."""
+        y, sample_weight, exposure = aligned(X, y=y, sample_weight=sample_weight, exposure=exposure)
         X, y = numeric_responses(self, X, y, reset)
         X = self._checked_rows(X)
         if y.min() < 0:
@@ -376,7 +378,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             yield from self._blocks(X)
             return
         refuse_dask(X)
-        exposure, lo = _checked_exposure(exposure, _num_samples(X)), 0
+        exposure, lo = _checked_exposure(*aligned(X, exposure=exposure), _num_samples(X)), 0
         for means in self._blocks(X):
             yield np.minimum(means * exposure[lo : lo + len(means), None], LARGEST)
             lo += len(means)
@@ -405,6 +407,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         check_is_fitted(self, "samples_")
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
+        y, sample_weight, exposure = aligned(X, y=y, sample_weight=sample_weight, exposure=exposure)
         check_consistent_length(X, y, sample_weight)
         y = column_or_1d(real_array("y", y))
         if exposure is not None:

@@ -7,6 +7,7 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
+from ..utils._alignment import aligned
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
 from ..utils._numbers import interval_ends, interval_tails
@@ -156,6 +157,7 @@ class DrawsPredictMixin:
         """
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             refuse_dask(given, name)
+        y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         return super().score(X, y, sample_weight)  # type: ignore[misc]
 
     def predict_interval(self, X: MatrixLike, interval: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -4,6 +4,7 @@ from typing import Literal, overload
 
 import numpy as np
 
+from ..utils._alignment import aligned
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
 from ..utils._numbers import interval_ends, interval_tails, real_array
@@ -130,7 +131,7 @@ class RegressorDrawsMixin:
         """Log density of each row's response in each draw, (n_chains, n_kept, n_rows)."""
         if y is None:
             raise ValueError("y=None; the log likelihood is that of responses, so give y beside X.")
-        _, y = numeric_responses(self, X, y, reset=False)
+        _, y = numeric_responses(self, X, *aligned(X, y=y), reset=False)
         parts, lo = [], 0
         for means in self._exposed(X, exposure):
             parts.append(self._log_densities(y[lo : lo + len(means), None], means))

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..metrics import coherence, exclusivity, paired_difference, topic_diversity
 from ..utils import as_table
+from ..utils._alignment import aligned
 from ..utils._numbers import is_count
 from ..utils._typing import MatrixLike, Table
 
@@ -107,6 +108,7 @@ def search_n_components(
         )
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     by_row = {name: fit_params[name] for name in _ROW_PARAMS if fit_params.get(name) is not None}
+    by_row = dict(zip(by_row, aligned(X, **by_row), strict=True))
     parts = train_test_split(X, *by_row.values(), test_size=test_size, random_state=random_state)
     train, test = parts[0], parts[1]
     for step in steps:
@@ -118,7 +120,7 @@ def search_n_components(
     given = {name: value for name, value in fit_params.items() if name not in by_row}
     fits = Parallel(n_jobs=n_jobs)(
         delayed(_judged)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
-                         test_rows, X, n_words)
+                         test_rows, X, by_row, n_words)
         for value in values
     )  # fmt: skip
     completions = [completion for completion, _ in fits]
@@ -136,14 +138,14 @@ def search_n_components(
     return as_table({name: np.asarray(column) for name, column in columns.items()})
 
 
-def _judged(model, train, test, fit_params, test_params, X, n_words):
+def _judged(model, train, test, fit_params, test_params, X, params, n_words):
     """The completion of held-out documents by a model fitted to others, and what its topics look like."""
     began = time.perf_counter()
     model.fit(train, **fit_params)
     seconds = time.perf_counter() - began
     topics = model.components_
     n_words = min(n_words, topics.shape[1])
-    counts = model._filled(X)[0]
+    counts = model._filled(X, **params)[0]
     return model._completion(test, **test_params), {
         "coherence": float(coherence(topics, counts, n_words=n_words).mean()) if n_words > 1 else 0.0,
         "exclusivity": float(exclusivity(topics, n_words=n_words).mean()),

@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..kernels.models import named
+from ..utils._alignment import aligned
+from ..utils._containers import refuse_containers
 
 _EXACT = 2**53  # whole numbers up to here are float64 numbers
 _TYPES = "biuf"  # of NumPy: booleans, whole numbers with and without sign, others
@@ -45,7 +47,8 @@ def named_rows(data, names):
     rows : ndarray of shape (n_samples, n_columns)
     columns : tuple of (name, kind, first column, shape of a row)
     """
-    parts = {name: _part(name, data[name]) for name in names}
+    values = aligned(None, **{name: data[name] for name in names})
+    parts = {name: _part(name, value) for name, value in zip(names, values, strict=True)}
     lengths = {name: len(part) for name, part in parts.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {n}" for name, n in lengths.items())
@@ -62,6 +65,7 @@ def named_rows(data, names):
 def _part(name, value):
     """An array of numbers, checked."""
     shown = f"data[{name!r}]"
+    refuse_containers(value, shown)
     part = np.asarray(value)
     if part.dtype == object:
         with suppress(TypeError, ValueError):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import BaseSGMCMC
 from ..metrics import topic_stability
 from ..utils import as_precise_as
+from ..utils._alignment import aligned
 from ..utils._numbers import check_count, interval_tails
 from ..utils._tables import checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
@@ -249,6 +250,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """
         check_count("n", n)
         self._refuse_unknown(params)
+        *_, texts = aligned(X, **params, texts=texts)
         texts = texts if texts is None or hasattr(texts, "__len__") else list(texts)
         n_docs = self._filled(X, **params)[1].size
         chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)
@@ -309,6 +311,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             Counts.
         times : array-like of shape (n_samples,)
             Numbers, dates or labels, which are sorted; levels of a categorical column have the order that it declares.
+            Texts such as "Apr 2020" or "6/4/2020" become dates if they can be read in one way only; else they are
+            sorted as text, with a warning where they look like dates. A Series has the labels of X's rows.
         interval : float, default=0.9
             Mass of the central credible interval, of the mean over the documents of a time.
         n_bins : int or None, default=None
@@ -334,6 +338,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
         interval_tails(interval)
+        *_, times = aligned(X, **params, times=times)
         filled = self._filled(X, **params)[1]
         different, index = documents.checked_times(times, filled.size, n_bins)
         draws = list(self._proportion_draws(X, _N_DRAWS, random_state, **params))

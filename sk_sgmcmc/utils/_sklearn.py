@@ -34,7 +34,8 @@ except ImportError:
         """Nothing to support."""
 
 
-from ._dask import refuse_dask
+from ._column_warnings import warn_of_index_column
+from ._containers import refuse_containers
 from ._numbers import real_array
 from ._sparse import well_formed
 from ._typing import Function
@@ -99,13 +100,15 @@ def with_callbacks(fit):
 
 def validate_data(estimator, X="no_validation", y="no_validation", **params):
     """scikit-learn's check of an estimator's data, after our check of sparse matrices."""
-    refuse_dask(y, "y")
+    refuse_containers(y, "y")
     # Its search for infinite entries adds them up, and NumPy warns if two of them cancel.
     with np.errstate(over="ignore", invalid="ignore"):
         if not params.get("reset", True) and _has_given_names(estimator, X):
             checks = {name: value for name, value in params.items() if name not in ("reset", "skip_check_array")}
             skip = params.get("skip_check_array", False)
             return X if skip else check_array(X, input_name="X", estimator=estimator, **checks)
+        if params.get("reset", True) and hasattr(X, "columns"):
+            warn_of_index_column(X.columns)
         return _validate_data(estimator, well_formed(X), y, **params)
 
 
@@ -132,7 +135,7 @@ def _has_given_names(estimator, X):
 
 def check_sample_weight(sample_weight, X, **params):
     """scikit-learn's check of weights, after a check with a name that they are numbers."""
-    refuse_dask(sample_weight, "sample_weight")
+    refuse_containers(sample_weight, "sample_weight")
     if not (sample_weight is None or isinstance(sample_weight, Real)):
         sample_weight = real_array("sample_weight", sample_weight)
     return _check_sample_weight(sample_weight, X, **params)

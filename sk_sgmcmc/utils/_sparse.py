@@ -7,7 +7,7 @@ the matrix: a damaged matrix crashes the process, or is read as other data.
 import numpy as np
 from scipy import sparse
 
-from ._dask import refuse_dask
+from ._containers import refuse_containers
 
 
 def well_formed(X, name="X"):
@@ -31,9 +31,9 @@ def well_formed(X, name="X"):
     ValueError
         If index arrays do not describe a matrix of this shape; the message names the fault and a remedy.
     TypeError
-        For a collection of Dask's, which has to be computed first.
+        For a collection of Dask's, which has to be computed first, and for containers such as AnnData.
     """
-    refuse_dask(X, name)
+    refuse_containers(X, name)
     if not sparse.issparse(X):
         return X
     if len(X.shape) != 2:

@@ -12,13 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from ._numbers import is_count
-from ._seeds import row_keys
 from ._typing import MatrixLike, Path
-from .corpus import Corpus, check_counts
+from .corpus import BASE, Corpus, check_counts
 
 # Entries of a block that is cut from one large matrix.
 _ENTRIES = 2**22
-_BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 class BlockSizes(NamedTuple):
@@ -29,10 +27,10 @@ class BlockSizes(NamedTuple):
     n_docs, n_words, n_tokens : int
     is_whole : bool
         Whether every count is a whole number.
-    has_unit_rows : bool
+    has_unit_rows, is_hardly_whole : bool
         See `Corpus`.
     checksum : int
-        By which to recognise its content: a polynomial in `_BASE` whose coefficients are hashes of the rows.
+        See `Corpus`.
     """
 
     n_docs: int
@@ -40,6 +38,7 @@ class BlockSizes(NamedTuple):
     n_tokens: int
     is_whole: bool
     has_unit_rows: bool
+    is_hardly_whole: bool
     checksum: int
 
 
@@ -60,18 +59,15 @@ def _without_rows(X):
 
 def sizes_of(corpus):
     """The ``BlockSizes`` of a checked block."""
-    keys = row_keys(corpus.to_csr())
-    powers = np.full(keys.size, _BASE)
-    powers[-1:] = 1
-    checksum = int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
-    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, corpus.is_whole, corpus.has_unit_rows, checksum)
+    seen = corpus.is_whole, corpus.has_unit_rows, corpus.is_hardly_whole
+    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, *seen, corpus.checksum)
 
 
 def joined_checksums(sizes):
     """The checksum of all blocks together, the same however documents are divided into blocks."""
     total = 0
     for each in sizes:
-        total = (total * pow(int(_BASE), each.n_docs, 2**64) + each.checksum) % 2**64
+        total = (total * pow(int(BASE), each.n_docs, 2**64) + each.checksum) % 2**64
     return total
 
 

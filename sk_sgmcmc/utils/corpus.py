@@ -8,12 +8,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from ._dask import refuse_dask
+from ._containers import refuse_containers
 from ._numbers import holds_texts
+from ._seeds import row_keys
 from ._sparse import well_formed
 from ._warnings import warn_user
 
+BASE = np.uint64(0x9E3779B97F4A7C15)
 _LARGEST = 2.0**53
+_SEEN, _FEWEST, _HARDLY = 10_000, 10, 0.05  # entries examined; fewest of them; share of whole numbers
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
 
 
@@ -92,7 +95,7 @@ def _refuse_bad_values(values, input_name, whom):
 
 def refuse_texts(X, whom):
     """Raise if X holds texts, which a model of counts cannot read."""
-    refuse_dask(X)
+    refuse_containers(X)
     if holds_texts(X):
         raise ValueError(
             f"X holds texts (strings), but {whom} reads counts of words, in 2D; pass "
@@ -106,13 +109,21 @@ def warn_if_empty(corpus):
         warn_user("X holds no words, so all draws are from the prior; pass counts of documents with words.")
 
 
-def warn_of_unit_rows(corpus, whom):
-    """Warn if rows of fractions have length or sum 1, as tf-idf rows do."""
-    if not corpus.is_whole and corpus.has_unit_rows:
+def warn_of_other_values(corpus, whom):
+    """Warn if values are tf-idf or log-normalised, not counts."""
+    if corpus.is_whole:
+        return
+    if corpus.has_unit_rows:
         warn_user(
             f"All rows of X have length 1, as tf-idf rows do, so {whom} takes each document for about one token. "
             "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer; tf-idf rows are "
             "modelled by SphericalAdmixtureModel."
+        )
+    elif corpus.is_hardly_whole:
+        warn_user(
+            f"Hardly any entry of X is a whole number, or they are logarithms or roots of whole numbers, so X looks "
+            f"normalised; {whom} takes its entries for counts. Pass raw counts, for example from CountVectorizer, or "
+            'adata.layers["counts"] of single-cell data.'
         )
 
 
@@ -207,6 +218,14 @@ class Corpus:
             found.update(part)
         return found.digest()
 
+    @property
+    def checksum(self):
+        """A number by which the documents are recognised: a polynomial in `BASE` whose coefficients hash the rows."""
+        keys = row_keys(self.to_csr())
+        powers = np.full(keys.size, BASE)
+        powers[-1:] = 1
+        return int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
+
     def rows(self, start, stop):
         """The documents start:stop as a Corpus; words and counts are views, only the row pointers are new.
 
@@ -262,6 +281,17 @@ class Corpus:
     def is_whole(self):
         """Whether every count is a whole number, so that every token weighs 1."""
         return bool(np.all(self.counts == np.floor(self.counts)))
+
+    @property
+    def is_hardly_whole(self):
+        """Whether hardly any count is a whole number, or all are logarithms or roots of whole numbers."""
+        some = self.counts[:: max(1, self.counts.size // _SEEN)]
+        share = np.mean(some == np.floor(some)) if some.size else 1.0
+        if some.size < _FEWEST or share > 1.0 - _HARDLY:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            back = (f(some) for f in (np.expm1, lambda x: np.exp2(x) - 1, lambda x: 10**x - 1, np.square))
+            return share < _HARDLY or any(np.all(np.abs(x - np.rint(x)) <= 1e-4 * np.maximum(x, 1.0)) for x in back)
 
     @property
     def has_unit_rows(self):

@@ -3,7 +3,9 @@
 import datetime
 import pickle
 import warnings
+from copy import copy
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -18,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_dmr
+from sk_sgmcmc.inspection import to_pyldavis
 from sk_sgmcmc.samplers import SGHMC, SGNHT, Blob
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -384,10 +387,12 @@ def test_grid_search_with_routing_off():
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(frame)
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_estimator_.transform(frame).shape == (36, 2)
-    # metadata= reaches fit, split by rows; scores are then those of documents without metadata.
+    # metadata= reaches fit, split by rows, but not score.
     counts = CountVectorizer().fit_transform(TEXTS)
     search = GridSearchCV(DMRTopicModel(2, n_iter=8, random_state=0), {"coef_sampler": ["sgld", "sgnht"]}, cv=2)
-    search.set_params(error_score="raise").fit(counts, metadata=KIND)
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        search.set_params(error_score="raise").fit(counts, metadata=KIND)
+    search.set_params(estimator__handle_unknown="ignore").fit(counts, metadata=KIND)
     assert search.best_estimator_.coef_.shape == (2, 3)
     # Samplers' parameters are searched whether they are names, None or objects.
     grid = {"coef_sampler__step_size": [0.1, 0.2], "sampler__step_size": [0.5]}
@@ -491,7 +496,72 @@ def test_documents_without_words_get_the_prior_of_their_metadata(model):
         model.transform(empty, metadata=given), priors / priors.sum(axis=1, keepdims=True), rtol=1e-9
     )
     plain = model.doc_topic_prior_ / model.doc_topic_prior_.sum()
-    np.testing.assert_allclose(model.transform(empty), [plain, plain], rtol=1e-9)
+    ignoring = copy(model).set_params(handle_unknown="ignore")
+    np.testing.assert_allclose(ignoring.transform(empty), [plain, plain], rtol=1e-9)
+
+
+def test_metadata_of_the_fitted_documents_are_known(model, tmp_path):
+    joblib.dump(model, tmp_path / "model")
+    loaded = joblib.load(tmp_path / "model")
+    times = np.arange(len(YEAR)) % 3
+    for each in (model, loaded):
+        for method, *args in (
+            ("transform",), ("transform_draws", 3), ("topic_info",), ("topics_over_time", times), ("perplexity",),
+            ("topic_correlation",), ("representative_docs",), ("score",),
+        ):  # fmt: skip
+            found, given = (getattr(each, method)(form, *args, **more) for form, more in
+                            ((X.copy(), {}), (X, {"metadata": TABLE})))  # fmt: skip
+            np.testing.assert_equal(np.asarray(found), np.asarray(given))
+    np.testing.assert_equal(to_pyldavis(model, X), to_pyldavis(model, X, metadata=TABLE))
+    np.testing.assert_array_equal(model.merge_topics([0, 1]).transform(X),
+                                  model.merge_topics([0, 1]).transform(X, metadata=TABLE))  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["transform", "transform_draws", "topic_info", "topics_over_time", "score",
+                                    "topic_correlation", "representative_docs", "perplexity"])  # fmt: skip
+def test_metadata_of_other_documents_are_required(method, model):
+    other = X[::-1].copy()
+    args = (np.zeros(len(YEAR)),) if method == "topics_over_time" else ()
+    with pytest.raises(ValueError, match=r"Pass metadata=M, with one row for each document; or set handle_unknown"):
+        getattr(model, method)(other, *args)
+    assert getattr(copy(model).set_params(handle_unknown="ignore"), method)(other, *args) is not None
+    reversed_table = {name: column[::-1] for name, column in TABLE.items()}
+    assert getattr(model, method)(other, *args, metadata=reversed_table) is not None
+
+
+def test_metadata_of_a_stream_are_required():
+    model = DMRTopicModel(**SMALL).partial_fit(X, metadata=TABLE)
+    for method in (model.transform, model.partial_fit, model.score):
+        with pytest.raises(ValueError, match="Pass metadata=M"):
+            method(X)
+    plain = DMRTopicModel(**SMALL)
+    with pytest.warns(UserWarning, match="No metadata were given"):
+        plain.fit(X)
+    assert plain.transform(X[:2]).shape == (2, 3)
+
+
+def test_rows_of_metadata_are_matched_by_label():
+    pandas = importorskip("pandas")
+    labels = [f"document {i}" for i in range(len(YEAR))]
+    counts, table = (
+        pandas.DataFrame(X.toarray(), index=labels),
+        pandas.DataFrame(TABLE, index=labels),
+    )
+    shuffled = table.sample(frac=1.0, random_state=0)
+    model = DMRTopicModel(**SMALL).fit(counts, metadata=table)
+    for form in (shuffled, {name: shuffled[name] for name in shuffled}):
+        same = DMRTopicModel(**SMALL).fit(counts, metadata=form)
+        np.testing.assert_array_equal(same.samples_["coef"], model.samples_["coef"])
+        np.testing.assert_array_equal(model.transform(counts, metadata=form), model.transform(counts))
+    times = pandas.Series(np.arange(len(YEAR)) // 40, index=labels)
+    a, b = (model.topics_over_time(counts, each) for each in (times, times[shuffled.index]))
+    np.testing.assert_array_equal(np.asarray(a["share"]), np.asarray(b["share"]))
+    texts = pandas.Series(labels, index=labels)[shuffled.index]
+    docs = model.representative_docs(counts, texts)
+    assert np.asarray(docs["text"]).tolist() == [labels[i] for i in docs["document"]]
+    for method in (model.fit, model.partial_fit, model.resume, model.transform, model.score, model.topic_info):
+        with pytest.raises(ValueError, match="`metadata` must have the row labels of X; got the label 'other'"):
+            method(counts, metadata=table.rename(index={labels[3]: "other"}))
 
 
 def test_metadata_help_where_little_is_observed():
@@ -499,6 +569,7 @@ def test_metadata_help_where_little_is_observed():
     dmr = DMRTopicModel(4, topic_word_prior=0.1, n_iter=60, random_state=0)
     dmr.fit(data.counts[:600], metadata=data.metadata[:600])
     with_metadata = dmr.perplexity(data.counts[600:], metadata=data.metadata[600:])
+    dmr.set_params(handle_unknown="ignore")
     assert with_metadata < 0.97 * dmr.perplexity(data.counts[600:])
 
 
@@ -548,8 +619,9 @@ def test_a_stream_learns_coefficients(init):
         order = align_topics(data.components, model.components_)
         assert np.corrcoef(model.coef_[order, 1], data.coef[:, 1])[0, 1] > 0.9
     # A block of which nothing is known.
-    with pytest.warns(UserWarning, match="No metadata were passed"):
+    with pytest.raises(ValueError, match="Pass metadata=M"):
         model.partial_fit(data.counts[:50])
+    model.set_params(handle_unknown="ignore").partial_fit(data.counts[:50])
 
 
 def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():

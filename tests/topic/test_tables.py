@@ -350,6 +350,41 @@ def test_one_topic_correlates_with_none(model):
     assert alone.topic_info(DATA.counts)["share"].tolist() == [1.0]
 
 
+TEXT_DATES = {
+    "%b %Y": None, "%B %Y": None, "%d %B %Y": None, "%b %d, %Y": None, "%m/%Y": None, "%Y-%b": None, "%d.%m.%Y": None,
+    "%d/%m/%Y": None, "%m/%d/%y": None, "%a %b %d %H:%M:%S +0000 %Y": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", TEXT_DATES)
+def test_dates_as_text_are_in_the_order_of_time(form, model):
+    months = np.array([datetime.date(2019 + i % 2, 1 + i % 12, 17) for i in range(120)])
+    texts = [f"{month:{form}}" for month in months]
+    pandas = importorskip("pandas")
+    for times in (texts, np.array(texts, dtype=object), pandas.Series(texts), pandas.Series(texts).astype("category")):
+        table = model.topics_over_time(DATA.counts, times)
+        found = np.asarray(table["time"])[::3].astype("datetime64[M]")
+        np.testing.assert_array_equal(found, np.unique(months.astype("datetime64[M]")))
+    assert len(model.topics_over_time(DATA.counts, texts, n_bins=2)["time"]) == 6
+
+
+@pytest.mark.parametrize("texts", [["01/02/2020", "03/01/2020"], ["Q1 2020", "Q2 2019"], ["January", "May"],
+                                   ["12 Floreal 1799", "6 April 1799"], ["spring 2020-1", "x 2020-2"]])  # fmt: skip
+def test_dates_that_can_be_read_in_two_ways_warn(texts, model):
+    with pytest.warns(UserWarning, match="sorted as text.*pandas.to_datetime"):
+        table = model.topics_over_time(DATA.counts, texts * 60)
+    assert np.asarray(table["time"])[::3].tolist() == sorted(texts)
+
+
+@pytest.mark.parametrize("texts", [["2020-04", "2020-10"], ["2020-04-01", "2021-01-01"], ["1998", "2004"],
+                                   ["red", "green"], ["Marx", "Mayer"]])  # fmt: skip
+def test_texts_that_are_in_order_stay_as_they_are(texts, model, recwarn):
+    table = model.topics_over_time(DATA.counts, texts * 60)
+    assert np.asarray(table["time"])[::3].tolist() == sorted(texts) and not recwarn.list
+    numbers = model.topics_over_time(DATA.counts, ["9", "10", "11"] * 40)
+    assert np.asarray(numbers["time"])[::3].tolist() == [9, 10, 11]
+
+
 @pytest.mark.parametrize("kind", ["numbers", "dates", "texts", "pandas", "polars"])
 def test_shares_over_time(model, kind):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -436,7 +471,7 @@ def test_metadata_reach_every_table():
     model = DMRTopicModel(3, n_iter=20, random_state=0).fit(DATA.counts, metadata=metadata, feature_names=NAMES)
     assert model.topic_info(DATA.counts, metadata=metadata).shape[0] == 3
     described = model.transform_draws(DATA.counts, n_draws=2, metadata=metadata)
-    assert np.any(described != model.transform_draws(DATA.counts, n_draws=2))
+    assert np.any(described != model.transform_draws(DATA.counts, n_draws=2, metadata=metadata[::-1]))
     assert len(model.topics_over_time(DATA.counts, metadata[:, 0] // 60, metadata=metadata)) == 6
     assert len(model.merge_topics([0, 1]).topic_info(DATA.counts, metadata=metadata)) == 2
 

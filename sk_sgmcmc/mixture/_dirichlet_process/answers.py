@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
+from ...utils._alignment import aligned
 from ...utils._by_rows import by_rows
 from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
@@ -125,7 +126,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return {"log_likelihood": self._log_likelihoods, "weight_entropy": entropy, **found}
 
     def _held_out(self, X, y=None, sample_weight=None):
-        return self._encoded(X), sample_weight
+        return self._encoded(X), *aligned(X, sample_weight=sample_weight)
 
     def _present_score(self, held_out):
         X, sample_weight = held_out
@@ -295,6 +296,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         score : float
         """
         check_is_fitted(self)
+        (sample_weight,) = aligned(X, sample_weight=sample_weight)
         return _mean(self._log_probability(self._encoded(X)), sample_weight)
 
     def co_clustering(self, X: MatrixLike) -> FloatArray:

@@ -5,12 +5,16 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
-from ...utils._dask import refuse_dask
+from ...utils import Corpus
+from ...utils._alignment import aligned
+from ...utils._containers import refuse_containers
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
+from ...utils.corpus import warn_of_other_values
 from .rows import (
     CATEGORICAL,
     KIND_OF,
+    MULTINOMIAL,
     Cells,
     RowData,
     encode_binary,
@@ -18,6 +22,7 @@ from .rows import (
     encode_counts,
     find_levels,
     places_of_levels,
+    warn_of_categories,
     with_cells_at,
 )
 
@@ -44,6 +49,7 @@ class CheckedInput:
         return float(given[0]), float(given[1])
 
     def _checked_rows(self, X, sample_weight, *, reset):
+        (sample_weight,) = aligned(X, sample_weight=sample_weight)
         X = self._encoded(X, reset=reset)
         weight = self._checked_weights(X, sample_weight)
         if reset:
@@ -93,7 +99,7 @@ class CheckedInput:
             encoded = encode_categories(X, self.categories_)
             sizes = [len(of) for of in self.categories_]
         else:
-            refuse_dask(X)
+            refuse_containers(X)
             if holds_texts(X):
                 raise ValueError(
                     f"X holds texts (strings), and likelihood={self.likelihood!r} reads numbers; for columns of "
@@ -104,6 +110,9 @@ class CheckedInput:
                 ensure_all_finite=False,
             )  # fmt: skip
             encoded = (encode_counts if kind == 0 else encode_binary)(checked, whom)
+            if reset and kind == MULTINOMIAL:
+                warn_of_other_values(Corpus(encoded.indptr, encoded.indices, encoded.data, encoded.shape[1]), whom)
+                warn_of_categories(encoded)
             sizes = [encoded.shape[1]] if kind == 0 else [2] * checked.shape[1]
         if reset:
             prior = real_array("category_prior", self.category_prior)

@@ -10,12 +10,15 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ...utils import check_counts
+from ...utils._column_warnings import warn_of_levels
 from ...utils._numbers import summable
 from ...utils._seeds import mix64, row_keys
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 
 _FAR = 5  # times the second largest code, above which the largest may be a code for "missing"
+_ROWS_SEEN, _FEWEST_ROWS, _FEWEST_AT_TOP, _LEAST_AT_TOP = 1000, 20, 5, 0.04
+_FILLED, _LARGEST_OF_CODES, _MOST_CODES, _SHARE_OF_COLUMNS = 0.4, 20, 10, 0.75
 _ROUNDS = 3  # of hashing rows and levels in turn
 _ONE = 2.0**20  # by which weights are multiplied to become whole numbers
 
@@ -204,6 +207,36 @@ def encode_counts(X, whom):
     return sparse.csr_array(X)
 
 
+def warn_of_categories(X):
+    """Warn if counts look like codes of categories: a few small codes in each column, whose sums mean nothing.
+
+    Counts fall off towards their largest value, which is rare; the largest code is about as frequent as the others.
+    """
+    n, D = X.shape
+    rows = X[:: max(1, n // _ROWS_SEEN)]
+    n = rows.shape[0]
+    if n < _FEWEST_ROWS or rows.nnz < _FILLED * n * D or np.any(rows.data != np.floor(rows.data)):
+        return
+    totals = rows.sum(axis=1)
+    if rows.data.max() > _LARGEST_OF_CODES or np.all(totals == totals[0]):
+        return
+    values = rows.toarray()
+    tops = values.max(axis=0)
+    n_levels = np.array([np.unique(column).size for column in values.T])
+    at_top = (values == tops).mean(axis=0)
+    limited = (n_levels > 1) & (n_levels <= _MOST_CODES) & (at_top >= max(_LEAST_AT_TOP, _FEWEST_AT_TOP / n))
+    # Columns of 0 and 1 may well count something; those of 1 and 2 hardly.
+    has_zeros = rows.nnz < n * D
+    if limited.mean() < _SHARE_OF_COLUMNS or (has_zeros and np.mean(n_levels > 2) < 0.5):
+        return
+    codes = np.unique(values[:, np.argmax(limited)]).astype(int).tolist()
+    warn_user(
+        f"The columns of X hold a few small codes each, such as {codes}, as answers of surveys do, but "
+        'likelihood="multinomial" takes them for counts. For categories, use '
+        'likelihood="categorical".'
+    )
+
+
 def encode_binary(X, whom):
     """0, 1 and missing as CSR with a 1 in cell d for a 1 in column d, and in cell D + d for a missing entry."""
     n, D = X.shape
@@ -285,13 +318,15 @@ def find_levels(X):
     """
     levels = []
     for j, (values, declared) in enumerate(_columns(X)):
+        seen = values[~is_missing(values)]
         if declared is not None:
             levels.append(declared if declared.size else np.array([None], dtype=object))
+            warn_of_levels(declared, len(set(seen)), len(values), f"Column {_name(X, j)} of X")
             continue
-        seen = values[~is_missing(values)]
         numbers = _as_numbers(seen)
         if numbers is None:
             levels.append(np.array(sorted({str(v) for v in seen}), dtype=object))
+            warn_of_levels(levels[-1], levels[-1].size, len(values), f"Column {_name(X, j)} of X")
             continue
         codes = np.unique(numbers) if numbers.size else np.zeros(1)
         if codes[0] < 0 or np.any(codes != np.floor(codes)) or codes[-1] > _LARGEST_CODE:
@@ -306,6 +341,7 @@ def find_levels(X):
                 f"which counts as a level like the others. If {codes[-1]:.0f} marks missing entries, pass NaN there."
             )
         levels.append(codes.astype(np.int64))
+        warn_of_levels(levels[-1], codes.size, len(values), f"Column {_name(X, j)} of X")
     return levels
 
 

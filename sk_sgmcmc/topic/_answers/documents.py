@@ -8,6 +8,7 @@ from ...metrics import coherence, exclusivity
 from ...utils import as_table
 from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._tables import declared_levels
+from .times import parsed_texts
 from .words import largest
 
 MOST_TIMES = 200  # different times, above which a table by time needs bins
@@ -117,6 +118,7 @@ def starts_of_periods(times):
 def checked_times(times, n_docs, n_bins):
     """Different times in order, and the index of each document's."""
     levels, given = declared_levels(times), times
+    is_ordered = getattr(getattr(times, "dtype", None), "ordered", True)
     times = as_dates(np.asarray(times))
     if n_bins is not None:
         check_count("n_bins", n_bins)
@@ -128,6 +130,9 @@ def checked_times(times, n_docs, n_bins):
         missing = np.isnat(times) if times.dtype.kind == "M" else times != times
     if missing.any():
         raise ValueError(f"times holds {missing.sum()} missing values; leave these documents out of X and times.")
+    if levels is None or not is_ordered:
+        parsed = parsed_texts(times)
+        levels, times = (levels, times) if parsed is times else (None, parsed)
     times = times if n_bins is None else starts_of_periods(times)
     is_number = times.dtype.kind in "iufM"
     infinite = np.isinf(times).sum() if times.dtype.kind == "f" else 0

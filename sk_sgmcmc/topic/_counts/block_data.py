@@ -41,6 +41,12 @@ class BlockCorpus:
         self.n_tokens = blocks.n_tokens
         self.is_whole = all(each.is_whole for each in blocks.sizes)
         self.has_unit_rows = all(each.has_unit_rows for each in blocks.sizes)
+        self.is_hardly_whole = all(each.is_hardly_whole for each in blocks.sizes if each.n_tokens)
+
+    @property
+    def checksum(self):
+        """As for `Corpus`, however the documents are divided into blocks."""
+        return joined_checksums(self.blocks.sizes)
 
     def shard_tokens(self, n_topics):
         """Tokens of a shard."""
@@ -73,8 +79,8 @@ class BlockCorpus:
         raise TypeError("Held-out documents must be a matrix in memory, not CountBlocks; pass some of the documents.")
 
     def fingerprint(self):
-        """A checksum by which to recognise the data, however they are divided into blocks."""
-        return joined_checksums(self.blocks.sizes)
+        """By which to recognise the data, however they are divided into blocks."""
+        return self.checksum
 
 
 class BlockData:

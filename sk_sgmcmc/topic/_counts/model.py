@@ -19,7 +19,7 @@ from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
 from ...utils.blocks import CountsLike
-from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_unit_rows
+from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
 from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
@@ -97,7 +97,7 @@ class CountTopicModel(TopicsOfWords):
             corpus = BlockCorpus(as_blocks(X))
             validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
             if reset:
-                warn_of_unit_rows(corpus, type(self).__name__)
+                warn_of_other_values(corpus, type(self).__name__)
             return corpus
         if not reset and self.new_features == "extend" and hasattr(X, "columns"):
             return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
@@ -106,7 +106,7 @@ class CountTopicModel(TopicsOfWords):
         checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
         corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
         if reset:
-            warn_of_unit_rows(corpus, type(self).__name__)
+            warn_of_other_values(corpus, type(self).__name__)
         return corpus
 
     # -- fit -------------------------------------------------------------------------------------------------------

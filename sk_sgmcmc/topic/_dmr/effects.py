@@ -25,10 +25,13 @@ class ObservedMetadata(NamedTuple):
     table : ndarray or csr_array of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
         Shares of the documents.
+    place : ndarray of shape (n_documents,)
+        Row of each document.
     """
 
     table: object
     weights: np.ndarray
+    place: np.ndarray | None = None
 
     @classmethod
     def of(cls, table, weights=None):
@@ -36,7 +39,7 @@ class ObservedMetadata(NamedTuple):
         weights = np.ones(table.shape[0]) if weights is None else weights
         _, first, place = np.unique(row_keys(sparse.csr_array(table)), return_index=True, return_inverse=True)
         weights = np.bincount(place.ravel(), weights)
-        return cls(table[first], weights / weights.sum())
+        return cls(table[first], weights / weights.sum(), place.ravel().astype(np.int32))
 
 
 class Counterfactuals:

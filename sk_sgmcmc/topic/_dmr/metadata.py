@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
 from ...utils import Corpus, row_keys
+from ...utils._column_warnings import warn_of_index_column, warn_of_levels
 from ...utils._sparse import well_formed
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
@@ -130,8 +131,7 @@ class MetadataEncoder:
         self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
         labels = self._labels()
         if not is_sparse:
-            pairs = zip(columns, labels, strict=True)
-            self.levels = [None if is_numeric(column, label) else levels_of(column, label) for column, label in pairs]
+            self._find_levels(columns, labels)
         self.names, is_level = [], []
         for label, levels in zip(labels, self.levels, strict=True):
             self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
@@ -150,6 +150,16 @@ class MetadataEncoder:
             raise ValueError("metadata has no rows; give one for each document of X.")
         self._standardise(encoded, np.array(is_level, dtype=bool))
         return self
+
+    def _find_levels(self, columns, labels):
+        """Set the levels of columns, and warn where they are hardly categories."""
+        pairs = list(zip(columns, labels, strict=True))
+        self.levels = [None if is_numeric(column, label) else levels_of(column, label) for column, label in pairs]
+        warn_of_index_column(labels, "metadata")
+        for (column, label), levels in zip(pairs, self.levels, strict=True):
+            if levels is not None:
+                n_levels = len({value for value in column if not _is_missing(value)})
+                warn_of_levels(levels, n_levels, len(column), f"metadata column {label!r}")
 
     def _standardise(self, encoded, is_level):
         mean, spread, varies = moments(encoded, np.ones(encoded.shape[0]))
@@ -178,10 +188,6 @@ class MetadataEncoder:
         encoded : ndarray or csr_array of shape (n_docs, n_metadata)
         """
         if metadata is None:
-            if self.levels and handle_unknown == "error":
-                raise ValueError("The model was fitted with metadata; pass them for these documents too.")
-            if self.levels and handle_unknown == "warn":
-                warn_user("No metadata were passed for these documents. They have no effect: their prior mean.")
             return self._of_nothing(n_docs)
         _, columns = _columns_of(metadata, self.columns)
         n_columns = columns.shape[1] if sparse.issparse(columns) else len(columns)

@@ -13,6 +13,7 @@ from ...base import all_or_nothing, fits_anew
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
+from ...utils._alignment import aligned
 from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
@@ -75,7 +76,7 @@ class DMRTopicModel(BayesianLDA):
     handle_unknown : {"warn", "ignore", "error"}, default="warn"
         What to do about missing values, and levels absent from `fit`: they have no effect (their prior mean; a missing
         number counts as the mean, and with a formula an unknown level as the average of all levels), with or without a
-        warning, or are refused.
+        warning, or are refused. "ignore" also accepts new documents without ``metadata=``.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1, with more than 150 topics 15 over their number.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
@@ -206,6 +207,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__score = {"metadata": True}
 
     _takes_blocks = True
+    _documents = None  # checksum of those of `fit`, if their metadata are known
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
@@ -322,8 +324,9 @@ class DMRTopicModel(BayesianLDA):
         y : ignored
             One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
-            One row per document; for counts in blocks also a list of tables, one for each block, a function that
-            returns an iterator over them, or a Dask DataFrame, Series or array.
+            One row per document. Where X and metadata are frames of pandas, rows are matched by their labels. For
+            counts in blocks also a list of tables, one for each block, a function that returns an iterator over them,
+            or a Dask DataFrame, Series or array.
         feature_names : array-like of str of shape (n_words,), default=None
             As for `BayesianLDA.fit`.
 
@@ -442,6 +445,7 @@ class DMRTopicModel(BayesianLDA):
 
     def _check_X(self, X, *, reset, metadata=None, may_lack=True):
         """A checked corpus with encoded metadata, which it ``may_lack`` where nothing is learnt from the documents."""
+        (metadata,) = aligned(X, metadata=metadata)
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if in_X:
             counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
@@ -459,16 +463,36 @@ class DMRTopicModel(BayesianLDA):
             self._metadata_in_X = places
             self._encoder = (MetadataEncoder() if self.formula is None else FormulaEncoder(self.formula)).fit(metadata)
             self.metadata_names_ = list(self._encoder.names)
-        described = None
         if metadata is not None and not self._encoder.levels:
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
-        if reset or metadata is not None or not may_lack:
+        if metadata is None and not reset:
+            described = self._known_metadata(corpus, may_lack)
+        else:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
         if reset:
             self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
+            self._documents = None if metadata is None else corpus.checksum
         if isinstance(corpus, BlockCorpus):
             return DescribedBlocks(corpus.blocks, described, self._encoder)
         return DescribedCorpus.of(corpus, described)
+
+    def _known_metadata(self, corpus, may_lack):
+        """Encoded metadata of documents for which none were passed: those of `fit`, if they are its documents."""
+        fitted = self._observed
+        if fitted is not None and fitted.place is not None and corpus.checksum == self._documents:
+            return self._encoder.encoded_table(fitted.table)[fitted.place]
+        self._refuse_no_metadata()
+        return None if may_lack else self._encoder.encode(None, corpus.n_docs, self.handle_unknown)
+
+    def _refuse_no_metadata(self):
+        """Raise where documents without metadata are not accepted."""
+        if self._encoder.levels and self.handle_unknown != "ignore":
+            raise ValueError(
+                "`metadata` must be passed with documents other than those of fit; got None. Pass metadata=M, with one "
+                'row for each document; or set handle_unknown="ignore", and documents without metadata get the mean '
+                "prior of the fitted ones. Searches and pipelines of scikit-learn pass metadata on after "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
 
     def _tokens(self, corpus, *args):
         return MetadataTokens(self._encoder, corpus, *args)
@@ -478,6 +502,8 @@ class DMRTopicModel(BayesianLDA):
         absent = 0 if self._metadata_in_X is None or metadata is None else self._metadata_in_X.size
         if n_columns != self.n_features_in_ - absent:
             super()._refuse_width(n_columns, **given)
+        if metadata is None and self._metadata_in_X is None:
+            self._refuse_no_metadata()  # blocks of a lazy array are not recognised
 
     @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
     def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
@@ -488,9 +514,10 @@ class DMRTopicModel(BayesianLDA):
         X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
-            Beside a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without
-            columns of metadata in X) means that nothing is known about the documents: they get the mean prior of the
-            fitted ones.
+            With a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without
+            columns of metadata in X) uses the metadata passed to `fit` if X is the X passed to `fit`. For other
+            documents None is refused, unless ``handle_unknown="ignore"``: they then get the mean prior of the fitted
+            documents. All methods that take documents follow this rule.
 
         Returns
         -------

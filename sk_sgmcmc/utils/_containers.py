@@ -1,0 +1,45 @@
+"""Objects that are no matrices, which NumPy would misread, load into memory, or unpack without end."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._dask import refuse_dask
+
+_SINGLE_CELL = ("anndata", "mudata")
+_READABLE = ("__array__", "__array_interface__", "__array_namespace__", "__dataframe__", "toarray", "dtype", "columns")
+
+
+def refuse_containers(X, name="X"):
+    """Raise a `TypeError` for a container of matrices, such as AnnData, and for a collection of Dask's.
+
+    Parameters
+    ----------
+    X : object
+        Anything else passes. No library is imported to recognise it.
+    name : str, default="X"
+        The name used in the error.
+    """
+    refuse_dask(X, name)
+    if any(kind.__module__.partition(".")[0] in _SINGLE_CELL for kind in type(X).__mro__):
+        raise TypeError(
+            f"`{name}` must be a matrix; got an object of type {type(X).__name__}, which contains several. For raw "
+            'counts, pass adata.layers["counts"], or adata.X where they are kept there (log-normalised values are no '
+            "counts)."
+        )
+    if _unpacks_without_end(X):
+        raise TypeError(
+            f"`{name}` must be a matrix; got an object of type {type(X).__name__}, whose entries are of the same type. "
+            "Pass the array, sparse matrix or DataFrame that it contains."
+        )
+
+
+def _unpacks_without_end(X):
+    """Whether NumPy would index an object again and again, since its entries are such objects themselves."""
+    plain = isinstance(X, (list, tuple, str, bytes, Mapping, np.ndarray, np.generic))
+    if plain or not hasattr(X, "__getitem__") or any(hasattr(X, name) for name in _READABLE):
+        return False
+    try:
+        return type(X[0]) is type(X) and type(X[0][0]) is type(X)
+    except Exception:  # whatever an unknown object raises
+        return False
