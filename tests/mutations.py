@@ -305,6 +305,18 @@ TOPIC = [
 ]  # fmt: skip
 
 MODELS = [
+    Mutation("utils/_alignment.py", "return part.iloc[places]", "return part", "tests/utils/test_alignment.py -k rows"),
+    Mutation(
+        "topic/_dmr/model.py", "corpus.checksum == self._documents", "True", f"{_DMR} -k metadata_of_other_documents",
+    ),
+    Mutation(
+        "topic/_dmr/formula_language.py", "if node.attr not in MEMBERS.get(module, ()):", "if False:",
+        "tests/topic/test_dmr_formula.py -k bad_formulas",
+    ),
+    Mutation(
+        "mixture/_dirichlet_process/rows.py", "return np.argsort(np.lexsort((first, cells, block)))",
+        "return np.arange(block.size)", f"{_DP} -k labels_of_levels",
+    ),
     *_in(
         "mixture/_dirichlet_process/answers.py", f"{_DP} -k (agree or slots or clusters_are_found)",
         ("np.fill_diagonal(together, 1.0)", "pass"),

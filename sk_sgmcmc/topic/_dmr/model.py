@@ -20,6 +20,7 @@ from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
+from ...utils.corpus import warn_of_other_values
 from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
@@ -450,6 +451,8 @@ class DMRTopicModel(BayesianLDA):
         if in_X:
             counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
             corpus = Corpus.from_counts(counts, whom=type(self).__name__)
+            if reset:
+                warn_of_other_values(corpus, type(self).__name__)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
         if isinstance(corpus, BlockCorpus):
