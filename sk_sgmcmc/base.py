@@ -64,7 +64,7 @@ def _all_or_nothing(method, run, prepare):
             with plain_integers(self):
                 return run(self, *args, **kwargs)
         except (FitInterrupted, WorkersLostError) as interrupted:
-            if interrupted.estimator_id != id(self):
+            if interrupted.estimator_ is not self:  # a fit inside a callback of this one
                 self.__dict__ = before
             raise
         except BaseException:
@@ -268,7 +268,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 f"{failure} The fitted attributes hold the draws up to the last checkpoint, after {self.n_iter_} of "
                 f"{n_iter} steps, and resume(X) continues from there."
             )
-            lost.estimator_id = id(self)
+            lost.estimator_ = self
             raise lost from failure
         if is_interrupted:
             with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
@@ -277,9 +277,11 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                     "far, and resume(X) continues from here."
                 )
             interrupted = FitInterrupted(
-                f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far."
+                f"fit was interrupted after {self.n_iter_} steps; the estimator is fitted so far. It is the attribute "
+                "estimator_ of this exception: in an interactive session, type `import sys; model = "
+                "sys.last_value.estimator_` before anything else fails."
             )
-            interrupted.estimator_id = id(self)
+            interrupted.estimator_ = self
             raise interrupted
 
     def _tasks(self, n_iter):

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sk_sgmcmc import BayesianLDA, BayesianLogisticRegression
 from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpoint
@@ -320,6 +322,57 @@ class Press(Callback):
         for _ in range(self.times if step == self.step else 0):
             signal.raise_signal(signal.SIGINT)
         return False
+
+
+@each_class
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "resume"])
+def test_an_interrupt_carries_the_estimator(case, method):
+    data = case.data_of()
+    if method == "partial_fit" and not case.streams:
+        return
+    new = case.new(callbacks=StopAt(5)).fit(*data) if method == "resume" else case.new()
+    with interrupted() as caught:
+        getattr(new.set_params(callbacks=Press(0)), method)(*data)  # at the start of the run
+    assert caught.value.estimator_ is new and np.all(np.isfinite(case.answer(new)))
+    assert "sys.last_value.estimator_" in str(caught.value)
+    sent = pickle.loads(pickle.dumps(caught.value))  # from another process, without the draws
+    assert type(sent) is FitInterrupted and str(sent) == str(caught.value) and sent.estimator_ is None
+
+
+def test_an_interrupt_in_a_pipeline_or_search_carries_the_step_that_was_fitted():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    X, y = case.data_of()
+    pipeline = make_pipeline(StandardScaler(), case.new(callbacks=Press(3)))
+    with interrupted() as caught:
+        pipeline.fit(X, y)
+    assert caught.value.estimator_ is pipeline[-1]
+    answer = pipeline.set_params(bayesianlogisticregression__callbacks=None).predict(X)  # a fitted pipeline
+    assert answer.shape == y.shape
+    search = GridSearchCV(case.new(callbacks=Press(3)), {"prior_scale": [0.5]}, cv=2)
+    with interrupted() as caught:
+        search.fit(X, y)
+    assert caught.value.estimator_.prior_scale == 0.5 and caught.value.estimator_.n_iter_ == 3
+
+
+SESSION = """
+import signal
+from sk_sgmcmc import BayesianGaussian
+def press(estimator, step):
+    if step == 3:
+        signal.raise_signal(signal.SIGINT)
+
+model = BayesianGaussian(n_iter=20, random_state=0, callbacks=press).fit([[0.0], [1.0], [3.0]])
+import sys; model = sys.last_value.estimator_
+print("kept", model.n_iter_, model.samples_["mean"].shape[0])
+"""
+
+
+def test_an_interrupt_in_an_interactive_session_loses_no_fit():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-i", "-q"],
+        input=SESSION, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "kept 3 1" in done.stdout, done.stderr
 
 
 @each_class

@@ -197,8 +197,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             a sampler that does not fit, or a batch larger than the data.
         ChainDivergedError
             If a chain becomes infinite or NaN, at too large a step size.
-        KeyboardInterrupt
-            After Ctrl-C; the estimator is then fitted with the draws made so far.
+        FitInterrupted
+            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
+            ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()

@@ -133,8 +133,9 @@ class CountTopicModel(TopicsOfWords):
         ValueError
             For negative or non-finite counts, parameters out of range, a sampler that does not fit, or a batch
             larger than the data.
-        KeyboardInterrupt
-            After Ctrl-C; the estimator is then fitted with the draws made so far.
+        FitInterrupted
+            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
+            ``estimator_`` of the exception.
         """
         return self._fit(X, feature_names=feature_names)
 

@@ -341,8 +341,9 @@ class DMRTopicModel(BayesianLDA):
         ValueError
             As for `BayesianLDA.fit`; also for metadata of another length than X, infinite numbers, and, with
             ``handle_unknown="error"``, missing values.
-        KeyboardInterrupt
-            After Ctrl-C; the estimator is then fitted with the draws made so far.
+        FitInterrupted
+            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
+            ``estimator_`` of the exception.
         """
         self._validate_params()
         self._checked_sampler()  # no data are looked at before
