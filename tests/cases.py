@@ -53,6 +53,15 @@ def run_columns(kernels, theta, signal, extra, step_size, n_steps, rng, *, thin=
     return kept, kept_aux
 
 
+def refuse_without_broken(sampler, broken):
+    """Raise if a case lists no broken variant: nothing would show that its law test can fail."""
+    if not broken:
+        raise ValueError(
+            f"broken={broken!r} of the case of {sampler!r} must hold at least one step with a mistake, by name; the law "
+            "test must reject it."
+        )
+
+
 def z_scores(batch_means, exact):
     """z-scores of the mean over batches, (n_batches, n_statistics) against (n_statistics,)."""
     error = batch_means.std(axis=0, ddof=1) / np.sqrt(len(batch_means))
@@ -302,7 +311,7 @@ class Case:
     exact : bool
         Whether the law is that of the transition at any step size; else it is the limit h -> 0.
     broken : dict of str to kernel
-        Step kernels with one mistake.
+        Step kernels with one mistake, at least one.
     """
 
     sampler: object
@@ -310,6 +319,9 @@ class Case:
     time: float
     exact: bool = True
     broken: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        refuse_without_broken(self.sampler, self.broken)
 
     def z_scores(self, seed, step_kernel=None):
         """z-scores of all statistics, by the sampler's own step kernel or another."""
@@ -382,13 +394,15 @@ CASES = {
 
 # Samplers whose law is tested neither here nor in a test file of their own name beside test_laws.py.
 _GEODESIC = "tests/samplers/test_geodesic_laws.py"
+APPROXIMATE = ("gmc-appr-mh", "vi", "sto-vi")  # which have no law to test
 ELSEWHERE = {
     "gibbs": "tests/topic/test_lda_laws.py",
     "slice-gibbs": "tests/mixture/test_dp_laws.py",
     "gmc": _GEODESIC,
     "sggmc": _GEODESIC,
     "gsgnht": _GEODESIC,
-    **dict.fromkeys(("gmc-appr-mh", "gmc-b-gibbs", "vi", "sto-vi"), "tests/topic/test_sam.py"),
+    "gmc-b-gibbs": "tests/topic/test_sam_laws.py",
+    **dict.fromkeys(APPROXIMATE, "tests/topic/test_sam.py"),
     "nuts": "tests/samplers/test_nuts.py",
     **dict.fromkeys(("sgld", "sghmc", "sgnht", "sg-nphmc", "hmc", "rhmc", "sgr-nphmc"), "tests/flat_cases.py"),
     **dict.fromkeys(("sghmc-em", "sgnht-em", "sg-nphmc-em", "hmc-em"), "tests/samplers/test_flat_laws.py"),

@@ -18,7 +18,7 @@ from sk_sgmcmc.kernels.samplers import riemannian
 from sk_sgmcmc.kernels.samplers.mass import XI, draw_momentum, kinetic, times_inverse_mass
 from sk_sgmcmc.kernels.samplers.metropolis import flat_flow, flat_project
 from sk_sgmcmc.samplers import HMC, RHMC, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC
-from tests.cases import N_BATCHES, z_scores
+from tests.cases import N_BATCHES, refuse_without_broken, z_scores
 from tests.naive import euclidean as naive
 
 PRECISION = np.array([[2.0, 0.8, 0.0], [0.8, 1.0, 0.3], [0.0, 0.3, 0.5]])
@@ -77,22 +77,43 @@ def moments(draws):
     return np.concatenate([draws.mean(axis=0), (draws.T @ draws / len(draws))[PAIRS]])
 
 
-def linear_law(twin, n_state):
-    """Moments of the stationary law of a twin that is linear in its state and in its normal numbers.
+class GivenNormals:
+    """A generator whose normal numbers are given; it hands them out in order.
 
-    ``twin(state, rng)`` makes one step; ``rng.standard_normal(n)`` gives it its numbers.
+    Parameters
+    ----------
+    z : ndarray of shape (n_normals,)
     """
 
-    class Given:
-        def __init__(self, z):
-            self.z = z
+    def __init__(self, z):
+        self.z, self.n_drawn = z, 0
 
-        def standard_normal(self, n):
-            return self.z[:n]
+    def standard_normal(self, size=None):
+        """The next numbers."""
+        shape = () if size is None else size
+        n = int(np.prod(shape))
+        self.n_drawn += n
+        if self.n_drawn > self.z.size:
+            raise ValueError(f"n_normals={self.z.size}, but the twin draws more normal numbers in a step; pass how many.")
+        return self.z[self.n_drawn - n : self.n_drawn].reshape(shape)
 
-    zero, still = np.zeros(n_state), Given(np.zeros(D))
-    A = np.array([twin(e, still) for e in np.eye(n_state)]).T
-    B = np.array([twin(zero, Given(e)) for e in np.eye(D)]).T
+
+def linear_law(twin, n_state, n_normals=D):
+    """Moments of the stationary law of a twin that is linear in its state and in its normal numbers.
+
+    ``twin(state, rng)`` makes one step, for which it draws ``n_normals`` numbers by ``rng.standard_normal``.
+    """
+
+    def step(state, z):
+        rng = GivenNormals(z)
+        new = twin(state, rng)
+        if rng.n_drawn < n_normals:
+            raise ValueError(f"n_normals={n_normals}, but the twin draws {rng.n_drawn} in a step; pass that.")
+        return new
+
+    zero, still = np.zeros(n_state), np.zeros(n_normals)
+    A = np.array([step(e, still) for e in np.eye(n_state)]).T
+    B = np.array([step(zero, e) for e in np.eye(n_normals)]).T
     covariance = solve_discrete_lyapunov(A, B @ B.T)[:D, :D]
     return np.concatenate([np.zeros(D), covariance[PAIRS]])
 
@@ -116,7 +137,7 @@ class FlatCase:
     order : int
         Of the bias, for the extrapolation.
     broken : dict of str to kernel
-        In the place of the step, or of a Riemannian sampler's signal and metric (a pair).
+        In the place of the step, or of a Riemannian sampler's signal and metric (a pair); at least one.
     """
 
     sampler: object
@@ -125,6 +146,9 @@ class FlatCase:
     law: object = None
     order: int = 1
     broken: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        refuse_without_broken(self.sampler, self.broken)
 
     def batch_means(self, h, rng, step_kernel=None, n_chains=N_BATCHES):
         unit = 1.0 if self.sampler._full_batch else h

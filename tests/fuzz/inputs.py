@@ -4,16 +4,21 @@ A description holds numbers, strings, lists and dicts only, so that a case found
 written to a file, and is replayed months later. What JSON does not know is a dict with the key "~"; see `make`.
 """
 
+import atexit
 import contextlib
 import datetime
+import functools
 import os
+import shutil
 import tempfile
 import time
+import uuid
 
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc import samplers, targets
+from sk_sgmcmc import callbacks, samplers, targets
+from sk_sgmcmc.datasets import CountBlocks
 
 # --------------------------------------------------------------------------------------------------------- parameters
 
@@ -48,6 +53,19 @@ def make(value, sizes=None):
             return getattr(targets, of)(make(value["shape"]))
         case "callback":
             return _CALLBACKS[of]
+        case "Checkpoint":
+            return callbacks.Checkpoint(os.path.join(_scratch(), f"{uuid.uuid4().hex}.joblib"), seconds=0.0)
+        case "HeldOutScore":
+            case = sizes["case"]
+            X, y = rows({**case["data"], "odd": []}), case.get("y")
+            return callbacks.HeldOutScore(X, None if y is None else labels(y, case["data"]["n"]), every=value["every"])
+        case "metadata":
+            n = sizes["N"] if value["n"] is None else value["n"]
+            return metadata(sizes["case"].get("metadata"), n)
+        case "of rows":
+            return of_rows(of, sizes["N"])
+        case "names":
+            return [f"w{j}" for j in range(max(sizes["V"] + of, 0))]
     raise ValueError(f"unknown description {value!r}")
 
 
@@ -63,8 +81,56 @@ def _sleep(estimator, step):
     time.sleep(3600)
 
 
-# The usual one, and two by which the tests end and block a worker.
-_CALLBACKS = {"go on": _go_on, "exit": _exit, "sleep": _sleep}
+def _stop(estimator, step):
+    return step >= 2
+
+
+def _refuse(estimator, step):
+    raise ValueError(f"A callback of the fuzzer ends the fit, whatever the data, after {step} steps.")
+
+
+# Usual ones, and two by which the tests end and block a worker.
+_CALLBACKS = {"go on": _go_on, "stop": _stop, "refuse": _refuse, "exit": _exit, "sleep": _sleep}
+
+
+@functools.cache
+def _scratch():
+    """A folder for files that last as long as this process."""
+    folder = tempfile.mkdtemp(prefix="fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def of_rows(kind, n):
+    """Times or texts of ``n`` rows."""
+    i = np.arange(n)
+    match kind:
+        case "numbers":
+            return np.linspace(0.0, 1.0, n)
+        case "years":
+            return (1990 + i % 3).tolist()
+        case "texts":
+            return [f"text {k % 4}" for k in i]
+        case "dates":
+            return np.datetime64("2020-01-01") + i
+        case "equal":
+            return np.ones(n)
+        case "nan":
+            return np.where(i == 0, np.nan, 1.0)
+        case "short":
+            return ["a"] * max(n - 1, 0)
+    raise ValueError(kind)
+
+
+def blocks(X, n_blocks):
+    """Counts in so many blocks; what cannot be cut is one block as it is."""
+    if not (sparse.issparse(X) or isinstance(X, np.ndarray)) or X.ndim != 2:
+        return CountBlocks([X])
+    X = sparse.csr_array(X) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
+    cuts = np.linspace(0, X.shape[0], n_blocks + 1).astype(int)
+    can = getattr(X, "format", "") == "csr"
+    parts = [X[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)] if can else [X]
+    return CountBlocks(parts, shard_tokens=30)
 
 
 # --------------------------------------------------------------------------------------------------------------- rows

@@ -13,6 +13,7 @@ import inspect
 import pickle
 import re
 import signal
+import sys
 import traceback
 import warnings
 from pathlib import Path
@@ -24,11 +25,13 @@ from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 import sk_sgmcmc
-from sk_sgmcmc import samplers, targets
+from sk_sgmcmc import inspection, samplers, targets
 from sk_sgmcmc import targets as manifold_targets
+from sk_sgmcmc.callbacks import Callback
+from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.exceptions import ChainDivergedError
 from tests.fuzz import inputs
-from tests.fuzz.strategies import ANSWERS, FITS
+from tests.fuzz.calls import ANSWERS, FITS, PLOTS, PROPERTIES
 
 PACKAGE = Path(sk_sgmcmc.__file__).parent
 HARNESS = Path(__file__).parent
@@ -68,6 +71,12 @@ def content(given):
         return (*head, hashlib.sha256(np.ascontiguousarray(given).tobytes()).hexdigest())
     if isinstance(given, dict):
         return {name: content(each) for name, each in given.items()}
+    if isinstance(given, Callback):  # which remembers what it saw
+        return repr(given)
+    if isinstance(given, list) and any(isinstance(each, Callback) for each in given):
+        return [content(each) for each in given]
+    if isinstance(given, CountBlocks):
+        return [content(each) for each in given.items]
     module = type(given).__module__.split(".")[0]
     if module in ("pandas", "polars"):  # whose objects remember what they were asked
         columns = {name: given[name] for name in given.columns} if hasattr(given, "columns") else {"": given}
@@ -98,10 +107,13 @@ _SPOKEN_OF = set("X y data input array features feature rows target labels docum
 def _words():
     """What finds one of the names of which a refusal must give one."""
     words = _SPOKEN_OF | {"metadata", "sample_weight", "sampler", "step_size"}
-    modules = (sk_sgmcmc, samplers, targets, manifold_targets)
+    modules = (sk_sgmcmc, samplers, targets, manifold_targets, inspection)
     for each in (getattr(module, name) for module in modules for name in dir(module) if name[0] != "_"):
         if callable(each) and getattr(each, "__module__", "").startswith("sk_sgmcmc"):
             words |= set(inspect.signature(each).parameters)
+            for name in dir(each) if isinstance(each, type) else ():
+                if name[0] != "_" and inspect.isfunction(getattr(each, name)):
+                    words |= set(inspect.signature(getattr(each, name)).parameters)
     return re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
 
 
@@ -223,15 +235,17 @@ def check_answer(model, op, X, answer):
     """An answer about rows is finite and has the shape that it should."""
     name = f"{type(model).__name__}.{op}"
     match op:
-        case "transform" | "predict_proba" | "fit_transform" | "predict_prevalence":
+        case "transform" | "predict_proba" | "fit_transform":
             _finite(name, answer)
             _sums_to_one(name, answer)
-            if op == "predict_prevalence":
-                return  # one row for each of the metadata, which may be a column of numbers
             require(answer.shape[0] == _length(X), f"{name} has a wrong shape", f"{answer.shape}")
             if hasattr(model, "classes_"):
                 require(answer.shape[1] == len(model.classes_), f"{name} has a wrong shape", f"{answer.shape}")
         case "predict" | "fit_predict":
+            if isinstance(answer, tuple):  # with standard deviations
+                for part in answer:
+                    _finite(name, part)
+                answer = answer[0]
             require(answer.shape == (_length(X),), f"{name} has a wrong shape", f"{answer.shape}")
             if hasattr(model, "classes_"):
                 require(np.isin(answer, model.classes_).all(), f"{name} answers what is no class")
@@ -248,9 +262,23 @@ def check_answer(model, op, X, answer):
         case "co_clustering":
             require(answer.shape == (_length(X), _length(X)), f"{name} has a wrong shape", f"{answer.shape}")
             require((np.asarray(answer) >= 0).all() and (np.asarray(answer) <= 1 + 1e-9).all(), f"{name} is no share")
+        case "decision_function":
+            _finite(name, answer)
+            require(len(answer) == _length(X), f"{name} has a wrong shape", f"{answer.shape}")
         case "predict_interval" | "predict_uncertainty" | "exact_posterior":
             for part in answer.values() if isinstance(answer, dict) else answer:
                 _finite(name, part)
+
+
+def check_table(name, answer):
+    """Limits of intervals in a table are numbers in order."""
+    if not hasattr(answer, "columns"):
+        return
+    columns = [column for column in answer.columns if isinstance(column, str)]
+    if {"low", "high"} <= set(columns):
+        low, high = (np.asarray(answer[column], dtype=float) for column in ("low", "high"))
+        require(np.isfinite(low).all() and np.isfinite(high).all(), f"{name} has limits that are not finite")
+        require((low <= high + 1e-12).all(), f"{name} has limits in the wrong order")
 
 
 # ---------------------------------------------------------------------------------------------------------- estimators
@@ -279,37 +307,62 @@ def _other_rows(case, which):
     return data
 
 
+_WITH_METADATA = (
+    *FITS, "transform", "score", "perplexity", "transform_draws", "topic_info", "representative_docs",
+    "topic_correlation", "topics_over_time",
+)  # fmt: skip
+
+
+def _close_figures():
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 class _Run:
     """One estimator, and what is done with it one after another."""
 
     def __init__(self, case):
         self.case = case
-        self.parameter_sizes = {"K": _whole(case["params"].get("n_components"), 10), "V": case["data"]["d"]}
+        self.parameter_sizes = {
+            "K": _whole(case["params"].get("n_components"), 10), "V": case["data"]["d"], "N": case["data"]["n"],
+            "case": case,
+        }  # fmt: skip
         params = {name: inputs.make(value, self.parameter_sizes) for name, value in case["params"].items()}
         self.model = getattr(sk_sgmcmc, case["what"])(**params)
         self.was_fitted = False
         self.outcomes = []
 
-    def given(self, op, which):
-        """Arguments of an operation."""
-        if which is None:
-            return (), {}
-        data = _other_rows(self.case, which)
+    def given(self, op, which, more):
+        """Arguments of an operation, of which ``more`` describes those that are not rows."""
+        case, data = self.case, _other_rows(self.case, which)
+        sizes = {**self.parameter_sizes, "N": data["n"]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            named = {name: inputs.make(value, sizes) for name, value in more.items()}
+            if which is None:
+                return (), named
             X = inputs.rows(data)
-            positional, named = (X,), {}
-            if "y" in self.case and op in (*FITS, "score"):
-                positional = (X, inputs.labels(self.case["y"], data["n"]))
-            if "sample_weight" in self.case and op in ("fit", "partial_fit"):
-                named["sample_weight"] = inputs.weights(self.case["sample_weight"], data["n"])
-            if op == "predict_prevalence":
-                return (inputs.metadata(self.case.get("metadata"), data["n"]),), {}
-            if "metadata" in self.case and op in (*FITS, "transform", "score", "perplexity"):
-                named["metadata"] = inputs.metadata(self.case["metadata"], data["n"])
+            positional = (inputs.blocks(X, case["blocks"]) if "blocks" in case else X,)
+            if "y" in case and op in (*FITS, "score"):
+                positional = (*positional, inputs.labels(case["y"], data["n"]))
+            if "sample_weight" in case and op in ("fit", "partial_fit"):
+                named["sample_weight"] = inputs.weights(case["sample_weight"], data["n"])
+            if "exposure" in case and op in (*FITS, "score", "predict", "predict_interval"):
+                named["exposure"] = inputs.weights(case["exposure"], data["n"])
+            if "metadata" in case and op in _WITH_METADATA:
+                named.setdefault("metadata", inputs.metadata(case["metadata"], data["n"]))
         return positional, named
 
-    def call(self, op, which):
+    def asked(self, op):
+        """The method, property or plot of an operation; None where the estimator lacks it."""
+        if op in PROPERTIES:
+            return lambda: getattr(self.model, op)
+        if op in PLOTS:
+            show = getattr(inspection, op)
+            return functools.partial(getattr(show, "from_estimator", show), self.model)
+        return getattr(self.model, op, None)
+
+    def call(self, op, which, more):
         """One operation, and what must hold of it."""
         if op == "set_params":
             ((name, value),) = which.items()
@@ -321,10 +374,10 @@ class _Run:
             else:
                 self.model = pickle.loads(pickle.dumps(self.model)) if op == "pickle" else copy.deepcopy(self.model)
             return
-        method = getattr(self.model, op, None)
+        method = self.asked(op)
         if method is None:
             return
-        args, kwargs = self.given(op, which)
+        args, kwargs = self.given(op, which, more)
         before = [content(each) for each in (*args, *kwargs.values())]
         parameters = self.model.get_params(deep=True)
         random_state = parameters.pop("random_state", None)  # one that is an object moves on, as in all of scikit-learn
@@ -339,6 +392,8 @@ class _Run:
                 answer = method(*args, **kwargs)
             except Exception as raised:
                 error = raised
+            finally:
+                _close_figures()
             require(filters == list(warnings.filters), f"{op} changed the filters of warnings")
         for name, value in surroundings().items():
             require(value == around[name], f"{op} changed {name}")
@@ -352,6 +407,8 @@ class _Run:
         if error is not None:
             left = joblib.hash(_but_seed(self.model)) == estimator_before
             require(left, f"a refused {op} changed the estimator", f"{type(error).__name__}: {str(error)[:150]}")
+            if op in PROPERTIES and isinstance(error, AttributeError) and not self.was_fitted:
+                return  # as of any attribute of a fit
             check_refusal(error)
         check_warnings(caught)
         if error is not None:
@@ -360,24 +417,25 @@ class _Run:
         if op in FITS:
             self.was_fitted = True
             check_fitted(self.model, anew=op != "resume")
-        elif op != "exact_posterior":
+        elif op not in ("exact_posterior", "exact_samples"):
             require(self.was_fitted, f"{op} answers before any fit")
         if op in ANSWERS or op in ("fit_transform", "fit_predict"):
             if args:
                 check_answer(self.model, op, args[0], answer)
-            if ANSWERS.get(op):
+            check_table(f"{type(self.model).__name__}.{op}", answer)
+            if op in ANSWERS and kwargs.get("random_state", 0) is not None and op not in ("exact_samples", "merge_topics"):
                 again = getattr(self.model, op)(*args, **kwargs)
                 require(joblib.hash(again) == joblib.hash(answer), f"{op} answers otherwise when asked again")
         self.outcomes.append((op, FITTED))
 
     def run(self):
-        for op, which in self.case["ops"]:
-            self.call(op, which)
+        for op, which, *more in self.case["ops"]:
+            self.call(op, which, *more or [{}])
         return self
 
 
 def _but_seed(model):
-    return {name: value for name, value in vars(model).items() if name != "random_state"}
+    return {name: value for name, value in vars(model).items() if name not in ("random_state", "callbacks")}
 
 
 def _whole(value, default):
@@ -389,7 +447,7 @@ def _judge_estimator(case):
     run = _Run(case).run()
     fits = [outcome for op, outcome in run.outcomes if op in FITS]
     seeds = [case["params"].get("random_state")]
-    seeds += [which["random_state"] for op, which in case["ops"] if op == "set_params" and "random_state" in which]
+    seeds += [of["random_state"] for op, of, *_ in case["ops"] if op == "set_params" and "random_state" in of]
     if case.get("twice") and FITTED in fits and all(type(seed) is int for seed in seeds):
         again = _Run(case).run()
         require(run.outcomes == again.outcomes, "a second run ends otherwise")

@@ -21,6 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers are as many as cores
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+from tests.fuzz.calls import MUST  # noqa: E402
 
 FAULTS = ("fault", "crash", "hang", "harness")
 MEMORY = 8 * 2**30  # of a worker's addresses: what asks for more is found, and not the machine's end
@@ -144,11 +147,16 @@ def draw_cases(seed, n):
 
 def smaller(case):
     """Cases with one thing less than a case has, the largest things first."""
-    for key in ("twice", "sample_weight", "metadata"):
+    for key in ("twice", "blocks", "sample_weight", "exposure", "metadata"):
         if key in case:
             yield {name: value for name, value in case.items() if name != key}
     for i in reversed(range(1, len(case.get("ops", [])))):
         yield {**case, "ops": case["ops"][:i] + case["ops"][i + 1 :]}
+    for i, (op, which, *more) in enumerate(case.get("ops", [])):
+        for name in more[0] if more else ():
+            if name not in MUST.get(op, ()):
+                less = {key: value for key, value in more[0].items() if key != name}
+                yield {**case, "ops": case["ops"][:i] + [[op, which, less]] + case["ops"][i + 1 :]}
     for part in ("params", "call", "data"):
         for name in case.get(part, {}):
             if part != "data" or name in ("odd", "dtype"):
@@ -162,7 +170,7 @@ def smaller(case):
                     yield less
     if case["data"].get("form") not in (None, "dense"):
         yield {**case, "data": {**case["data"], "form": "dense"}}
-    for op, which in [case["ops"][0]] if case.get("ops") else []:
+    for op, which, *_ in [case["ops"][0]] if case.get("ops") else []:
         if op != "fit":
             yield {**case, "ops": [["fit", which], *case["ops"][1:]]}
 

@@ -1,15 +1,17 @@
 """Hypothesis strategies that draw descriptions of cases; see `inputs` for what a description is."""
 
 import importlib.util
+import inspect
 
 from hypothesis import strategies as st
 from sklearn.utils._param_validation import StrOptions, make_constraint
 from sklearn.utils._param_validation import generate_valid_param as one_valid
 
 import sk_sgmcmc
-from sk_sgmcmc import samplers
+from sk_sgmcmc import inspection, samplers
 from sk_sgmcmc.samplers._registry import SAMPLERS, fitting_pair
 from tests.fuzz import inputs
+from tests.fuzz.calls import ANSWERS, FITS, MUST, PLOTS, PROPERTIES, values_of
 
 ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel", "DPCategoricalMixture",
@@ -96,7 +98,11 @@ SENSIBLE = {
     "n_jobs": (None, 1, 2, -1, _np("int8", 2)),
     "random_state": (0, 7, 2**32 - 1, _np("int32", 3), _np("uint8", 3), None, {"~": "RandomState", "of": 0}),
     "verbose": (0, False),
-    "callbacks": (None, {"~": "callback", "of": "go on"}, [], [{"~": "callback", "of": "go on"}]),
+    "callbacks": (
+        None, {"~": "callback", "of": "go on"}, [], [{"~": "callback", "of": "go on"}], {"~": "callback", "of": "stop"},
+        {"~": "callback", "of": "refuse"}, {"~": "Checkpoint"}, {"~": "HeldOutScore", "every": 1},
+        [{"~": "Checkpoint"}, {"~": "HeldOutScore", "every": 2}, {"~": "callback", "of": "stop"}],
+    ),
     "n_components": (1, 2, 3, 5, 12, _np("int8", 3), _np("uint8", 3), _np("int64", 3)),
     "doc_topic_prior": ("auto", *PRIORS, _full(0.5, "K"), _full(0.5, "K", dtype="float32"), _full(1, "V")),
     "topic_word_prior": (
@@ -145,6 +151,18 @@ SENSIBLE = {
     "covariance_prior": (None, [[1.0]], _full(1.0, "V", "V"), _full(0.0, "V", "V"), _full(1.0, "V")),
     "kappa": ("auto", *PRIORS, 1e8, _full(5.0, "K"), _full(5.0, "V")),
     "kappa_prior_scale": PRIORS,
+    "seed_words": (
+        None, {"~": "dict", "of": [["w0", 0]]}, {"~": "dict", "of": [["w0", 0], ["w1", [0, 1]]]},
+        {"~": "dict", "of": [["A", ["w0", "w1"]]]}, {"~": "dict", "of": [["absent", 0]]}, {"~": "dict", "of": [["w0", 9]]},
+    ),
+    "seed_weight": PRIORS,
+    "formula": (
+        None, "~ 1", "~ number", "~ text", "~ number + text", "~ number * bool", "~ bs(number, df=4)", "~ absent",
+        "number +", "~ {__import__('os')}",
+    ),
+    "spline_prior": ("smooth", "independent"),
+    "topics_sampler": (None, "scir", "sgrld", "gibbs", "sghmc", "hmc", "no-such-sampler"),
+    "weights": ("replication", "survey"),
     "weight_concentration_prior": PRIORS,
     "weight_concentration_prior_type": ("dirichlet_process", "dirichlet_distribution"),
 }  # fmt: skip
@@ -214,7 +232,7 @@ def sampler_values(draw, name):
     cls = CLASS_OF[name]
     known = sorted(getattr(samplers, cls)().get_params(deep=False))
     params = {}
-    for parameter in draw(st.lists(st.sampled_from(known), max_size=2, unique=True)) if known else []:
+    for parameter in draw(st.lists(st.sampled_from(known), max_size=4, unique=True)) if known else []:
         params[parameter] = draw(parameter_values(parameter, _allowed(cls, parameter) | OF_SAMPLERS))
     return _sampler(cls, **params)
 
@@ -290,29 +308,45 @@ KINDS = {
 }
 DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical": ("codes", "binary")}
 
-FITS = ("fit", "partial_fit", "resume", "fit_transform", "fit_predict")
-ANSWERS = {
-    "transform": 1, "predict": 1, "predict_proba": 1, "score": 1, "score_samples": 1, "perplexity": 1,
-    "predict_interval": 1, "predict_uncertainty": 1, "co_clustering": 1, "exact_posterior": 1, "predict_prevalence": 1,
-    "top_words": 0, "coef_table": 0, "topic_weights": 0, "n_topics_posterior": 0, "top_categories": 0,
-    "get_feature_names_out": 0, "transform_draws": 1, "topic_info": 1, "representative_docs": 1, "topic_correlation": 1,
-}  # fmt: skip
 # Rows that answers and further fits are asked about: those of the first fit, or others.
 OTHER_ROWS = ("same", "same", "same", "one row", "seed", "empty rows", "narrow", "wide", "nan", "other form", "no rows")
 
 
 @st.composite
-def operations(draw, name, parameters):
+def arguments(draw, call, function):
+    """Arguments of a call besides rows: those that it must have, and a few others."""
+    taken = [name for name in inspect.signature(function).parameters if values_of(call, name)]
+    must = [name for name in MUST.get(call, ()) if name in taken]
+    more = draw(st.lists(st.sampled_from(taken), max_size=2, unique=True)) if taken else []
+    given = {}
+    for name in [*must, *(name for name in more if name not in must)]:
+        odd = _rarely(draw, 20)
+        given[name] = draw(st.sampled_from(SMALL_ODDITIES if odd else values_of(call, name)))
+    return given
+
+
+@st.composite
+def operations(draw, name, parameters, *, common=False):
     """What is done one after another, a fit first."""
     cls = getattr(sk_sgmcmc, name)
-    fits = [op for op in FITS if hasattr(cls, op)]
-    answers = [op for op in ANSWERS if hasattr(cls(), op)]  # some methods are there for some models alone
+    model, fits = cls(), [op for op in FITS if hasattr(cls, op)]
+    answers = [op for op in ANSWERS if hasattr(model, op)]  # some methods are there for some models alone
+    shown = [each for each in PROPERTIES if hasattr(cls, each)]
     done = [[draw(st.sampled_from(("fit", "fit", "fit", *fits))), "same"]]
+    kinds = ("answer", "answer", "answer", "fit", "copy", "set", "property") + (() if common else ("plot",))
     for _ in range(draw(st.integers(1, 4))):
-        kind = draw(st.sampled_from(("answer", "answer", "answer", "fit", "copy", "set")))
+        kind = draw(st.sampled_from(kinds))
         if kind == "answer":
             op = draw(st.sampled_from(answers))
-            done.append([op, draw(st.sampled_from(OTHER_ROWS)) if ANSWERS[op] else None])
+            rows = draw(st.sampled_from(OTHER_ROWS)) if ANSWERS[op] else None
+            done.append([op, rows, draw(arguments(op, getattr(model, op)))])
+        elif kind == "plot" and PLOTS:
+            op = draw(st.sampled_from(sorted(PLOTS)))
+            rows = "same" if PLOTS[op] else None
+            show = getattr(inspection, op)
+            done.append([op, rows, draw(arguments(op, getattr(show, "from_estimator", show)))])
+        elif kind == "property":
+            done.append([draw(st.sampled_from(shown)), None])
         elif kind == "fit":
             done.append([draw(st.sampled_from(fits)), draw(st.sampled_from(OTHER_ROWS))])
         elif kind == "copy":
@@ -324,7 +358,7 @@ def operations(draw, name, parameters):
 
 
 @st.composite
-def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
+def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
     """An estimator, its parameters, data and what is done with them."""
     name, sampler = draw(st.sampled_from(pairs))
     if _rarely(draw, 20):
@@ -343,7 +377,7 @@ def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
         if isinstance(params["sampler"], dict):
             has = getattr(samplers, params["sampler"]["of"])().get_params(deep=False)
             params["sampler"]["params"] = {k: v for k, v in usual.items() if k in has} | params["sampler"]["params"]
-    for parameter in draw(st.lists(st.sampled_from(known), max_size=3, unique=True)):
+    for parameter in draw(st.lists(st.sampled_from(known), max_size=5, unique=True)):
         params[parameter] = draw(parameter_values(parameter))
     kinds = KINDS.get(name, ("counts",))
     if name == "DPCategoricalMixture":
@@ -355,8 +389,10 @@ def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
         "what": name,
         "params": params,
         "data": draw(data(kinds, malformed=malformed)),
-        "ops": draw(operations(name, known)),
+        "ops": draw(operations(name, known, common=common)),
     }
+    if name in COUNT_MODELS and _rarely(draw, 6):
+        case["blocks"] = draw(st.integers(1, 3))
     if name in ("BayesianLinearRegression", "BayesianPoissonRegressor"):
         case["y"] = draw(st.sampled_from(("two", "uint8", "floats", "continuous", "list", "three")))
         if _rarely(draw, 6):
@@ -368,6 +404,8 @@ def estimator_cases(draw, pairs=PAIRS, *, malformed=True):
     weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", "BayesianPoissonRegressor")
     if name in (*weighted, "DPCategoricalMixture") and _rarely(draw, 4):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
+    if name == "BayesianPoissonRegressor" and _rarely(draw, 3):
+        case["exposure"] = draw(st.sampled_from(WEIGHTS))
     if name == "DMRTopicModel" and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
         case["metadata"] = {
@@ -473,5 +511,5 @@ def sample_cases(draw, *, common=False):
 
 def cases(*, common=False, malformed=True):
     """Cases of estimators and of `sample`; ``common`` draws those alone whose kernels other tests compile."""
-    one = estimator_cases(COMPILED if common else PAIRS, malformed=malformed)
+    one = estimator_cases(COMPILED if common else PAIRS, common=common, malformed=malformed)
     return st.integers(0, 8).flatmap(lambda k: sample_cases(common=common) if k == 8 else one)

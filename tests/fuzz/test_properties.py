@@ -1,5 +1,6 @@
 """A thousand cases, the same in every run; `tests.fuzz.run` draws more. And faults that must be found."""
 
+import inspect
 import json
 import warnings
 
@@ -7,8 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sk_sgmcmc import BayesianGaussian
-from tests.fuzz import inputs, oracle, run, strategies
+import sk_sgmcmc
+from sk_sgmcmc import BayesianGaussian, inspection, targets
+from sk_sgmcmc.base import BaseSGMCMC
+from sk_sgmcmc.samplers._registry import SAMPLERS, fitting_pair
+from tests.fuzz import calls, inputs, oracle, run, strategies
 
 # No database and no clock: the cases are the same everywhere. Indices that are wrong would end the process where they
 # are not refused; those are left to `run`, whose workers may die, and to tests of their own.
@@ -179,9 +183,13 @@ def test_a_fault_is_made_as_small_as_it_can_be():
 
 
 def test_descriptions_are_json_and_all_of_them_can_be_made():
+    sizes = {"K": 2, "V": 3, "N": 5, "case": gaussian()}
     for values in (*strategies.SENSIBLE.values(), strategies.ODDITIES, strategies.SCHEDULES):
         for value in values:
-            inputs.make(json.loads(json.dumps(value)), {"K": 2, "V": 3})
+            inputs.make(json.loads(json.dumps(value)), sizes)
+    for values in (*calls.ARGUMENTS.values(), *calls.SPECIAL.values()):
+        for value in values:
+            inputs.make(json.loads(json.dumps(value)), sizes)
     data = {"kind": "counts", "n": 5, "d": 4, "seed": 0}
     for form in (*strategies._PLAIN_FORMS, *strategies._WRONG_FORMS, *inputs.MALFORMED):
         inputs.rows({**data, "form": form})
@@ -195,6 +203,37 @@ def test_descriptions_are_json_and_all_of_them_can_be_made():
         inputs.metadata({"form": form, "columns": list(inputs.METADATA_COLUMNS)[:3]}, 5)
 
 
+def public_classes():
+    return {name: each for name in sk_sgmcmc.__all__ if isinstance(each := getattr(sk_sgmcmc, name), type)}
+
+
 def test_all_pairs_of_estimators_and_samplers_are_drawn():
     assert len(strategies.PAIRS) == len(set(strategies.PAIRS)) >= 91
     assert {name for name, _ in strategies.PAIRS} == set(strategies.ESTIMATORS)
+    estimators = {name for name, cls in public_classes().items() if issubclass(cls, BaseSGMCMC)}
+    assert set(strategies.ESTIMATORS) == estimators, "list the estimator in tests/fuzz/strategies.py"
+    of_targets = {
+        sampler for target in strategies.TARGETS if hasattr(targets, target) for sampler, make in SAMPLERS.items()
+        if fitting_pair(make(), getattr(targets, target)._offers)
+    }  # fmt: skip
+    drawn = {sampler for _, sampler in strategies.PAIRS} | of_targets
+    assert set(SAMPLERS) == drawn, "no estimator or target of tests/fuzz/strategies.py takes the sampler"
+
+
+@pytest.mark.parametrize("name", strategies.ESTIMATORS)
+def test_all_parameters_and_methods_are_drawn(name):
+    cls = getattr(sk_sgmcmc, name)
+    model = cls()
+    lacking = model.get_params(deep=False).keys() - strategies.SENSIBLE.keys() - {"sampler"}
+    assert not lacking, f"give sensible values in tests/fuzz/strategies.py: {sorted(lacking)}"
+    known = {*calls.FITS, *calls.ANSWERS, *calls.PROPERTIES, *calls.NOT_DRAWN}
+    methods = {each for each in dir(cls) if each[0] != "_" and not each.endswith("_request")}
+    attributes = {each for each in methods if not callable(getattr(cls, each, None)) and not each.endswith("_")}
+    assert not methods - known - attributes, f"list in tests/fuzz/calls.py: {sorted(methods - known - attributes)}"
+    for method in methods & calls.ANSWERS.keys():
+        for argument in inspect.signature(getattr(cls, method)).parameters:
+            assert calls.values_of(method, argument) or argument in calls.NEVER, f"no values of {method}({argument}=)"
+
+
+def test_all_plots_are_drawn():
+    assert set(inspection.__all__) == {*calls._PLOTS, *calls._EXPORTS, "NumberOfTopicsDisplay"}

@@ -1,5 +1,7 @@
 """Samplers on flat space have their laws, with their step sizes and under masses that are not the identity."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from sk_sgmcmc import sample
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC, SGNHT, SGNPHMC, MonteCarloEM
 from sk_sgmcmc.samplers._registry import LEARNT_MASS
 from sk_sgmcmc.targets import Density, GaussianMean
-from tests.cases import N_BATCHES, THRESHOLD, z_scores
-from tests.flat_cases import COVARIANCE, FLAT_CASES, MASS, PRECISION, TARGET_LAW, FlatCase, moments, split_law
+from tests.cases import N_BATCHES, THRESHOLD, Case, z_scores
+from tests.flat_cases import (
+    COVARIANCE, FLAT_CASES, MASS, PRECISION, TARGET_LAW, D, FlatCase, gradient, linear_law, moments, split_law,
+)  # fmt: skip
 from tests.naive import euclidean as naive
 
 BROKEN = [pytest.param(case, name, id=f"{key}-{name}") for key, case in FLAT_CASES.items() for name in case.broken]
@@ -27,7 +31,7 @@ def test_broken_variant_is_rejected(case, name, global_random_seed):
 
 def bias_slope(case, h, time, seed=0):
     """log2 of the ratio of biases at h and h/2, each moment weighted by its precision; and its standard error."""
-    case = FlatCase(case.sampler, h, time)
+    case = replace(case, time=time)
     bias, error = [], []
     for size in (h, h / 2):
         means = case.batch_means(size, np.random.default_rng(seed))
@@ -48,6 +52,29 @@ def test_linear_chains_have_their_covariance_in_closed_form():
     np.testing.assert_allclose(np.log2(np.divide(bias[:-1], bias[1:])), 2.0, atol=0.2)
     for twin in (naive.sghmc_baoab, naive.sghmc_aboba):
         np.testing.assert_allclose(split_law(twin, 0.8, 1.5, MASS), TARGET_LAW, atol=1e-10)
+
+
+def bitten(state, rng):
+    """SGLD in four steps of h / 4, which draws 4 D numbers."""
+    for _ in range(4):
+        state = state + 0.025 * gradient(state) + np.sqrt(0.05) * rng.standard_normal(D)
+    return state
+
+
+def test_a_linear_law_counts_the_normal_numbers_of_its_twin():
+    def one(theta, rng):
+        return naive.sgld(theta, gradient, 0.025, 1.0, 1.0, rng)
+
+    np.testing.assert_allclose(linear_law(bitten, D, n_normals=4 * D), linear_law(one, D), rtol=1e-10)
+    for n in (D, 5 * D):
+        with pytest.raises(ValueError, match=f"n_normals={n}, but the twin draws"):
+            linear_law(bitten, D, n_normals=n)
+
+
+def test_a_case_without_a_broken_variant_is_refused():
+    for make in (lambda: FlatCase(SGHMC(), 0.1, 1.0), lambda: Case(SGHMC(), None, 1.0, broken={})):
+        with pytest.raises(ValueError, match="must hold at least one step with a mistake"):
+            make()
 
 
 # Where the bias is large against its error: step size, time, order. The thermostat's splitting is not here: on this

@@ -1,6 +1,7 @@
 """Every sampler leaves its law, and every broken variant of `tests.cases` is rejected by the same test."""
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from sk_sgmcmc.samplers import SCIR, SGLD, PolynomialDecay
 from sk_sgmcmc.samplers._registry import SAMPLERS
-from tests.cases import CASES, ELSEWHERE, N_BATCHES, THRESHOLD, DirichletCells, GammaCells, run_columns, z_scores
+from tests.cases import (
+    APPROXIMATE, CASES, ELSEWHERE, N_BATCHES, THRESHOLD, DirichletCells, GammaCells, run_columns, z_scores,
+)  # fmt: skip
 
 BROKEN = [pytest.param(case, name, id=f"{key}-{name}") for key, case in CASES.items() for name in case.broken]
 
@@ -31,7 +34,17 @@ def test_every_sampler_is_in_the_table_and_has_a_broken_variant():
     missing = set(SAMPLERS) - found
     assert not missing, f"no law test: add tests/samplers/test_<name>.py (hyphens as underscores) for {sorted(missing)}"
     assert found == set(SAMPLERS)
-    assert all(case.broken for case in CASES.values())
+
+
+def test_every_file_of_laws_rejects_a_broken_variant():
+    # A case without one is refused (`refuse_without_broken`), and pytest fails where it would run a test for none.
+    root, tables = Path(__file__).parents[2], {"tests/flat_cases.py"}
+    files = {root / file for name, file in ELSEWHERE.items() if name not in APPROXIMATE and file not in tables}
+    files |= set(Path(__file__).parent.glob("test_*laws.py"))
+    own = {Path(__file__).with_name(f"test_{name.replace('-', '_')}.py") for name in SAMPLERS}
+    files |= {path for path in own if path.exists()}
+    without = [path.name for path in files if not re.search(r"^def test_\w*reject", path.read_text(), re.MULTILINE)]
+    assert not without, f"no test that rejects a broken variant: add one (test_..._is_rejected) to {without}"
 
 
 @pytest.mark.parametrize("shape", [1e-2, 0.5, 2.0, 10.0])

@@ -60,9 +60,27 @@ def wrong_hamiltonian(theta, aux, scalars, signal, extra, hyper, rows, rng):
     return OK
 
 
-class BrokenBlob(Blob):
+class Alone:
+    """Particles that do not interact."""
+
     def _kernels(self, geometry):
         return (without_repulsion,)
+
+
+class BrokenBlob(Alone, Blob):
+    pass
+
+
+class BrokenGFSD(Alone, GFSD):
+    pass
+
+
+class BrokenGFSF(Alone, GFSF):
+    pass
+
+
+class BrokenSVGD(Alone, SVGD):
+    pass
 
 
 class HalfBlob(Blob):
@@ -89,8 +107,9 @@ class WrongSign(FrictionAlone):
 DET, FGH = {"n_particles": 200, "friction": 0.5}, {"n_particles": 200, "bandwidth": "he"}
 LAWS = {
     "blob": (Blob(**FGH), 300, (0.75, 0.885, 0.915), (BrokenBlob(200), HalfBlob(**FGH))),
-    "gfsf": (GFSF(200), 500, (0.917, 0.92, 0.915), ()),
-    "svgd": (SVGD(200, step_size=0.4), 1000, (0.9, 0.9, 0.89), ()),
+    "gfsd": (GFSD(**FGH), 300, (0.45, 0.642, 0.7), (BrokenGFSD(**FGH),)),
+    "gfsf": (GFSF(200), 500, (0.917, 0.92, 0.915), (BrokenGFSF(200),)),
+    "svgd": (SVGD(200, step_size=0.4), 1000, (0.9, 0.9, 0.89), (BrokenSVGD(200, step_size=0.4),)),
     "det": (PSGHMC(**DET), 400, (0.85, 0.85, 0.85), (FrictionAlone(**DET), FrictionSquared(**DET))),
     "fgh": (PSGHMC("fgh", **FGH), 200, (0.745, 0.885, 0.92), (WrongSign("fgh", **FGH), FrictionAlone("fgh", **FGH))),
 }
@@ -108,6 +127,10 @@ def test_many_particles_have_the_moments_of_the_target(sampler, n_iter, expected
 def test_broken_variants_are_rejected(n_iter, expected, broken, global_random_seed):
     variances, _ = shares(broken, n_iter, global_random_seed)
     assert np.abs(variances - expected).max() > 0.1
+
+
+def test_all_have_a_broken_variant():
+    assert len(LAWS) == len(ALL) and all(law[3] for law in LAWS.values())
 
 
 def test_more_particles_are_closer_to_the_target():

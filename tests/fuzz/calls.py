@@ -1,0 +1,118 @@
+"""Public methods, properties, tables and plots that are called of a fitted estimator, and with which arguments.
+
+Names of methods stand for themselves, names of classes of `sk_sgmcmc.inspection` for their plots. Values are
+descriptions, as in `inputs`; `MUST` lists the arguments without which a call makes no sense, and ``"X"`` the rows.
+"""
+
+import importlib.util
+
+FITS = ("fit", "partial_fit", "resume", "fit_transform", "fit_predict")
+
+# What is asked about rows (True), and what about the model alone. Equal questions must get equal answers.
+ANSWERS = {
+    **dict.fromkeys((
+        "transform", "predict", "predict_proba", "predict_log_proba", "decision_function", "score", "score_samples",
+        "perplexity", "log_perplexity", "predict_interval", "predict_uncertainty", "co_clustering",
+        "consensus_partition", "exact_posterior", "exact_samples", "transform_draws", "topic_info",
+        "representative_docs", "topic_correlation", "topics_over_time",
+    ), True),
+    **dict.fromkeys((
+        "top_words", "coef_table", "topic_weights", "n_topics_posterior", "n_clusters_posterior", "top_categories",
+        "profile_table", "get_feature_names_out", "find_topics", "merge_topics", "predict_prevalence",
+        "doc_topic_priors", "prevalence_difference", "effects",
+    ), False),
+}  # fmt: skip
+PROPERTIES = ("diagnostics_", "topic_names_", "topic_stability_")
+
+_PLOTS = {
+    "CoClusteringDisplay": True, "PrevalenceDisplay": False, "ProfileDisplay": False, "TopicDocumentsDisplay": True,
+    "TopicHierarchyDisplay": False, "TopicMapDisplay": True, "TopicWordsDisplay": False,
+    "TopicsOverTimeDisplay": True, "TraceDisplay": False,
+}  # fmt: skip
+_EXPORTS = {"to_arviz": ("arviz", True), "to_pyldavis": ("pyLDAvis", True)}
+PLOTS = {
+    **(_PLOTS if importlib.util.find_spec("matplotlib") else {}),
+    **{name: rows for name, (package, rows) in _EXPORTS.items() if importlib.util.find_spec(package)},
+}
+# Public names that are not drawn, each with the reason.
+NOT_DRAWN = {
+    "NumberOfTopicsDisplay": "shows a table of `search_n_components`",
+    "get_params": "called around each operation",
+    "set_params": "an operation of its own",
+    "get_metadata_routing": "scikit-learn's own",
+    "set_callbacks": "scikit-learn's own",
+    "set_output": "scikit-learn's own",
+}
+
+
+def _metadata(n=None):
+    return {"~": "metadata", "n": n}
+
+
+def _of_rows(kind):
+    return {"~": "of rows", "of": kind}
+
+
+_INTERVALS = (0.9, 0.5, 0.99, 0.0, 1.0, 1.5)
+_SEEDS = (0, 3, None)
+_COLUMNS = ("number", "year", "text", "bool", "constant", "date", "absent", 0, "x0")
+_TOPICS = (None, [0], [0, 1], [5], 0, [])
+_TIMES = tuple(map(_of_rows, ("numbers", "years", "texts", "dates", "equal", "nan", "short")))
+_METADATA = (_metadata(), _metadata(1), _metadata(2), 3.0)
+MUST = {
+    "find_topics": ("words",), "merge_topics": ("groups",), "predict_prevalence": ("metadata",),
+    "doc_topic_priors": ("metadata",), "prevalence_difference": ("metadata_a", "metadata_b"),
+    "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
+}  # fmt: skip
+# Arguments of any method that has them.
+ARGUMENTS = {
+    "interval": _INTERVALS,
+    "n": (1, 3, 10, 0, 10**6),
+    "by": ("probability", "frex", "lift", "score", "best"),
+    "format": ("long", "wide", "table"),
+    "feature_names": (None, {"~": "names", "of": 0}, {"~": "names", "of": -1}),
+    "words": (["w0"], ["w0", "w1"], "w1", [0], ["absent"], [], 3),
+    "groups": ([[0, 1]], [[0], [1]], [], [[0, 5]], [[0, 0]], {"~": "dict", "of": [["a", [0, 1]]]}),
+    "texts": (None, _of_rows("texts"), _of_rows("short"), "text"),
+    "n_words": (1, 5, 0, 10**6),
+    "n_bins": (None, 1, 2, 0),
+    "times": _TIMES,
+    "n_draws": (None, 1, 3, 0),
+    "random_state": _SEEDS,
+    "metadata": _METADATA,
+    "metadata_a": _METADATA,
+    "metadata_b": _METADATA,
+    "covariate": _COLUMNS,
+    "at": (None, [0.0, 1.0], ["a", "b"], ["absent"], [True, False]),
+    "kind": ("difference", "level", "slope", "ratio"),
+    "reference": (None, "a", 0.0, "absent"),
+    "pairwise": (True, False),
+    "given": (None, {"~": "dict", "of": [["number", 0.5]]}, {"~": "dict", "of": [["absent", 1.0]]}),
+    "min_share": (0.01, 0.0, 1.0, 2.0),
+    "method": ("prior", "ais", "average", "single", "other"),
+    "pooled": (True, False),
+    "n_proportions": (1, 5, 0),
+    "n_temperatures": (2, 10, 0),
+    "return_std": (True, False),
+    "of": ("observation", "mean", "rate"),
+    "loss": (None, "vi", "binder", "rand"),
+    "n_rows": (None, 2, 10**6),
+    "topics": _TOPICS,
+    "clusters": _TOPICS,
+    "features": (None, [0], ["w0"], [10**6]),
+    "distance": ("hellinger", "correlation", "jensen-shannon", "other"),
+    "n_columns": (1, 3, 0),
+    "n_points": (2, 5, 0),
+    "average_over": (None, "number", "absent"),
+    "x": ("step", "seconds", "other"),
+    "input_features": (None, {"~": "names", "of": 0}),
+}
+SPECIAL = {("PrevalenceDisplay", "by"): _COLUMNS, ("transform_draws", "n_draws"): (None, 1, 3, 0, 10**9)}
+NEVER = {"X", "y", "self", "ax", "figure", "name", "sample_weight", "exposure", "estimator", "params", "kwargs"}
+
+
+def values_of(call, argument):
+    """What an argument of a call may be; None if it is drawn with the case."""
+    if argument in NEVER:
+        return None
+    return SPECIAL.get((call, argument), ARGUMENTS.get(argument))
