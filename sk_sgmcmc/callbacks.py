@@ -7,6 +7,7 @@ made at the end of the run.
 """
 
 import os
+import pickle
 import time
 from copy import copy
 from inspect import signature
@@ -121,8 +122,8 @@ class HeldOutScore(Callback):
         self.patience = patience
 
     def start(self, estimator: Any) -> None:
-        """Continue an existing trace, or start one."""
-        self._held_out = None
+        """Continue an existing trace, or start one; raise if the held-out data do not fit the estimator."""
+        self._held_out = estimator._held_out(self.X, self.y, **self.given)  # checked and split once
         self._last = None
         if not hasattr(estimator, "trace_") or estimator._chains[0].step == 0:
             estimator.trace_ = {"step": [], "seconds": [], "score": []}
@@ -138,8 +139,6 @@ class HeldOutScore(Callback):
         trace = estimator.trace_
         trace["step"].append(int(step))
         trace["seconds"].append(self._seconds)
-        if self._held_out is None:  # checked and split once
-            self._held_out = estimator._held_out(self.X, self.y, **self.given)
         trace["score"].append(float(estimator._present_score(self._held_out)))
         self._clock = time.monotonic()
         if self.patience is None:
@@ -227,8 +226,9 @@ class Checkpoint(Callback):
 
     Notes
     -----
-    If a save fails, for example on a full disk, a single warning is issued; the fit continues and tries again, and the
-    file keeps the last model that was saved whole. A machine that stops in the middle of a save leaves a file that ends
+    `fit` refuses a parameter that cannot be pickled before its first step. If a later save fails for any reason, such
+    as a full disk, a single warning is issued; the fit continues and tries again, and the file keeps the last model
+    that was saved whole. A machine that stops in the middle of a save leaves a file that ends
     in ``.part`` beside it, which may be deleted.
 
     Loading a pickle runs the code that it names: load only files from a source that you trust.
@@ -240,7 +240,7 @@ class Checkpoint(Callback):
         self.seconds = seconds
 
     def start(self, estimator: Any) -> None:
-        """Start the clock; raise if nothing can be saved at the path."""
+        """Start the clock; raise if nothing can be saved at the path, or a parameter cannot be pickled."""
         folder = os.path.dirname(self.path) or os.curdir
         if not os.path.isdir(folder):
             raise ValueError(
@@ -248,6 +248,7 @@ class Checkpoint(Callback):
             )
         if os.path.isdir(self.path):
             raise ValueError(f"path={self.path!r} is a folder; give the name of a file in it, such as 'fit.joblib'.")
+        _refuse_what_no_file_can_hold(estimator)
         self._saved_at = time.monotonic()
         self._warned = False
 
@@ -258,11 +259,11 @@ class Checkpoint(Callback):
     def __call__(self, estimator: Any, step: int) -> bool:
         """Save if ``seconds`` have passed."""
         if time.monotonic() - self._saved_at >= self.seconds:
-            estimator._set_fitted(estimator._chains)
-            estimator.n_iter_ = step
             try:
+                estimator._set_fitted(estimator._chains)
+                estimator.n_iter_ = step
                 _sealed.write(estimator, self.path)
-            except (OSError, MemoryError) as error:
+            except Exception as error:  # of any kind: a copy that cannot be saved must not cost the chain
                 self._warn_once(error)
             self._saved_at = time.monotonic()
         return False
@@ -275,8 +276,24 @@ class Checkpoint(Callback):
         warn_user(
             f"No checkpoint could be saved to {self.path!r} ({type(error).__name__}: {error}); {last}. The fit goes on "
             f"and tries again every {self.seconds:g} seconds: free some space, or press Ctrl-C, which leaves a fitted "
-            "estimator, and save it elsewhere with joblib.dump."
+            "estimator (`estimator_` of the exception), and save it elsewhere with joblib.dump."
         )
+
+
+def _refuse_what_no_file_can_hold(estimator):
+    """Raise if the class or a parameter of an estimator cannot be pickled; callbacks are not saved."""
+    params = {"its class": type(estimator)}
+    params |= {f"`{name}`": value for name, value in estimator.get_params(deep=True).items() if name != "callbacks"}
+    # The parameters of a parameter come first, since they say more precisely what is wrong.
+    for name in sorted(params, key=lambda name: -name.count("__")):
+        try:
+            pickle.dumps(params[name])
+        except Exception as error:
+            raise ValueError(
+                f"{name} must be something that can be pickled, since Checkpoint saves the estimator; got "
+                f"{_short(params[name])} ({type(error).__name__}: {error}). Define functions and classes at the top "
+                "level of a module instead of a lambda or inside a function, or leave out Checkpoint."
+            ) from error
 
 
 def load_checkpoint(path: Path) -> Any:

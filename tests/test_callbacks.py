@@ -25,7 +25,8 @@ from sk_sgmcmc.callbacks import Callback, Checkpoint, HeldOutScore, load_checkpo
 from sk_sgmcmc.chains import run
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
-from sk_sgmcmc.samplers import SGHMC, SGLD
+from sk_sgmcmc.samplers import SGHMC, SGLD, Schedule
+from sk_sgmcmc.utils import _sealed
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, classes
 
@@ -103,6 +104,57 @@ def test_a_failing_save_neither_ends_the_fit_nor_touches_the_last_checkpoint(cas
     assert_same_draws(whole, model)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["model.joblib"]
     assert np.isfinite(load_checkpoint(path).score(*data))
+
+
+@pytest.mark.parametrize("error", [pickle.PicklingError, TypeError, RecursionError, MemoryError])
+def test_a_state_that_cannot_be_pickled_costs_a_warning_and_not_the_fit(error, tmp_path, monkeypatch):
+    def refuse(value, path):
+        raise error("cannot pickle this")
+
+    monkeypatch.setattr(_sealed, "write", refuse)
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    save = Checkpoint(tmp_path / "model.joblib", seconds=0.0)
+    with pytest.warns(UserWarning, match=f"{error.__name__}: cannot pickle this.*no file yet.*fit goes on"):
+        model = case.fitted(callbacks=[save, lambda *args: False])
+    assert_same_draws(case.fitted(), model)
+
+
+class OwnStep(Schedule):
+    """A schedule of a function, which may be one that cannot be pickled."""
+
+    def __init__(self, function=None):
+        self.function = function
+
+    def __call__(self, step):
+        return np.full(np.shape(step), 0.01)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_parameter_that_cannot_be_pickled_is_refused_before_the_first_step(streams, tmp_path):
+    class Local(BayesianLogisticRegression):
+        pass
+
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    data, steps = case.data_of(), []
+    callbacks = [Checkpoint(tmp_path / "model.joblib"), lambda estimator, step: steps.append(step)]
+    for model, name in (
+        (case.new(sampler=SGLD(step_size=OwnStep(lambda step: step))), "`sampler__step_size"),
+        (Local(n_iter=20), "its class"),
+    ):
+        before = set(vars(model.set_params(callbacks=callbacks)))
+        with pytest.raises(ValueError, match=f"^{name}.*must be something that can be pickled"):
+            (model.partial_fit if streams else model.fit)(*data)
+        assert not steps and set(vars(model)) == before and not os.listdir(tmp_path)
+        assert (model.set_params(callbacks=None).fit)(*data).n_iter_ > 0  # without a file, it needs no pickle
+
+
+@pytest.mark.parametrize("case", [case for case in DEFAULTS if case.id in ("lda", "sam", "dp")], ids=lambda case: case.id)
+def test_held_out_data_that_do_not_fit_are_refused_before_the_first_step(case):
+    steps = []
+    callbacks = [lambda estimator, step: steps.append(step), HeldOutScore(case.X()[:, :-1], every=5)]
+    with pytest.raises(ValueError, match="features"):
+        case.new(callbacks=callbacks).fit(*case.data_of())
+    assert not steps
 
 
 @pytest.mark.parametrize("path, match", [("nowhere/fit.joblib", "nowhere.*not a folder"), ("", "is a folder")])
