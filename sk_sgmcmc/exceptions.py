@@ -13,9 +13,9 @@ class FitInterrupted(KeyboardInterrupt):
     Attributes
     ----------
     estimator_ : estimator
-        The estimator that was being fitted. In ``model = BayesianLDA().fit(X)``, the exception leaves ``model`` unbound;
-        in an interactive session, ``sys.last_value.estimator_`` is the estimator. Of a pipeline it is the step, and of a
-        search the clone, that was being fitted. Not part of a pickle of the exception.
+        The estimator that was being fitted. In ``model = BayesianLDA().fit(X)``, the exception leaves ``model``
+        unbound; in an interactive session, ``sys.last_value.estimator_`` is the estimator. Of a pipeline it is the
+        step, and of a search the clone, that was being fitted. Not part of a pickle of the exception.
     """
 
     estimator_ = None

@@ -11,6 +11,7 @@ import os
 import pkgutil
 import tempfile
 import warnings
+import zlib
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from ..utils import as_table
+from ..utils._sparse import well_formed
 from ._home import cache_folder
 from ._text import document_frequency_mask, make_count_vectorizer
 
@@ -89,6 +91,8 @@ def load_docstrings(
     name. Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
     package and name. Words are counted by the recipe of `make_count_vectorizer`.
     """
+    if isinstance(packages, str) or not all(isinstance(name, str) for name in packages or ()):
+        raise TypeError(f"packages must be a list of names, such as ['numpy', 'scipy']; got {packages!r}.")
     names = tuple(_PACKAGES) if packages is None else tuple(dict.fromkeys(packages))
     if not names:
         raise ValueError("packages is empty; pass None for all, or for example packages=['numpy', 'scipy'].")
@@ -99,7 +103,7 @@ def load_docstrings(
     key = hashlib.sha256(json.dumps([_RECIPE, versions]).encode()).hexdigest()[:16]
     folder = cache_folder(data_home)
     path = None if folder is None else folder / f"docstrings-{key}.json.gz"
-    cached = _read(path)
+    cached = _read(path, names)
     if cached is None:
         cached = _count(_collect(names))
         _write(path, cached)
@@ -259,7 +263,7 @@ def _count(documents):
 # -------------------------------------------------------------------------------------------------------------- cache
 
 
-def _read(path):
+def _read(path, names=tuple(_PACKAGES)):
     """The cached dict, or None if it is missing or damaged."""
     if path is None or not path.exists():
         return None
@@ -269,8 +273,11 @@ def _read(path):
         lengths = {len(cached[column]) for column in ("package", "module", "name", "kind", "text")}
         lengths.add(len(cached["indptr"]) - 1)
         sound = len(lengths) == 1 and len(cached["data"]) == len(cached["indices"]) == cached["indptr"][-1]
-        sound = sound and len(cached["words"]) > max(cached["indices"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError):
+        shape = len(cached["name"]), len(cached["words"])
+        arrays = [np.asarray(cached[part], dtype=np.int64) for part in ("data", "indices", "indptr")]
+        sound = sound and set(cached["package"]) <= set(names)
+        well_formed(sparse.csr_matrix(tuple(arrays), shape=shape))
+    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, OverflowError, zlib.error):
         return None
     return cached if sound else None
 

@@ -20,6 +20,7 @@ def data_folders(data_home=None):
     -------
     list of Path
     """
+    _refuse_no_path(data_home)
     if data_home is not None:
         return [Path(data_home).expanduser()]
     folders = []
@@ -27,6 +28,11 @@ def data_folders(data_home=None):
         folders.append(Path(os.environ[_VARIABLE]).expanduser())
     folders.append(_own_folder())
     return folders
+
+
+def _refuse_no_path(data_home):
+    if not isinstance(data_home, str | os.PathLike | None):
+        raise TypeError(f"data_home must be the path of a folder, or None; got {data_home!r}.")
 
 
 def _own_folder():
@@ -46,6 +52,7 @@ def cache_folder(data_home=None):
     -------
     Path or None
     """
+    _refuse_no_path(data_home)
     try:
         folder = Path(get_data_home()) / "sk_sgmcmc" if data_home is None else Path(data_home).expanduser()
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import gzip
+import io
 
 import numpy as np
 from scipy import sparse
@@ -9,11 +11,15 @@ from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
 from sklearn.utils import Bunch
 
 from ..utils import as_table
+from ..utils._npz import load_arrays, load_sparse, naming
+from ..utils._sparse import well_formed
 from ..utils._typing import Path
 from ._home import data_folders
 from ._registry import CORPORA, TABLES
 from ._text import make_count_vectorizer
 
+_AGAIN = "get the data again"
+_LARGEST_TEXT = 2**28  # bytes of a packed text file
 # Columns of metadata that hold names: text even if they look like numbers.
 _NAMES = frozenset("filename curid id newid title booktitle authors blog".split())
 
@@ -44,6 +50,8 @@ def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
     ------
     OSError
         If the files are not found; the message lists the folders searched, the expected files and the set's source.
+    ValueError
+        If a file is damaged or claims more memory than there is; the message names the file.
     """
     facts = _facts(name, CORPORA, "fetch_corpus")
     folder_name = "binary" if name == "nltcs" else name
@@ -52,12 +60,12 @@ def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
         return _read_nltcs(folder, facts)
     sizes = None
     if facts.parts:
-        parts = [sparse.load_npz(folder / f"counts_{part}.npz") for part in facts.parts]
+        parts = [load_sparse(folder / f"counts_{part}.npz", how=_AGAIN) for part in facts.parts]
         sizes = [part.shape[0] for part in parts]
-        counts = sparse.vstack(parts, format="csr")
+        counts = _stacked(parts, f"the counts of {name!r} in {folder}")
         labels = [label for part in facts.parts for label in _lines(folder / f"labels_{part}.txt")]
     else:
-        counts = sparse.load_npz(folder / "counts.npz")
+        counts = load_sparse(folder / "counts.npz", how=_AGAIN)
         labels = _lines(folder / "labels.txt")
     counts = sparse.csr_matrix(counts)
     names = np.array(_lines(folder / "vocab.txt"))
@@ -72,15 +80,28 @@ def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
             f"the files of {name!r} in {folder} do not fit together: counts of shape {counts.shape}, {names.size} "
             f"lines in vocab.txt, other lengths {wrong}; get the data again. {_how_to_get(name, facts)}"
         )
-    return _bunch(counts, names, columns, facts, _extras(name, folder, facts))
+    return _bunch(counts, names, columns, facts, _extras(name, folder, facts, counts))
 
 
-def _extras(name, folder, facts):
+def _stacked(parts, what):
+    """Sparse matrices below each other, as a csr_matrix."""
+    widths = {part.shape[1] for part in parts}
+    if len(widths) > 1:
+        raise ValueError(f"{what} have {sorted(widths)} columns, but must have the same number; {_AGAIN}.")
+    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+
+def _extras(name, folder, facts, counts):
     """Extra items of single data sets."""
     if name == "20news_different":
         files = [folder / f"tfidf_{part}.npz" for part in facts.parts]
         if all(file.exists() for file in files):
-            return {"tfidf": sparse.csr_matrix(sparse.vstack([sparse.load_npz(file) for file in files]))}
+            tfidf = _stacked([load_sparse(file, how=_AGAIN) for file in files], f"the tf-idf rows in {folder}")
+            if tfidf.shape != counts.shape:
+                raise ValueError(
+                    f"the tf-idf rows in {folder} have the shape {tfidf.shape}, but the counts {counts.shape}."
+                )
+            return {"tfidf": tfidf}
     if name == "msweb" and (folder / "areas.csv").exists():
         return {"areas": as_table(_read_table(folder / "areas.csv"))}
     return {}
@@ -109,8 +130,11 @@ def _bunch(counts, names, columns, facts, extras):
 
 
 def _read_nltcs(folder, facts):
-    with np.load(folder / "nltcs.npz", allow_pickle=False) as file:
-        parts = [file[part] for part in facts.parts]
+    path = folder / "nltcs.npz"
+    parts = list(load_arrays(path, facts.parts).values())
+    if any(part.ndim != 2 or part.dtype.kind not in "biuf" or part.shape[1] != parts[0].shape[1] for part in parts):
+        shapes = [part.shape for part in parts]
+        raise ValueError(f"'{path}' holds arrays of shapes {shapes}, but must hold numbers with the same columns.")
     X = np.concatenate(parts)
     columns = {"split": np.repeat(facts.parts, [len(part) for part in parts])}
     return _bunch(X, np.array([f"question{j:02d}" for j in range(X.shape[1])]), columns, facts, {})
@@ -140,30 +164,21 @@ def fetch_table(name: str, *, data_home: Path | None = None) -> Bunch:
     """
     facts = _facts(name, TABLES, "fetch_table")
     folder = _find(name, "tabular", facts, data_home)
+    extras, names = {}, None
     if name == "a9a":
-        parts = [load_svmlight_file(str(folder / file), n_features=123, zero_based=False) for file in facts.files]
+        parts = [_read_svmlight(folder / file) for file in facts.files]
         n_train = parts[0][0].shape[0]
         X = sparse.csr_matrix(sparse.vstack([part[0] for part in parts]))
         y = np.concatenate([part[1] for part in parts])
         extras = {"train": np.arange(n_train), "test": np.arange(n_train, X.shape[0])}
-        names = None
+    elif name == "covertype":
+        X, y, names = _read_covertype(folder / facts.files[0])
     else:
-        extras = {}
-        with np.load(folder / facts.files[0], allow_pickle=False) as file:
-            if name == "covertype":
-                codes = file["wilderness"], file["soil"]
-                numeric = file["numeric"]
-                # Filled in place: the table has 21 million entries.
-                X = np.zeros((numeric.shape[0], 54))
-                X[:, :10] = numeric
-                X[np.arange(X.shape[0]), 10 + codes[0].astype(np.intp)] = 1.0
-                X[np.arange(X.shape[0]), 14 + codes[1].astype(np.intp)] = 1.0
-                y = file["cover_type"]
-                names = [*file["feature_names"][:10], *(f"Wilderness_Area_{j}" for j in range(4))]
-                names += [f"Soil_Type_{j}" for j in range(40)]
-            else:
-                X, y = file["X"].astype(np.float64), file["y"]
-                names = file.get("feature_names")
+        path = folder / facts.files[0]
+        found = load_arrays(path, ("X", "y", "feature_names?"))
+        X, y, names = found["X"], found["y"], found.get("feature_names")
+        _refuse_other_lengths(path, {"y": y}, X, names)
+        X = X.astype(np.float64)
     names = [f"x{j}" for j in range(X.shape[1])] if names is None else names
     return Bunch(data=X, target=y.astype(np.int64), feature_names=np.array(names), DESCR=facts.description, **extras)
 
@@ -248,6 +263,8 @@ fetch_nltcs = _named("nltcs")
 
 
 def _facts(name, registry, whom):
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of one data set, such as {next(iter(registry))!r}; got {name!r}.")
     if name not in registry:
         raise ValueError(f"{whom} has no data set {name!r}; it has {', '.join(map(repr, registry))}.")
     return registry[name]
@@ -285,25 +302,73 @@ def _how_to_get(name, facts):
 # ------------------------------------------------------------------------------------------------------------ reading
 
 
+def _refuse_other_lengths(path, columns, X, names=None):
+    """Raise unless X is a matrix of numbers with as many rows as ``columns`` have entries, and as many names."""
+    numbers = all(each.dtype.kind in "biuf" for each in (X, *columns.values()))
+    lengths = {name: column.shape for name, column in columns.items()}
+    if X.ndim != 2 or not numbers or any(shape != X.shape[:1] for shape in lengths.values()):
+        raise ValueError(f"'{path}' holds rows of shape {X.shape} and {lengths}, which must be numbers of one length.")
+    if names is not None and names.shape != X.shape[1:]:
+        raise ValueError(f"'{path}' holds {names.size} names for {X.shape[1]} columns.")
+
+
+def _read_covertype(path):
+    """Rows, labels and names of the columns."""
+    found = load_arrays(path, ("numeric", "wilderness", "soil", "cover_type", "feature_names"))
+    numeric, codes = found["numeric"], {"wilderness": (found["wilderness"], 4), "soil": (found["soil"], 40)}
+    _refuse_other_lengths(path, {name: found[name] for name in ("wilderness", "soil", "cover_type")}, numeric)
+    for name, (code, n) in codes.items():
+        if code.size and not (code.min() >= 0 and code.max() < n):
+            raise ValueError(f"'{path}': {name} must be codes of 0 to {n - 1}; got {code.min()} to {code.max()}.")
+    if numeric.shape[1] != 10 or len(found["feature_names"]) < 10:
+        raise ValueError(f"'{path}': numeric must have 10 columns with names; got shape {numeric.shape}.")
+    # Filled in place: the table has 21 million entries.
+    X = np.zeros((numeric.shape[0], 54))
+    X[:, :10] = numeric
+    for (code, _), first in zip(codes.values(), (10, 14), strict=True):
+        X[np.arange(X.shape[0]), first + code.astype(np.intp)] = 1.0
+    names = [*found["feature_names"][:10], *(f"Wilderness_Area_{j}" for j in range(4))]
+    return X, found["cover_type"], [*names, *(f"Soil_Type_{j}" for j in range(40))]
+
+
+def _read_svmlight(path):
+    """Rows and labels of a packed file."""
+    with naming(path, _AGAIN), gzip.open(path) as file:
+        content = file.read(_LARGEST_TEXT + 1)
+        if len(content) > _LARGEST_TEXT:
+            raise ValueError(f"it unpacks to more than {_LARGEST_TEXT / 2**20:.0f} MiB")
+        X, y = load_svmlight_file(io.BytesIO(content), n_features=123, zero_based=False)
+        return well_formed(X, "the matrix"), y
+
+
 def _lines(path):
     """Lines of a text file; none if there is no file."""
     if not path.exists():
         return []
     # Not splitlines(): it splits at separators that may occur within a line.
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    with naming(path, _AGAIN):
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def _read_table(path):
     """Columns of a csv file with a header, numbers as int64; an empty dict if there is no file."""
     if not path.exists():
         return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+    with naming(path, _AGAIN), path.open(encoding="utf-8", newline="") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+        while rows and not rows[-1]:
+            rows.pop()
+        if not header or len(set(header)) < len(header):
+            raise ValueError(f"its first line must name the columns, each by a name of its own; got {header}")
+        for i, row in enumerate(rows):
+            if len(row) != len(header):
+                raise ValueError(f"row {i + 1} has {len(row)} entries, but the header {len(header)}")
     columns = {}
-    for key, values in zip(header, zip(*rows, strict=True), strict=True):
-        column = np.array(values)
+    for j, key in enumerate(header):
+        values = [row[j] for row in rows]
+        column = np.array(values, dtype=str)
         if key not in _NAMES:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, OverflowError):
                 column = column.astype(np.int64)
         columns[key] = column
     return columns

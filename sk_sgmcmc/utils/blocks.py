@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ._npz import load_sparse
 from ._numbers import is_count
 from ._typing import MatrixLike, Path
 from .corpus import BASE, Corpus, check_counts
@@ -24,7 +25,8 @@ class BlockSizes(NamedTuple):
 
     Parameters
     ----------
-    n_docs, n_words, n_tokens : int
+    n_docs, n_words, n_tokens, n_entries : int
+        Documents, words, tokens, and entries that are not zero.
     is_whole : bool
         Whether every count is a whole number.
     has_unit_rows, is_hardly_whole : bool
@@ -36,6 +38,7 @@ class BlockSizes(NamedTuple):
     n_docs: int
     n_words: int
     n_tokens: int
+    n_entries: int
     is_whole: bool
     has_unit_rows: bool
     is_hardly_whole: bool
@@ -60,7 +63,7 @@ def _without_rows(X):
 def sizes_of(corpus):
     """The ``BlockSizes`` of a checked block."""
     seen = corpus.is_whole, corpus.has_unit_rows, corpus.is_hardly_whole
-    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, *seen, corpus.checksum)
+    return BlockSizes(corpus.n_docs, corpus.n_words, corpus.n_tokens, corpus.counts.size, *seen, corpus.checksum)
 
 
 def joined_checksums(sizes):
@@ -277,11 +280,9 @@ def load_block(item, name):
     """A sparse matrix from what a block is loaded from: itself, a path, or a delayed computation."""
     if isinstance(item, (str, os.PathLike)):
         try:
-            return sparse.load_npz(item)
-        except Exception as error:  # a damaged archive may raise anything
-            raise ValueError(
-                f"{name} cannot be read ({type(error).__name__}: {error}); write blocks by scipy.sparse.save_npz."
-            ) from error
+            return load_sparse(item)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{name} cannot be read: {error}") from error
     if isinstance(item, _Rows):
         return item.block()
     if not hasattr(item, "compute"):

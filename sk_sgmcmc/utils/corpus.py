@@ -209,7 +209,7 @@ class Corpus:
     @property
     def n_tokens(self):
         """Number of tokens, a fraction counting as one."""
-        return int(self.tokens_per_pair.sum())
+        return int(np.ceil(self.counts).sum())  # of floats, since integers would overflow
 
     def digest(self, *more):
         """A digest of the documents, and of ``more`` arrays, in bytes, by which they are recognised."""

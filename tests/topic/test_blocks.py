@@ -10,15 +10,17 @@ import sys
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLDA, GammaProcessTopicModel
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.callbacks import Checkpoint, HeldOutScore, load_checkpoint
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs
+from sk_sgmcmc.topic._counts import block_data, tokens
 from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
 from sk_sgmcmc.topic._counts.block_data import BlockCorpus, Scratch
 from sk_sgmcmc.topic._counts.blocks import bound_blocks
@@ -26,6 +28,7 @@ from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.shard_steps import Change, CollapsedStep
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
+from tests.common.compare import mapped_files
 from tests.tiny_lda import ALPHA, BETA, COUNTS, batch_means, exact_law, statistics
 
 N_STEPS = 10_000
@@ -266,14 +269,15 @@ def test_weights_seeds_and_chains(counts):
     assert np.isfinite(model.perplexity(half))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc as Linux has it")
 @pytest.mark.parametrize("n_chains", [1, 2])
 @pytest.mark.parametrize("model", [BayesianLDA, GammaProcessTopicModel])
 def test_temporary_files_go_when_the_fit_ends(model, n_chains, counts, tmp_path, uncollected):
     source = CountBlocks([counts], folder=tmp_path, shard_tokens=3000)
     model = model(**PARAMS, n_chains=n_chains, n_jobs=2, callbacks=lambda _, step: step == 9).fit(source)
-    assert list(tmp_path.iterdir())
+    assert mapped_files(tmp_path)
     model.set_params(callbacks=None).resume(source)
-    assert not list(tmp_path.iterdir())
+    assert not mapped_files(tmp_path)
 
 
 def test_empty_documents_and_shards(counts):
@@ -318,11 +322,65 @@ def test_a_full_disk_is_an_error_before_anything_is_written(full, counts, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_files_have_their_blocks_before_they_are_written(counts, tmp_path):
-    scratch = Scratch(tmp_path, 0)
-    scratch.new(np.float64, 100_000)
-    (file,) = tmp_path.rglob("*.bin")
-    assert file.stat().st_size == 800_000 <= 512 * file.stat().st_blocks
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files cannot be reserved here")
+def test_files_have_their_blocks_before_they_are_written(tmp_path, monkeypatch):
+    found, reserve = [], os.posix_fallocate
+
+    def look(descriptor, *args):
+        reserve(descriptor, *args)
+        found.append(os.fstat(descriptor))
+
+    monkeypatch.setattr(os, "posix_fallocate", look)
+    array = Scratch(tmp_path, 0).new(np.float64, 100_000)
+    array[:] = 1.0
+    assert found[0].st_size == 800_000 <= 512 * found[0].st_blocks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc as Linux has it")
+@pytest.mark.parametrize("cls", [BayesianLDA, DMRTopicModel])
+def test_files_have_no_name_that_a_killed_process_could_leave(cls, counts, tmp_path, uncollected):
+    seen = []
+
+    def look(estimator, step):
+        seen.append((list(tmp_path.iterdir()), mapped_files(tmp_path)))
+
+    metadata = {"metadata": pd.DataFrame({"x": np.arange(counts.shape[0])})} if cls is DMRTopicModel else {}
+    model = cls(**PARAMS, callbacks=look).fit(CountBlocks([counts], folder=tmp_path), **metadata)
+    assert seen[0][0] == [] and seen[0][1] >= 3
+    assert not mapped_files(tmp_path) and model.n_iter_ == PARAMS["n_iter"]
+
+
+class Unread:
+    """A folder's room that must not be asked for: what is refused before anything is written."""
+
+    def __init__(self, *args):
+        raise AssertionError("a file is made")
+
+
+@pytest.mark.parametrize("where", ["one block", "all blocks", "one of many"])
+def test_counts_repeated_so_often_are_refused_before_anything_is_written(where, counts, tmp_path, monkeypatch):
+    monkeypatch.setattr(block_data, "Scratch", Unread)
+    monkeypatch.setattr(tokens, "available_memory", lambda: np.inf)
+    few = sparse.csr_array(np.full((3, 60), 3e8))
+    blocks = {
+        "one block": [few], "all blocks": [sparse.csr_array(np.full((3, 60), 1e5))] * 3,
+        "one of many": [*[counts] * 300, few],
+    }[where]  # fmt: skip
+    name = {"one block": "block 0", "all blocks": "X", "one of many": "block 300"}[where]
+    with pytest.raises(ValueError, match=rf"^{name} holds .* entries that are not zero.*Scale its counts down"):
+        BayesianLDA(**PARAMS).fit(CountBlocks(blocks, folder=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_block_that_does_not_fit_in_memory_is_refused_by_name(counts, monkeypatch):
+    monkeypatch.setattr(tokens, "_MANY_TOKENS", 100)
+    monkeypatch.setattr(tokens, "available_memory", lambda: 4 * counts.sum() / 2)
+    with pytest.raises(ValueError, match=r"^block 1 holds .*Pass smaller blocks"):
+        BayesianLDA(**PARAMS).fit(CountBlocks([counts[:5], counts]))
+
+
+def test_counts_above_64_bits_in_all_are_many_tokens():
+    assert CountBlocks([sparse.csr_array(np.full((40, 60), 2.0**53))]).n_tokens == 2400 * 2**53
 
 
 def test_rows_of_length_one_are_doubted_as_in_memory(counts):

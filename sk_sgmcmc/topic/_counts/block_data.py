@@ -1,10 +1,10 @@
 """A corpus in blocks as chains are bound to it, and its shards on this machine: tokens in memory-mapped files."""
 
 import errno
+import mmap
 import os
 import shutil
 import tempfile
-import weakref
 from collections import deque
 from threading import Lock, RLock
 
@@ -147,41 +147,37 @@ class BlockData:
 
 
 class Scratch:
-    """A folder for files that last as long as this object.
+    """Arrays in files without a name, which the system deletes with the last array, and if the process is killed.
 
     Parameters
     ----------
     parent : str, path-like or None
-        None: the system's folder for temporary files.
+        Folder of the files. None: the system's folder for temporary files.
     needed : int
         Bytes to be written.
     """
 
     def __init__(self, parent, needed):
-        self.folder = tempfile.mkdtemp(prefix="sk_sgmcmc-", dir=parent)
-        self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        self._n_files = 0
+        self.folder = tempfile.gettempdir() if parent is None else os.fspath(parent)
         if needed > shutil.disk_usage(self.folder).free:
-            self.remove()
             self._refuse(needed)
 
     def _refuse(self, needed):
-        parent = os.path.dirname(self.folder)
         raise ValueError(
             f"Words and assignments need {needed / 2**30:.3g} GiB more, but only "
-            f"{shutil.disk_usage(parent).free / 2**30:.3g} GiB are free in {parent}; name a folder with more room by "
-            "CountBlocks(..., folder=...)."
+            f"{shutil.disk_usage(self.folder).free / 2**30:.3g} GiB are free in {self.folder}; name a folder with more "
+            "room by CountBlocks(..., folder=...)."
         )
 
     def new(self, dtype, size):
         """An array in a file of its own; an ordinary one if it is empty."""
         if size == 0:
             return np.empty(0, dtype=dtype)
-        self._n_files += 1
-        path = os.path.join(self.folder, f"{self._n_files}.bin")
-        with open(path, "wb") as file:
-            self._reserve(file, int(size) * np.dtype(dtype).itemsize)
-        return np.asarray(np.memmap(path, dtype=dtype, mode="r+", shape=(int(size),)))
+        n_bytes = int(size) * np.dtype(dtype).itemsize
+        with tempfile.TemporaryFile(prefix="sk_sgmcmc-", dir=self.folder) as file:
+            self._reserve(file, n_bytes)
+            # Not numpy.memmap, which joblib would hand to other processes by the name of its file.
+            return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=dtype)
 
     def _reserve(self, file, n_bytes):
         """Give a file its length, with blocks of the disk: writing to a map of a file that has none kills Python."""
@@ -250,7 +246,9 @@ class LocalShards:
 
     def sample(self, n):
         """Every n-th document, a `Shard`."""
-        return joined([sampled(self.shard(i)[0], n) for i in range(self.n_shards)])
+        found = joined([sampled(self.shard(i)[0], n) for i in range(self.n_shards)])
+        # Copies: it outlasts the files, which a view would keep.
+        return found._replace(words=found.words.copy(), weights=found.weights.copy())
 
     def shard(self, i):
         """Shard ``i``, and the range of its tokens."""

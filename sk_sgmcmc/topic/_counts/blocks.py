@@ -9,6 +9,7 @@ from ...utils._warnings import warn_user
 from ...utils.blocks import CountBlocks, present_client
 from .block_data import BlockCorpus, BlockData, LocalShards
 from .dask_shards import DaskShards, remote_sizes
+from .tokens import refuse_too_many_tokens_in_blocks
 
 
 def is_in_blocks(X, model):
@@ -63,5 +64,6 @@ def bound_blocks(corpus, n_topics, n_threads, n_chains=1):
             "workers by themselves."
         )
     client = present_client()
+    refuse_too_many_tokens_in_blocks(corpus.blocks, n_chains, here=client is None)
     shards = LocalShards if client is None else partial(DaskShards, client=client)
     return BlockData(corpus, n_topics, n_threads, n_chains, shards)

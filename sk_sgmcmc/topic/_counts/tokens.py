@@ -17,14 +17,41 @@ _WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes per token; making weights takes two t
 
 def refuse_too_many_tokens(corpus, n_chains):
     """Raise if tokens would not fit in memory, or if few entries stand for very many tokens."""
-    n_tokens = float(np.ceil(corpus.counts).sum())  # before tokens are made; may exceed 64 bits
+    n_tokens = float(corpus.n_tokens)
     if n_tokens <= _MANY_TOKENS:
         return
     needed = n_tokens * (_WORD + n_chains * _TOPIC + (0 if corpus.is_whole else _WEIGHT))
-    there, n_entries = available_memory(), corpus.counts.size
+    what = f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}"
+    _refuse(what, n_tokens, corpus.counts.size, needed, available_memory(), "parts of its rows to partial_fit")
+
+
+def refuse_too_many_tokens_in_blocks(blocks, n_chains, *, here):
+    """Raise if few entries of all blocks, or of one, stand for very many tokens, or one would not fit in memory.
+
+    Parameters
+    ----------
+    blocks : CountBlocks
+        Checked.
+    n_chains : int
+    here : bool
+        Whether this process makes tokens of blocks.
+    """
+    # All tokens lie on disk, whose room is checked when their files are made; those of a block are made in memory.
+    there = available_memory() if here else np.inf
+    for i, each in enumerate(blocks.sizes):
+        needed = each.n_tokens * (_WORD + (0 if each.is_whole else _WEIGHT))
+        _refuse(f"{blocks.name_of(i)} holds {each.n_tokens:.3g} tokens", each.n_tokens, each.n_entries, needed, there)
+    needed = blocks.n_tokens * (_WORD + n_chains * _TOPIC)
+    n_entries = sum(each.n_entries for each in blocks.sizes)
+    _refuse(f"X holds {blocks.n_tokens:.3g} tokens", blocks.n_tokens, n_entries, needed, np.inf)
+
+
+def _refuse(what, n_tokens, n_entries, needed, there, instead="smaller blocks"):
+    if n_tokens <= _MANY_TOKENS:
+        return
     if needed > there:
         why = f"but only {there / 2**30:.3g} GiB are free"
-        how = "Pass parts of its rows to partial_fit, or scale its counts down"
+        how = f"Pass {instead}, or scale its counts down"
     elif n_tokens > _TOKENS_PER_ENTRY * n_entries:
         why = f"for only {n_entries} entries that are not zero, and hours"
         how = "Scale its counts down"
@@ -32,9 +59,8 @@ def refuse_too_many_tokens(corpus, n_chains):
         return
     factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
     raise ValueError(
-        f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}; giving every token a "
-        f"topic takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} has the same "
-        "proportions, and the wider posterior of so many fewer tokens."
+        f"{what}; giving every token a topic takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} "
+        "has the same proportions, and the wider posterior of so many fewer tokens."
     )
 
 
