@@ -57,8 +57,8 @@ def refuse_without_broken(sampler, broken):
     """Raise if a case lists no broken variant: nothing would show that its law test can fail."""
     if not broken:
         raise ValueError(
-            f"broken={broken!r} of the case of {sampler!r} must hold at least one step with a mistake, by name; the law "
-            "test must reject it."
+            f"broken={broken!r} of the case of {sampler!r} must hold at least one step with a mistake, by name; the "
+            "law test must reject it."
         )
 
 

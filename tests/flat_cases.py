@@ -94,7 +94,7 @@ class GivenNormals:
         n = int(np.prod(shape))
         self.n_drawn += n
         if self.n_drawn > self.z.size:
-            raise ValueError(f"n_normals={self.z.size}, but the twin draws more normal numbers in a step; pass how many.")
+            raise ValueError(f"n_normals={self.z.size}, but the twin draws more numbers in a step; pass how many.")
         return self.z[self.n_drawn - n : self.n_drawn].reshape(shape)
 
 

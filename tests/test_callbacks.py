@@ -148,7 +148,7 @@ def test_a_parameter_that_cannot_be_pickled_is_refused_before_the_first_step(str
         assert (model.set_params(callbacks=None).fit)(*data).n_iter_ > 0  # without a file, it needs no pickle
 
 
-@pytest.mark.parametrize("case", [case for case in DEFAULTS if case.id in ("lda", "sam", "dp")], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [c for c in DEFAULTS if c.id in ("lda", "sam", "dp")], ids=lambda case: case.id)
 def test_held_out_data_that_do_not_fit_are_refused_before_the_first_step(case):
     steps = []
     callbacks = [lambda estimator, step: steps.append(step), HeldOutScore(case.X()[:, :-1], every=5)]

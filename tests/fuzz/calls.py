@@ -34,6 +34,19 @@ PLOTS = {
     **(_PLOTS if importlib.util.find_spec("matplotlib") else {}),
     **{name: rows for name, (package, rows) in _EXPORTS.items() if importlib.util.find_spec(package)},
 }
+# By a method that an estimator must have for its plot; any estimator for the others.
+_NEEDS = {
+    "CoClusteringDisplay": "co_clustering", "PrevalenceDisplay": "predict_prevalence",
+    "ProfileDisplay": "profile_table", "TraceDisplay": "fit", "to_arviz": "fit", "to_pyldavis": "perplexity",
+    "TopicWordsDisplay": "perplexity",
+}  # fmt: skip
+
+
+def plots_of(model):
+    """Names of the plots of an estimator."""
+    return [name for name in sorted(PLOTS) if hasattr(model, _NEEDS.get(name, "topic_info"))]
+
+
 # Public names that are not drawn, each with the reason.
 NOT_DRAWN = {
     "NumberOfTopicsDisplay": "shows a table of `search_n_components`",
@@ -53,7 +66,7 @@ def _of_rows(kind):
     return {"~": "of rows", "of": kind}
 
 
-_INTERVALS = (0.9, 0.5, 0.99, 0.0, 1.0, 1.5)
+_INTERVALS = (0.9, 0.5, 0.99, 0.8, 0.0, 1.0)
 _SEEDS = (0, 3, None)
 _COLUMNS = ("number", "year", "text", "bool", "constant", "date", "absent", 0, "x0")
 _TOPICS = (None, [0], [0, 1], [5], 0, [])
@@ -63,6 +76,7 @@ MUST = {
     "find_topics": ("words",), "merge_topics": ("groups",), "predict_prevalence": ("metadata",),
     "doc_topic_priors": ("metadata",), "prevalence_difference": ("metadata_a", "metadata_b"),
     "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
+    "TopicDocumentsDisplay": ("texts",), "PrevalenceDisplay": ("metadata", "by"),
 }  # fmt: skip
 # Arguments of any method that has them.
 ARGUMENTS = {

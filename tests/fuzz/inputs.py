@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import datetime
 import functools
+import itertools
 import os
 import shutil
 import tempfile
@@ -129,7 +130,7 @@ def blocks(X, n_blocks):
     X = sparse.csr_array(X) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
     cuts = np.linspace(0, X.shape[0], n_blocks + 1).astype(int)
     can = getattr(X, "format", "") == "csr"
-    parts = [X[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)] if can else [X]
+    parts = [X[a:b] for a, b in itertools.pairwise(cuts)] if can else [X]
     return CountBlocks(parts, shard_tokens=30)
 
 

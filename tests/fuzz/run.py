@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers are as many as cores
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from tests.fuzz.calls import MUST  # noqa: E402
+from tests.fuzz.calls import MUST
 
 FAULTS = ("fault", "crash", "hang", "harness")
 MEMORY = 8 * 2**30  # of a worker's addresses: what asks for more is found, and not the machine's end

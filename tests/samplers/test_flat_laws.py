@@ -12,7 +12,17 @@ from sk_sgmcmc.samplers._registry import LEARNT_MASS
 from sk_sgmcmc.targets import Density, GaussianMean
 from tests.cases import N_BATCHES, THRESHOLD, Case, z_scores
 from tests.flat_cases import (
-    COVARIANCE, FLAT_CASES, MASS, PRECISION, TARGET_LAW, D, FlatCase, gradient, linear_law, moments, split_law,
+    COVARIANCE,
+    FLAT_CASES,
+    MASS,
+    PRECISION,
+    TARGET_LAW,
+    D,
+    FlatCase,
+    gradient,
+    linear_law,
+    moments,
+    split_law,
 )  # fmt: skip
 from tests.naive import euclidean as naive
 

@@ -11,7 +11,15 @@ import pytest
 from sk_sgmcmc.samplers import SCIR, SGLD, PolynomialDecay
 from sk_sgmcmc.samplers._registry import SAMPLERS
 from tests.cases import (
-    APPROXIMATE, CASES, ELSEWHERE, N_BATCHES, THRESHOLD, DirichletCells, GammaCells, run_columns, z_scores,
+    APPROXIMATE,
+    CASES,
+    ELSEWHERE,
+    N_BATCHES,
+    THRESHOLD,
+    DirichletCells,
+    GammaCells,
+    run_columns,
+    z_scores,
 )  # fmt: skip
 
 BROKEN = [pytest.param(case, name, id=f"{key}-{name}") for key, case in CASES.items() for name in case.broken]
