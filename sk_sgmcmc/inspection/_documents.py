@@ -311,6 +311,8 @@ class TopicDocumentsDisplay(Panels):
         """
         chosen = check_topics(estimator, topics, "TopicDocumentsDisplay")
         check_interval(interval)
+        if texts is None:
+            raise TypeError("texts must be the documents, a text for each row of X; got None.")
         table = estimator.representative_docs(X, texts, n, interval, **params)
         n_topics = len(estimator.components_)
         given = {name: np.asarray(table[name]).reshape(n_topics, -1)

@@ -183,6 +183,11 @@ def test_many_names_of_times_do_not_overlap(lda, data, plt):
     np.testing.assert_array_equal(of_periods.share, display.share)
 
 
+def test_documents_need_their_texts(lda, data, plt):
+    with pytest.raises(TypeError, match="texts must be the documents"):
+        TopicDocumentsDisplay.from_estimator(lda, data.counts, None)
+
+
 def test_documents_are_those_of_the_table(lda, data, plt):
     texts = [f"The document of number {i} costs $5 and $6." for i in range(160)]
     display = TopicDocumentsDisplay.from_estimator(lda, data.counts, texts, topics=[5, 2], n=4)
