@@ -148,6 +148,27 @@ def test_a_parameter_that_cannot_be_pickled_is_refused_before_the_first_step(str
         assert (model.set_params(callbacks=None).fit)(*data).n_iter_ > 0  # without a file, it needs no pickle
 
 
+class Tied:
+    """What can be copied, but not pickled."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("tied to this process")
+
+
+def test_a_parameter_that_cannot_be_sent_to_another_process_is_refused():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    model = case.new(sampler=SGLD(step_size=OwnStep(Tied())), n_chains=2, n_jobs=2)
+    before = set(vars(model))
+    message = "must be picklable, since chains run in other processes; got TypeError: tied to this process.*in threads"
+    with joblib.parallel_config("loky"), pytest.raises(ValueError, match=message):
+        model.fit(*case.data_of())
+    assert set(vars(model)) == before
+    model.fit(*case.data_of())  # in threads
+
+
 @pytest.mark.parametrize("case", [c for c in DEFAULTS if c.id in ("lda", "sam", "dp")], ids=lambda case: case.id)
 def test_held_out_data_that_do_not_fit_are_refused_before_the_first_step(case):
     steps = []

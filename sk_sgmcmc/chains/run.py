@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import BrokenExecutor
 from multiprocessing import TimeoutError as PoolTimeoutError
+from pickle import PicklingError
 
 import numpy as np
 from joblib import Parallel, delayed, wrap_non_picklable_objects
@@ -119,6 +120,13 @@ class _OtherProcesses:
                 delayed(_run_there)(_Parcel(chain), chain.data, max(until, chain.step), self.seconds / turns)
                 for chain in chains
             )
+        except PicklingError as error:
+            why = str(error.__cause__ or error).strip(' \n"').splitlines()[-1]
+            raise ValueError(
+                f"The sampler and other parameters must be picklable, since chains run in other processes; got {why}. "
+                "Leave out joblib.parallel_config, so that chains run in threads, or define functions and classes at "
+                "the top level of a module."
+            ) from error
         except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
             # Ctrl-C reached a worker between two pieces, perhaps before it reached us. The last copies are intact.
             if not self.stop.wait(1.0):
