@@ -70,6 +70,24 @@ def refuse_extremes(X, names=None, of="X"):
     )
 
 
+def refuse_tiny(X, names=None):
+    """Raise if all numbers of a column of X, dense or sparse, are 0 or so small that their squares leave float64."""
+    largest = np.zeros(X.shape[1])
+    if sparse.issparse(X):
+        np.maximum.at(largest, X.indices, np.abs(X.data))
+    else:
+        largest = np.abs(X).max(axis=0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if tiny.size == 0:
+        return
+    name = f" ({str(names[tiny[0]])!r})" if names is not None else ""
+    raise ValueError(
+        f"Column {tiny[0]} of X{name} holds no number beyond {largest[tiny[0]]:.6g}; numbers within {SMALLEST:g} of 0 are "
+        "too small to compute with in float64. Give the column in smaller units, for example by "
+        "sklearn.preprocessing.MaxAbsScaler."
+    )
+
+
 class DenseRows:
     """Dense standardised rows Z, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
 

@@ -10,15 +10,15 @@ from scipy import sparse
 from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
-from ..dense.rows import less_offsets, packed, refuse_extremes
+from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
 from ._design import MAX_ENTRIES, Design
 from ._diagonal import DiagonalDesign
-from ._prior import find_design
-from ._rows import log_likelihoods, row_offsets
+from ._prior import column_units, find_design
+from ._rows import log_likelihoods, row_offsets, warn_of_unlike_spreads
 from ._stream import Stream
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
@@ -47,6 +47,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
     """
 
     coef_: FloatArray
+    prior_scale_: float
+    coef_prior_scale_: FloatArray
 
     _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
@@ -104,11 +106,20 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return min(usual, sampler._stable_step(max(curvatures), 0.0, reach=_STIFF_REACH))
 
     def _checked_rows(self, X):
-        """Rows, sparse ones in canonical form; raises for numbers that are too large."""
-        if sparse.issparse(X):
+        """Rows, sparse ones in canonical form; raises for numbers that are too large, or too small to standardise."""
+        self._is_given_sparse = sparse.issparse(X)  # however the rows are stored later
+        if self._is_given_sparse:
             X = canonical(X)
-        refuse_extremes(X, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        refuse_extremes(X, names)
+        if self.prior_scale == "auto":
+            refuse_tiny(X, names)
         return X
+
+    def _warn_of_prior(self, X, weight):
+        """Warn if one scale of the prior, a number, serves columns of unlike spreads; X are rows less offsets."""
+        if self.prior_scale != "auto" and not self._is_given_sparse:
+            warn_of_unlike_spreads(X, weight, self.prior_scale, getattr(self, "feature_names_in_", None))
 
     @staticmethod
     def _weighted_rows(X, y, weight, n_predictors):
@@ -143,6 +154,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
         self._n_predictors = n_predictors
         self._offsets = row_offsets(data[0], data[2], self.fit_intercept)
         rows = self._less_offsets(data)
+        self._standardises = self.prior_scale == "auto" and not self._is_given_sparse
+        self._warn_of_prior(rows[0], rows[2])
         design = self._first_design(rows)
         self._stream = Stream.begun(rows, design, holds)
         self.n_samples_seen_ = len(data[1])
@@ -157,16 +170,22 @@ class BaseLinearModel(BaseDenseSGMCMC):
         """The design of rows before which nothing was known; sets the prior's scale."""
         X, _, weight = rows
         scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
+        columns = column_units(X, weight, self.fit_intercept) if self._standardises else None
+
+        def make(prior, last=None):
+            return self._design_of(rows, prior, start=None if last is None else last.mode)
+
         design, self.prior_scale_ = find_design(
-            lambda prior: self._design_of(rows, prior), X, weight, self._n_predictors, self.prior, *scales
+            make, X, weight, self._n_predictors, self.prior, *scales, columns=columns
         )
+        self.coef_prior_scale_ = self.prior_scale_ / (np.ones(X.shape[1]) if columns is None else columns)
         return design
 
-    def _design_of(self, rows, prior, reference=None):
+    def _design_of(self, rows, prior, reference=None, start=None):
         """The design of rows under a `Quadratic`."""
         k = self._n_predictors
         kind = DiagonalDesign if _is_wide(rows[0], k) else Design
-        return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood)
+        return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, before):
         """Run chains of ``n_entries`` coordinates in a design on rows less offsets."""

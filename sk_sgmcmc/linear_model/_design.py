@@ -134,6 +134,8 @@ class Design:
     reference : ndarray of shape (n_features,), default=None
         The row at which the intercept has its prior; None for the mean of these rows.
     likelihood : object of `_likelihoods`, default=CLASSES
+    start : ndarray of shape (D,), default=None
+        Where the search for the mode starts: that of the same rows under a similar prior.
 
     Attributes
     ----------
@@ -145,7 +147,17 @@ class Design:
     is_bare = False
 
     def __init__(
-        self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+        self,
+        X,
+        y,
+        weight,
+        n_predictors,
+        prior,
+        fit_intercept,
+        control_variates,
+        reference=None,
+        likelihood=CLASSES,
+        start=None,
     ):
         self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
         self.likelihood, self.prior = likelihood, prior
@@ -161,7 +173,7 @@ class Design:
         precision = self._blocks(back.T, self._blocks(back.T, precision).T)
         mean = self._each(self.forward, prior.mean)
         averaged = n_predictors > 1
-        self.mode = self._newton(rows, y, weight, mean, precision, _NEAR if averaged else _EXACT)
+        self.mode = self._newton(rows, y, weight, mean, precision, _NEAR if averaged else _EXACT, start)
         if averaged:
             d, root = self._average(rows, y, weight, mean, precision)
         gradient, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
@@ -283,10 +295,10 @@ class Design:
             self.mode, d, root = before
         return d, root
 
-    def _newton(self, rows, y, weight, mean, precision, tolerance):
+    def _newton(self, rows, y, weight, mean, precision, tolerance, start):
         """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
-        b = np.zeros(mean.size)
-        if self.fit_intercept:
+        b = np.zeros(mean.size) if start is None else start
+        if self.fit_intercept and start is None:
             b[rows.width - 1 :: rows.width] = self.likelihood.start(y, weight)
 
         def value(b):

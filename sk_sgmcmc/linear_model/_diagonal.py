@@ -59,7 +59,17 @@ class DiagonalDesign:
     kinks = None  # of a prior with kinks, see `_prior`
 
     def __init__(
-        self, X, y, weight, n_predictors, prior, fit_intercept, control_variates, reference=None, likelihood=CLASSES
+        self,
+        X,
+        y,
+        weight,
+        n_predictors,
+        prior,
+        fit_intercept,
+        control_variates,
+        reference=None,
+        likelihood=CLASSES,
+        start=None,
     ):
         self.n_predictors, self.fit_intercept, self.control = n_predictors, fit_intercept, control_variates
         self.likelihood, self.prior = likelihood, prior
@@ -79,8 +89,8 @@ class DiagonalDesign:
             return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
 
         options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
-        first = np.zeros(mean.size)
-        if fit_intercept and not mean.any():
+        first = np.zeros(mean.size) if start is None else (start - mean) / unit
+        if fit_intercept and start is None and not mean.any():
             first[n_coef:] = (likelihood.start(y, weight) - mean[n_coef:]) / unit[n_coef:]
         found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
         self.mode = mean + unit * found.x

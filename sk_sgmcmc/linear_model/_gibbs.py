@@ -20,8 +20,10 @@ class GibbsData:
     Parameters
     ----------
     sums : Sums
-    noise : NoisePrior
+    noise : object of `_noise`
     is_laplace : bool
+    columns : ndarray of shape (n_features,)
+        Units of the columns: the prior is that of the coefficients times these.
     scale : float or None
         Of the prior of coefficients; None is learnt.
     unit : float
@@ -33,9 +35,15 @@ class GibbsData:
     sums: object
     noise: object
     is_laplace: bool
+    columns: np.ndarray
     scale: float
     unit: float
     intercept_scale: float
+
+    @property
+    def prior_unit(self):
+        """Of coefficients, in which the prior has its scale, in units of the sums."""
+        return self.sums.scale / self.columns
 
 
 def slice_draw(log_density, x, rng):
@@ -81,7 +89,7 @@ class GibbsChain(Chain):
         data, rng = self.data, self.rng
         sums, noise = data.sums, data.noise
         self.is_started = True
-        variance = (sums.square + noise.square) / (sums.total + noise.freedom)
+        variance = noise.best(sums.total, sums.square)
         self.variance = max(variance, np.finfo(float).tiny) * np.exp(2.0 * _SPREAD * rng.standard_normal())
         self.scale = data.unit * np.exp(_SPREAD * rng.standard_normal()) if data.scale is None else data.scale
         self.local = np.ones(sums.scale.size)  # variances of coefficients over the square of the scale
@@ -91,7 +99,7 @@ class GibbsChain(Chain):
 
     def _draw_coefficients(self):
         sums, rng = self.data.sums, self.rng
-        prior = self.scale * np.sqrt(self.local) * sums.scale
+        prior = self.scale * np.sqrt(self.local) * self.data.prior_unit
         unit, root = factorised(sums.gram / self.variance + np.diag(prior**-2.0))
         z = linalg.solve_triangular(root, unit * sums.cross / self.variance, lower=True)
         z += rng.standard_normal(z.size)
@@ -104,12 +112,12 @@ class GibbsChain(Chain):
 
     def _draw_noise(self):
         sums, noise = self.data.sums, self.data.noise
-        square = noise.square + sums.residual_square(self.b) + sums.total * (sums.y_mean - self.centre) ** 2
-        self.variance = max(square / self.rng.chisquare(sums.total + noise.freedom), np.finfo(float).tiny)
+        square = sums.residual_square(self.b) + sums.total * (sums.y_mean - self.centre) ** 2
+        self.variance = max(noise.draw(sums.total, square, self.variance, self.rng), np.finfo(float).tiny)
 
     def _draw_local(self):
         """Variances over which normal distributions mix to a Laplace one."""
-        size = np.maximum(np.abs(self.b / self.data.sums.scale) / self.scale, 1e-100)
+        size = np.maximum(np.abs(self.b / self.data.prior_unit) / self.scale, 1e-100)
         self.local = 1.0 / np.maximum(self.rng.wald(1.0 / size, 1.0), 1e-200)
 
     def _hyper(self, x):
@@ -119,7 +127,7 @@ class GibbsChain(Chain):
     def _draw_scale(self):
         """Draw the scale given the coefficients, then both together given their ratios."""
         sums, d = self.data.sums, self.b.size
-        size = np.abs(self.b / sums.scale)
+        size = np.abs(self.b / self.data.prior_unit)
         total = size.sum() if self.data.is_laplace else 0.5 * size @ size
         power = 1.0 if self.data.is_laplace else 2.0
 

@@ -25,14 +25,16 @@ from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._design import check_scale
 from ._gibbs import GibbsChain, GibbsData
-from ._normal import NoisePrior, NormalDesign, Sums
+from ._noise import HalfT, InverseChiSquared
+from ._normal import NormalDesign, Sums
 from ._prior import find_design, typical_scale
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
+from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
 from ._rows import row_offsets
 
 _MAX_FEATURES = 5000
 _CUBES = 2e10  # cubes of the number of features, over all sweeps
 _FEWEST_DRAWS = 200
+_ROUNDING = 1e-6  # of the standard deviation of y, below which noise cannot be told from rounding in sums of squares
 
 
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
@@ -287,11 +289,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
                 f"X has {X.shape[1]} features; linear regression sums over their pairs, for at most {_MAX_FEATURES}. "
                 "Reduce them first, for example by sklearn.decomposition.TruncatedSVD."
             )
-        if np.abs(y).max() > LARGEST:
-            raise ValueError(f"y holds {np.abs(y).max():.6g}, too large to compute with in float64.")
+        refuse_sizes("y", np.abs(y).max())
         weight = checked_weights(X, sample_weight)
-        if weight.max() > LARGEST:
-            raise ValueError(f"sample_weight holds {weight.max():.6g}, too large to compute with in float64.")
         used = weight > 0
         return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
 
@@ -306,7 +305,10 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         new = Sums.of(X, y, weight, self.fit_intercept)
         self._sums = new if earlier is None else earlier + new
         if earlier is None:
-            self._scale_unit = typical_scale(X, weight, self._response_scale)
+            self._standardises = not self._is_given_sparse
+            self._scale_unit = self._response_scale if self._standardises else typical_scale(X, weight, self._response_scale)
+            self._warn_of_prior(X, weight)
+        self._noise = self._noise.with_floor(_ROUNDING * (np.sqrt(self._sums.square / self._sums.total) or self._response_scale))
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)
         before = None if earlier is None else self._chains
@@ -320,10 +322,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         mean, largest = np.average(y, weights=weight), float(np.sqrt(np.average(y**2, weights=weight)))
         spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
         self._response_scale = spread if spread > 1e-12 * largest else largest or 1.0
-        self._noise = NoisePrior(
-            float(self.degrees_of_freedom_prior),
-            float(self._response_scale if self.noise_scale_prior is None else self.noise_scale_prior),
-        )
+        freedom = float(self.degrees_of_freedom_prior)
+        if self.noise_scale_prior is None:
+            self._noise = HalfT(freedom, float(self._response_scale))
+        else:
+            self._noise = InverseChiSquared(freedom, float(self.noise_scale_prior))
         for name in ("noise_scale_prior", "intercept_prior_scale"):
             check_scale(name, getattr(self, name))
         wide = (
@@ -333,14 +336,20 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         )
         self._intercept_scale = min(float(wide), LARGEST) if self.fit_intercept else None
 
+    @property
+    def _columns(self):
+        """Units of the columns in which the prior has its scale: of all rows so far, if it is learnt from dense ones."""
+        if self.prior_scale == "auto" and self._standardises:
+            return self._sums.scale
+        return np.ones(self._sums.scale.size)
+
     # -- Gibbs ---------------------------------------------------------------------------------------------------
 
     def _conditionals(self):
         """What the chains of `Gibbs` read."""
         scale = None if self.prior_scale == "auto" else min(float(self.prior_scale), LARGEST)
-        return GibbsData(
-            self._sums, self._noise, self.prior == "laplace", scale, self._scale_unit, self._intercept_scale
-        )
+        units = self._columns, scale, self._scale_unit, self._intercept_scale
+        return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
     def _sweep(self, sampler, n_rows, before):
         """Run chains of `Gibbs`, which start afresh in a stream; ``n_rows`` are those given now."""
@@ -357,10 +366,10 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def _move(self, sampler, X, y, weight, new, before):
         """Run chains that move by gradients of these rows; in a stream ``new`` are the `Sums` over them."""
 
-        def make(prior):
+        def make(prior, last=None):  # which would not speed up the search for the mode
             return NormalDesign(self._sums, prior, self._noise, self.fit_intercept, self.control_variates, new)
 
-        scales = self.prior_scale, self._intercept_scale, self._scale_unit
+        scales = self.prior_scale, self._intercept_scale, self._scale_unit, self._columns
         design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, *scales)
         return self._run_in(design, len(design.whitener), sampler, X, y, weight, before)
 
@@ -389,6 +398,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
                     "step size is too large; try a tenth of it."
                 )
             scale = np.full(noise.shape, self.prior_scale_)
+        self.coef_prior_scale_ = self.prior_scale_ / self._columns
         self._set_draws(coef, near, noise_scale=noise, prior_scale=scale)
         self.intercept_, self.noise_scale_ = float(self._all_samples["intercept"].mean()), float(noise.mean())
 

@@ -81,19 +81,6 @@ class Sums:
         return max(self.square - 2.0 * (b @ self.cross) + b @ self.gram @ b, 0.0)
 
 
-@dataclass(frozen=True)
-class NoisePrior:
-    """Scaled inverse chi-squared prior of the noise's variance: as if ``freedom`` residuals of size ``scale``."""
-
-    freedom: float
-    scale: float
-
-    @property
-    def square(self):
-        """Sum of squares of these residuals."""
-        return self.freedom * self.scale**2
-
-
 class NormalDesign:
     """Coordinates of the coefficients of standardised columns, the intercept, and the noise's log scale.
 
@@ -103,7 +90,7 @@ class NormalDesign:
         Of all rows, earlier ones included.
     prior : Quadratic
         Of the coefficients of the columns as given, and the intercept at the columns' mean, with a diagonal precision.
-    noise : NoisePrior
+    noise : object of `_noise`
     fit_intercept, control_variates : bool
     new : Sums, default=None
         Of the rows that chains read, where they are not all: second order stands for the others.
@@ -135,7 +122,7 @@ class NormalDesign:
         far from where the posterior is.
         """
         sums, noise = self.sums, self.noise
-        variance = max((sums.square + noise.square) / (sums.total + noise.freedom), np.finfo(float).tiny)
+        variance = max(noise.best(sums.total, sums.square), np.finfo(float).tiny)
         for _ in range(_MAX_ROUNDS):
             unit, root = factorised(sums.gram / variance + np.diag(precision))
             b = unit * linalg.cho_solve((root, True), unit * sums.cross / variance)
@@ -146,12 +133,13 @@ class NormalDesign:
                 alpha = own * sums.total * sums.y_mean / variance
             fitted = ((sums.gram @ half) * half).sum() + sums.total * own
             rest = sums.residual_square(b) + sums.total * (sums.y_mean - alpha) ** 2
-            before, variance = variance, (noise.square + rest + fitted) / (sums.total + noise.freedom)
+            before, variance = variance, noise.best(sums.total, rest + fitted)
             if abs(variance - before) < _CLOSE * before:
                 break
         self.sigma = np.sqrt(before)
         self.mode = np.append(b, [alpha] * self.fit_intercept)
-        spreads = [np.sqrt(own)] * self.fit_intercept + [1.0 / np.sqrt(2.0 * (sums.total + noise.freedom))]
+        curvature = 2.0 * (rest + fitted) / before + noise.derivatives(before)[1]
+        spreads = [np.sqrt(own)] * self.fit_intercept + [1.0 / np.sqrt(curvature)]
         self.whitener = linalg.block_diag(half, np.diag(spreads))
         self.unwhitener = linalg.block_diag(root.T / unit, np.diag(np.reciprocal(spreads)))
 
@@ -159,8 +147,9 @@ class NormalDesign:
         """Gradient and minus the Hessian at the point, of the prior and of rows in ``known`` but not in ``less``."""
         d, E = self.scale.size, self.sigma**-2
         beta = self.mode
-        gradient = np.append(-self.precision * beta, E * self.noise.square - self.noise.freedom)
-        hessian = np.diag(np.append(self.precision, 2.0 * E * self.noise.square))
+        slope, curvature = self.noise.derivatives(self.sigma**2)
+        gradient = np.append(-self.precision * beta, slope)
+        hessian = np.diag(np.append(self.precision, curvature))
         for sums, sign in ((known, 1.0), (less, -1.0)):
             if sums is None:
                 continue
@@ -188,7 +177,8 @@ class NormalDesign:
         """As `Design.params`, for the kernel of linear regression."""
         head = [self._linear.size, layout.FIRST_ORDER * self.control, layout.FULL, with_value, 0.0]
         E = self.sigma**-2
-        parts = [self._linear, self._quadratic.ravel(), self.whitener.ravel(), np.array([E, E * self.noise.square])]
+        noise = np.array([E, E * self.noise.square, *self.noise.tail(self.sigma**2)])
+        parts = [self._linear, self._quadratic.ravel(), self.whitener.ravel(), noise]
         kinks = None if self.kinks is None else replace(self.kinks, n_more=self.kinks.n_more + 1)  # the noise's
         return joined(head, parts, kinks, False)
 

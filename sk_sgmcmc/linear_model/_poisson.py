@@ -20,9 +20,10 @@ from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
 from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
+from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses
+from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
 
 _LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 
@@ -134,6 +135,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     _likelihood = COUNTS
     _has_exposures = True
+    _had_exposure = False  # whether the rows fitted had one
 
     def __init__(
         self,
@@ -223,7 +225,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"))
+        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
         return self._go_on(sampler, data, 1)
 
     @all_or_nothing
@@ -245,12 +247,17 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             Fitted.
         """
         self._check_resumable()
-        return self._resume_on(*self._checked(X, y, sample_weight, exposure, reset=False))
+        return self._resume_on(*self._checked(X, y, sample_weight, exposure, reset=False, method="resume"))
 
-    def _checked(self, X, y, sample_weight, exposure, reset=True):
+    def _checked(self, X, y, sample_weight, exposure, reset=True, method="fit"):
         """Rows, rates and weights: those of counts times exposures are the same."""
         y, sample_weight, exposure = aligned(X, y=y, sample_weight=sample_weight, exposure=exposure)
         X, y = numeric_responses(self, X, y, reset)
+        if reset:
+            self._had_exposure = exposure is not None
+        else:
+            self._refuse_forgotten(method, exposure)
+            self._refuse_new(method, exposure)
         X = self._checked_rows(X)
         if y.min() < 0:
             raise ValueError(f"y holds {y.min():g}; counts must not be negative.")
@@ -261,7 +268,39 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         largest = max(y.max(), weight.max(), (y * weight).max())
         if not largest <= LARGEST:
             raise ValueError(f"y and its weights hold {largest:.6g}, too large to compute with in float64.")
+        refuse_sizes("sample_weight times exposure", weight.max())
         return self._weighted_rows(X, y, weight, 1)
+
+    def _refuse_forgotten(self, method, exposure):
+        """Raise if rows with counts lack an exposure, which the rows that were fitted had."""
+        if exposure is None and self._had_exposure:
+            more = (
+                " In cross-validation and searches, enable metadata routing, which passes the exposure on to `score`: "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                "estimator.set_fit_request(exposure=True).set_score_request(exposure=True)."
+            )
+            raise ValueError(
+                f"`exposure` must be passed to `{method}`, as it was to `fit`; got None. Pass exposure= with a number "
+                "for each row, or exposure=1 if y counts events in one unit of exposure."
+                f"{more if method == 'score' else ''}"
+            )
+
+    def _refuse_new(self, method, exposure):
+        """Raise if rows have an exposure, which earlier ones had not."""
+        if exposure is not None and not self._had_exposure:
+            raise ValueError(
+                f"`exposure` must not be passed to `{method}`, since earlier rows were fitted without one. Leave it "
+                "out, or start over and pass exposure=1 with those rows if each counts events in one unit of exposure."
+            )
+
+    def _warn_of_forgotten(self, method, exposure):
+        """Warn if predictions lack an exposure, which the rows that were fitted had."""
+        if exposure is None and self._had_exposure:
+            warn_user(
+                f"`fit` was given an exposure and `{method}` was not, so predictions are for one unit of exposure: "
+                "rates, not counts. Pass exposure= with a number for each row, or exposure=1 for rates without this "
+                "warning."
+            )
 
     def _signal(self, is_sparse, n_predictors):
         return regression.sparse_poisson if is_sparse else regression.poisson
@@ -339,7 +378,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         std : ndarray of shape (n_samples,)
             Only with ``return_std=True``: of a new count, so it holds both the noise and the uncertainty of the mean.
         """
-        if exposure is None:
+        check_is_fitted(self, "samples_")
+        self._warn_of_forgotten("predict", exposure)
+        if _is_one(exposure):
             return super().predict(X, return_std)
         mean, std = self._means_and_spreads(self._exposed(X, exposure))
         return (mean, std) if return_std else mean
@@ -371,11 +412,17 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         mean, low, high : ndarray of shape (n_samples,)
             The interval has equal tails. The ends of an interval of counts are counts, and hold at least its mass.
         """
+        check_is_fitted(self, "samples_")
+        self._warn_of_forgotten("predict_interval", exposure)
         return self._intervals(self._exposed(X, exposure), interval, of)
+
+    def _log_likelihood_draws(self, X, y, exposure=None):
+        self._refuse_forgotten("to_arviz", exposure)
+        return super()._log_likelihood_draws(X, y, exposure)
 
     def _exposed(self, X, exposure):
         """Blocks of means of new counts under each draw, (rows, n_draws), at each row's exposure."""
-        if exposure is None:
+        if _is_one(exposure):
             yield from self._blocks(X)
             return
         refuse_dask(X)
@@ -411,13 +458,19 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         y, sample_weight, exposure = aligned(X, y=y, sample_weight=sample_weight, exposure=exposure)
         check_consistent_length(X, y, sample_weight)
         y = column_or_1d(real_array("y", y))
+        self._refuse_forgotten("score", exposure)
         if exposure is not None:
             exposure = _checked_exposure(exposure, y.size)
             y, sample_weight = y / exposure, exposure * check_sample_weight(sample_weight, y, dtype=np.float64)
         used = slice(None) if sample_weight is None else real_array("sample_weight", sample_weight) != 0
         if y.size > 1 and np.all(y[used] == y[used][:1]):
             return 0.0
-        return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1)
+        return d2_tweedie_score(y, self._predicted_means(X), sample_weight=sample_weight, power=1)
+
+
+def _is_one(exposure):
+    """Whether predictions are for one unit of exposure."""
+    return exposure is None or (np.isscalar(exposure) and exposure == 1)
 
 
 def _checked_exposure(exposure, n_rows):

@@ -10,8 +10,9 @@ from ._design import Quadratic, check_scale, independent_prior
 _ROUNDED = 0.1  # of a posterior standard deviation, the width over which a kink is rounded
 _CLOSE = 0.01  # relative change at which fixed points are found
 _MAX_ROUNDS = 30
-_FACTOR = 4.0  # between scales tried, until two enclose the answer
-_MAX_FACTORS = 20
+# Scales tried, in units of the median of the hyperprior: from the lowest by factors, at least to the usual highest.
+_LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e3, 4.0, 32
+_LITTLE = 4.0  # score statistic of a coefficient, below which a wider prior gains nothing by it
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,25 @@ def typical_scale(X, weight, size=1.0):
     return size / np.sqrt(np.mean(spread[varies] ** 2)) if varies.any() else size
 
 
-def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_scale, unit=None):
+def column_units(X, weight, fit_intercept):
+    """By what the columns of X, dense or sparse, are divided to standardise them; 1 for those that do not vary.
+
+    Without an intercept nothing is subtracted from a column, so that its unit is its root mean square.
+    """
+    mean, spread, varies = moments(X, weight)
+    if not fit_intercept:
+        spread = np.sqrt(spread**2 + mean**2)
+        varies = spread > 0
+    return np.where(varies, spread, 1.0)
+
+
+def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_scale, unit=None, columns=None):
     """The design under a prior of given or learnt scale, and that scale.
 
     Parameters
     ----------
     make : callable
-        Gives the design under a `Quadratic`.
+        Gives the design under a `Quadratic`; of an optional second argument, it may start at that design's mode.
     X, weight : ndarray or csr_matrix of shape (n, n_features), ndarray of shape (n,)
         Rows and their weights.
     n_predictors : int
@@ -71,41 +84,52 @@ def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_sca
     prior_scale : float or "auto"
     intercept_scale : float or None
     unit : float, default=None
-        Median of the half-Cauchy prior of a scale to be learnt; None is `typical_scale`.
+        Median of the half-Cauchy prior of a scale to be learnt; None is `typical_scale`, or 1 for standardised columns.
+    columns : ndarray of shape (n_features,), default=None
+        Units of the columns: a scale to be learnt is that of the coefficients times these. None is 1.
     """
-    search = _Search(make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale)
-    if prior_scale != "auto":
+    learns = prior_scale == "auto"
+    search = _Search(
+        make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale, columns if learns else None
+    )
+    if not learns:
         check_scale("prior_scale", prior_scale)
         if prior == "normal":
             return make(independent_prior(n_predictors, X.shape[1], prior_scale, intercept_scale)), float(prior_scale)
-        scale = float(prior_scale)
-    else:
-        scale = search.mode(typical_scale(X, weight) if unit is None else unit)
+        return search.settled(float(prior_scale)), float(prior_scale)
+    if unit is None:
+        unit = typical_scale(X, weight) if columns is None else 1.0
+    scale = search.mode(unit)
     return search.settled(scale), scale
 
 
 class _Search:
     """Designs under priors of one scale after another."""
 
-    def __init__(self, make, shape, is_laplace, intercept_scale):
+    def __init__(self, make, shape, is_laplace, intercept_scale, columns):
         self.make, self.shape, self.is_laplace, self.intercept_scale = make, shape, is_laplace, intercept_scale
-        self.centre = None  # root of each coefficient's second moment, at which the Gaussian bound touches
+        self.columns = np.ones(shape[1]) if columns is None else columns
+        # Root of each coefficient's second moment, in units of the columns, at which the Gaussian bound touches.
+        self.centre = None
 
-    def design(self, scale):
+    def design(self, scale, *start):
         """The design under the Gaussian that is, or bounds, the prior of this scale.
 
-        Also the Gaussian's precision, and the posterior mean and variance, of each coefficient.
+        Also the Gaussian's precision, and the posterior mean and variance, of each coefficient; of standardised columns
+        if these have units.
         """
         precision = np.full(self.shape, scale**-2.0)
         if self.is_laplace:
             precision = 1.0 / (scale * (scale if self.centre is None else self.centre)) * np.ones(self.shape)
+        given = precision * self.columns**2
         if self.intercept_scale is not None:
             rest = independent_prior(self.shape[0], 0, 1.0, self.intercept_scale).precision
-            precision = np.column_stack([precision, rest])
-        found = self.make(Quadratic(np.zeros(precision.size), precision.ravel()))
+            given = np.column_stack([given, rest])
+        found = self.make(Quadratic(np.zeros(given.size), given.ravel()), *start)
         mean, variance = found.coef_moments()
+        mean, variance = mean * self.columns, variance * self.columns**2
         self.centre = np.sqrt(mean**2 + variance)
-        return found, precision[:, : self.shape[1]], mean, variance
+        return found, precision, mean, variance
 
     def settled(self, scale):
         """The design at this scale; that of a Laplace prior in the Gaussian bound that fits best."""
@@ -118,34 +142,67 @@ class _Search:
             if np.abs(np.log(precision / before)).max() < _CLOSE:
                 break
         width, more = _ROUNDED * np.sqrt(variance), int(self.intercept_scale is not None)
-        found.kinks = Kinks(mean, np.full(self.shape, 1.0 / scale), width, precision, found.scale, more)
+        of_columns = self.columns / scale * np.ones(self.shape)
+        found.kinks = Kinks(
+            mean / self.columns, of_columns, width / self.columns, precision * self.columns**2, found.scale, more
+        )
         return found
 
-    def slope(self, scale, unit):
-        """Derivative of the log posterior of log(scale), up to a positive factor."""
-        _, precision, mean, variance = self.design(scale)
-        if self.is_laplace:
-            self.design(scale)  # once more, nearer to the best bound
-            slope = self.centre.sum() / scale - self.centre.size
-        else:
-            slope = ((mean**2 + variance) * precision - 1.0).sum()
-        return slope + half_cauchy_slope(scale, unit)
-
     def mode(self, unit):
-        """The mode of the posterior of log(scale)."""
-        low = high = np.log(unit)
-        up = self.slope(unit, unit) > 0
-        for _ in range(_MAX_FACTORS):
-            if up:
-                low, high = high, high + np.log(_FACTOR)
-            else:
-                low, high = low - np.log(_FACTOR), low
-            if (self.slope(np.exp(high if up else low), unit) > 0) != up:
-                break
-        else:
-            return float(np.exp(high if up else low))
+        """The highest mode of the posterior of log(scale).
+
+        There may be several, for example where columns as given differ in size. So the slope is computed over the whole
+        range, and its integral compares them.
+        """
+        path, step = _Path(self, unit), np.log(_FACTOR)
+        logs = [np.log(unit * _LOWEST)]
+        slopes = [path.slope(logs[0])]
+        while len(logs) < _MAX_SCALES and not (logs[-1] > np.log(unit * _USUAL_HIGHEST) and path.has_all):
+            logs.append(logs[-1] + step)
+            slopes.append(path.slope(logs[-1]))
+        slopes = np.array(slopes)
+        best = int(np.argmax(np.append(0.0, np.cumsum(slopes[:-1] + slopes[1:]))))
+        low, high = (best, best + 1) if slopes[best] > 0 else (best - 1, best)
+        if low < 0 or high == len(logs):
+            return float(np.exp(logs[best]))
+        low, high = logs[low], logs[high]
         # No method that relies on the signs at both ends: the bound of a Laplace prior gets closer with each call.
         while high - low > _CLOSE:
             middle = (low + high) / 2.0
-            low, high = (middle, high) if self.slope(np.exp(middle), unit) > 0 else (low, middle)
+            low, high = (middle, high) if path.slope(middle) > 0 else (low, middle)
         return float(np.exp((low + high) / 2.0))
+
+
+class _Path:
+    """The slope of the log posterior of log(scale) at one scale after another, each design starting from the last.
+
+    ``has_all`` says whether, at the last scale, no coefficient would gain by a wider prior.
+    """
+
+    def __init__(self, search, unit):
+        self.search, self.unit = search, unit
+        self.last, self.before, self.has_all = None, None, False
+
+    def slope(self, log_scale):
+        """Derivative of the log posterior of log(scale), up to a positive factor."""
+        search, scale = self.search, np.exp(log_scale)
+        if search.is_laplace:
+            self._guess_centre(log_scale)
+            self.last = search.design(scale, self.last)[0]  # twice, nearer to the best bound
+        self.last, precision, mean, variance = search.design(scale, self.last)
+        informed = np.maximum(1.0 / variance - precision, 1e-10 * precision)
+        self.has_all = bool(((mean * precision) ** 2 / informed).max(initial=0.0) < _LITTLE)
+        if search.is_laplace:
+            self.before = (*self.before[-1:], (log_scale, search.centre)) if self.before else ((log_scale, search.centre),)
+            slope = search.centre.sum() / scale - search.centre.size
+        else:
+            slope = ((mean**2 + variance) * precision - 1.0).sum()
+        return slope + half_cauchy_slope(scale, self.unit)
+
+    def _guess_centre(self, log_scale):
+        """Continue the line through the last two centres, on logarithmic scales."""
+        if self.before is None or len(self.before) < 2:
+            return
+        (x, earlier), (y, later) = self.before
+        search = self.search
+        search.centre = later * (later / earlier) ** np.clip((log_scale - y) / (y - x), -1.0, 1.0)

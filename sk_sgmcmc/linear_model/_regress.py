@@ -4,6 +4,7 @@ from typing import Literal, overload
 
 import numpy as np
 
+from ..dense.rows import LARGEST, SMALLEST
 from ..utils._alignment import aligned
 from ..utils._by_rows import by_rows
 from ..utils._dask import refuse_dask
@@ -180,8 +181,20 @@ class RegressorDrawsMixin:
 
 
 def checked_weights(X, sample_weight):
-    """Weights of rows; raises if one is negative."""
+    """Weights of rows; raises if one is negative, or the largest is too large or too small to compute with."""
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
         raise ValueError(f"sample_weight must not be negative; its smallest entry is {weight.min():g}.")
+    refuse_sizes("sample_weight", weight.max())
     return weight
+
+
+def refuse_sizes(name, largest):
+    """Raise if the largest size of numbers, unless they are all 0, is too large or too small to square in float64."""
+    if largest > LARGEST:
+        raise ValueError(f"{name} holds {largest:.6g}, too large to compute with in float64. Divide it by a constant.")
+    if 0 < largest < SMALLEST:
+        raise ValueError(
+            f"{name} holds no number beyond {largest:.6g}, too small to compute with in float64. Multiply it by a "
+            "constant."
+        )

@@ -11,6 +11,7 @@ from ..utils._warnings import warn_user
 
 # Above this class weight, the intervals of a class shrink to less than 0.7 of what its rows support.
 _MUCH = 2.0
+_UNLIKE = 100.0  # ratio of columns' spreads, from which one scale of the prior does not suit all
 _SEEN_ROWS, _SEEN_DRAWS = 300, 300  # behind the log likelihood whose convergence is reported
 
 
@@ -64,6 +65,25 @@ def row_offsets(X, weight, fit_intercept):
             "mean."
         )
     return np.zeros(X.shape[1])
+
+
+def warn_of_unlike_spreads(X, weight, prior_scale, names):
+    """Warn if one scale of the prior, in the units of the columns as given, cannot suit the columns of X."""
+    _, spread, varies = moments(X, weight)
+    if not varies.any():
+        return
+    columns = np.flatnonzero(varies)
+    least, most = columns[np.argmin(spread[columns])], columns[np.argmax(spread[columns])]
+    if spread[most] < _UNLIKE * spread[least]:
+        return
+    shown = [f"{j}" if names is None else f"{j} ({str(names[j])!r})" for j in (most, least)]
+    warn_user(
+        f"Columns {shown[0]} and {shown[1]} of X have the standard deviations {spread[most]:.3g} and "
+        f"{spread[least]:.3g}. prior_scale={prior_scale:g} is the scale of the prior of each coefficient in the units of "
+        "the columns as given, so it shrinks effects of narrow columns far more than those of wide ones. Set "
+        'prior_scale="auto", which acts on standardised columns, or standardise the columns, for example with '
+        "sklearn.preprocessing.StandardScaler."
+    )
 
 
 def log_likelihoods(design, dense, coef, intercept):

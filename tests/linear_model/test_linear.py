@@ -15,12 +15,14 @@ from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models.linear.design import KINKS
 from sk_sgmcmc.linear_model import _gibbs
 from sk_sgmcmc.linear_model._design import independent_prior
-from sk_sgmcmc.linear_model._normal import NoisePrior, NormalDesign, Sums
+from sk_sgmcmc.linear_model._noise import HalfT, InverseChiSquared
+from sk_sgmcmc.linear_model._normal import NormalDesign, Sums
 from sk_sgmcmc.samplers import HMC, SGHMC
 from tests.common.compare import StopAt
 
 N_CHAINS = 20
 LAWS = {"normal": {}, "laplace": {"prior": "laplace"}, "learnt": {"prior_scale": "auto"}}
+LAWS["given noise"] = {"noise_scale_prior": 0.6, "degrees_of_freedom_prior": 5.0}
 LAWS["learnt laplace"] = LAWS["laplace"] | LAWS["learnt"]
 
 
@@ -38,20 +40,20 @@ def moments_on_a_grid(law):
     Written from the model: the intercept's wide prior integrates to 1 / sqrt(n); scales are integrated on a grid too.
     """
     X, y = rows()
-    centred, away = X - X.mean(axis=0), y - y.mean()
+    centred, away = (X - X.mean(axis=0)) / column_units(law, X), y - y.mean()
     noise, t = np.linspace(-1.4, 2.0, 60), np.linspace(-1.0, 1.0, 160)
     b = 4.5 * t**3  # close together at 0, where a learnt scale puts a spike
     s, u, v = np.meshgrid(noise, b, b, indexing="ij")
     rest = (away**2).sum() - 2 * (u * (centred[:, 0] @ away) + v * (centred[:, 1] @ away))
     gram = centred.T @ centred
     rest += u**2 * gram[0, 0] + 2 * u * v * gram[0, 1] + v**2 * gram[1, 1]
-    n, s0 = len(y), y.std()
-    log = -0.5 * (rest + s0**2) * np.exp(-2 * s) - (n - 1 + 1) * s
-    unit = y.std() / np.sqrt(np.mean(X.std(axis=0) ** 2))
+    n, unit = len(y), y.std()
+    log = -0.5 * rest * np.exp(-2 * s) - (n - 1) * s + log_prior_of_noise(law, s, y)
     x = np.linspace(np.log(unit) - 12.0, np.log(unit) + 12.0, 400)
     hyper = x - np.log1p(np.exp(2 * (x - np.log(unit))))
     if law == "learnt":  # a spike at 0, too narrow for a grid: coefficients are Gaussian given both scales
-        return gaussian_given_scales(noise, x, hyper, gram, centred.T @ away, (away**2).sum() + s0**2, n)
+        of_noise = log_prior_of_noise(law, noise, y) - (n - 1) * noise
+        return gaussian_given_scales(noise, of_noise, x, hyper, gram, centred.T @ away, (away**2).sum())
     if law == "learnt laplace":
         size = (np.abs(u[0]) + np.abs(v[0])).ravel()
         prior = sum(np.exp(h - 2 * at - size * np.exp(-at)) for h, at in zip(hyper, x, strict=True))
@@ -62,10 +64,22 @@ def moments_on_a_grid(law):
     return [np.sum(weight * f) / weight.sum() for f in (u, v, u**2, v**2, np.abs(u), np.abs(v), s)]
 
 
-def gaussian_given_scales(noise, x, hyper, gram, cross, square, n):
+def column_units(law, X):
+    """A scale that is learnt is that of standardised columns."""
+    return X.std(axis=0) if law.startswith("learnt") else np.ones(X.shape[1])
+
+
+def log_prior_of_noise(law, s, y):
+    """Of the log noise: half-Cauchy of median sd(y), unless a scaled inverse chi-squared prior is given."""
+    if law == "given noise":
+        return -5.0 * s - 0.5 * 5.0 * 0.6**2 * np.exp(-2.0 * s)
+    return s - np.log1p(np.exp(2.0 * s) / y.var())
+
+
+def gaussian_given_scales(noise, of_noise, x, hyper, gram, cross, square):
     """The same moments from those of a Gaussian, at each pair of log noise and log scale."""
     found, weight = [], []
-    for s, (log_scale, h) in product(noise, zip(x, hyper, strict=True)):
+    for (s, own), (log_scale, h) in product(zip(noise, of_noise, strict=True), zip(x, hyper, strict=True)):
         precision = gram * np.exp(-2 * s) + np.exp(-2 * log_scale) * np.eye(2)
         covariance = np.linalg.inv(precision)
         mean = covariance @ cross * np.exp(-2 * s)
@@ -73,7 +87,7 @@ def gaussian_given_scales(noise, x, hyper, gram, cross, square, n):
         size = stats.foldnorm.mean(np.abs(mean) / sd, scale=sd)
         found.append([*mean, *(mean**2 + sd**2), *size, s])
         rest = (square - cross @ mean) * np.exp(-2 * s)
-        weight.append(h - n * s - 2 * log_scale - 0.5 * np.linalg.slogdet(precision)[1] - 0.5 * rest)
+        weight.append(h + own - 2 * log_scale - 0.5 * np.linalg.slogdet(precision)[1] - 0.5 * rest)
     weight = np.exp(np.array(weight) - np.max(weight))
     return list(weight @ np.array(found) / weight.sum())
 
@@ -82,7 +96,7 @@ def z_scores(law, seed, sampler="gibbs", **more):
     X, y = rows()
     params = {"prior_scale": 1.0, "n_iter": 1000, "burn_in": 150, "thin": 1} | LAWS[law] | more
     model = BayesianLinearRegression(sampler=sampler, n_chains=N_CHAINS, random_state=seed, **params).fit(X, y)
-    b, noise = model.samples_["coef"], np.log(model.samples_["noise_scale"])
+    b, noise = model.samples_["coef"] * column_units(law, X), np.log(model.samples_["noise_scale"])
     found = [b[..., 0], b[..., 1], b[..., 0] ** 2, b[..., 1] ** 2, np.abs(b[..., 0]), np.abs(b[..., 1]), noise]
     means = np.stack([each.mean(axis=1) for each in found], axis=1)
     return (means.mean(axis=0) - moments_on_a_grid(law)) / (means.std(axis=0, ddof=1) / np.sqrt(N_CHAINS))
@@ -99,12 +113,12 @@ def _jacobian_twice(self, x):
 
 def _noise_of_half(self):
     sums, noise = self.data.sums, self.data.noise
-    square = noise.square + sums.residual_square(self.b) + sums.total * (sums.y_mean - self.centre) ** 2
-    self.variance = square / self.rng.chisquare(sums.total + noise.freedom - 2.0)
+    square = sums.residual_square(self.b) + sums.total * (sums.y_mean - self.centre) ** 2
+    self.variance = noise.draw(sums.total - 2.0, square, self.variance, self.rng)
 
 
 def _wrong_shape(self):
-    size = np.abs(self.b / self.data.sums.scale) / self.scale
+    size = np.abs(self.b / self.data.prior_unit) / self.scale
     self.local = 1.0 / self.rng.wald(1.0 / size, 2.0)
 
 
@@ -129,19 +143,31 @@ def test_kernels_read_a_kink_for_every_coordinate(intercept):
     assert params.size - params[KINKS] == 4 * len(model._design.whitener)
 
 
-@pytest.mark.parametrize("law", ["normal", "laplace"])
+@pytest.mark.parametrize("law", ["normal", "laplace", "given noise"])
 def test_hmc_has_the_law_of_the_model(law, global_random_seed):
     z = z_scores(law, global_random_seed, HMC(n_leapfrog=5), n_iter=700, burn_in=100)
     assert np.abs(z).max() < 5.0
 
 
+def log_inverse_chi_squared(sigma):
+    return -0.5 * 0.7**2 / sigma**2 - np.log(sigma)
+
+
+def log_half_t(sigma):
+    return np.log(sigma) - 2.0 * np.log1p(sigma**2 / (3.0 * 0.7**2)) - 0.5 * 0.1**2 / sigma**2
+
+
+NOISE = [(InverseChiSquared(1.0, 0.7), log_inverse_chi_squared), (HalfT(3.0, 0.7, 0.1), log_half_t)]
+
+
+@pytest.mark.parametrize(("noise", "log_prior"), NOISE, ids=["inverse chi-squared", "half-t"])
 @pytest.mark.parametrize("control", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(intercept, control):
+def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(intercept, control, noise, log_prior):
     X, y = rows(60)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     model = BayesianLinearRegression(fit_intercept=intercept)
-    noise, wide = NoisePrior(1.0, 0.7), 50.0 if intercept else None
+    wide = 50.0 if intercept else None
     sums = Sums.of(X, y, weight, intercept)
     design = NormalDesign(sums, independent_prior(1, 2, 1.3, wide), noise, intercept, control)
     D = len(design.whitener)
@@ -150,7 +176,7 @@ def test_signal_is_the_gradient_of_the_log_posterior_and_unbiased(intercept, con
     def direct(theta):
         coef, level, sigma = design.coefficients(theta)
         value = weight @ (-0.5 * ((y - X @ coef - level) / sigma) ** 2 - np.log(sigma))
-        value -= 0.5 * coef @ coef / 1.3**2 + 0.5 * noise.square / sigma**2 + noise.freedom * np.log(sigma)
+        value += log_prior(sigma) - 0.5 * coef @ coef / 1.3**2
         at_mean = level + coef @ np.average(X, axis=0, weights=weight)
         return value - 0.5 * (at_mean / 50.0) ** 2 if intercept else value
 

@@ -207,17 +207,18 @@ def test_predictions_at_an_exposure_are_those_of_larger_means():
     mean, std = model.predict(X, return_std=True, exposure=time)
     np.testing.assert_allclose(mean, means.mean(axis=1))
     np.testing.assert_allclose(std, np.sqrt(means.var(axis=1) + means.mean(axis=1)))
-    np.testing.assert_allclose(model.predict(X, exposure=time), time * model.predict(X))
+    rate = model.predict(X, exposure=1)
+    np.testing.assert_allclose(model.predict(X, exposure=time), time * rate)
     _, low, high = model.predict_interval(X, of="mean", exposure=time)
-    for end, same in zip((low, high), model.predict_interval(X, of="mean")[1:], strict=True):
+    for end, same in zip((low, high), model.predict_interval(X, of="mean", exposure=1)[1:], strict=True):
         np.testing.assert_allclose(end, time * same)
     _, low, high = model.predict_interval(X[:1], exposure=time[:1])
     for end, tail in ((low[0], 0.05), (high[0], 0.95)):
         below = [stats.poisson.cdf(end - step, means[0]).mean() for step in (1, 0)]
         assert below[0] < tail <= below[1]
-    rates = model.score(X, y / time, sample_weight=time)
+    rates = model.score(X, y / time, sample_weight=time, exposure=1)
     assert model.score(X, y, exposure=time) == pytest.approx(rates)
-    np.testing.assert_allclose(model.predict(X, exposure=2), 2 * model.predict(X))
+    np.testing.assert_allclose(model.predict(X, exposure=2), 2 * rate)
     bad = [(time[:-1], r"shape \(199,\); give a number for each of the 200 rows"), (-time, "holds -.* at position 0")]
     for given, message in (*bad, (np.where(np.arange(len(y)) == 3, np.nan, time), "holds nan at position 3")):
         for call in (model.predict, model.predict_interval, partial(model.score, y=y), partial(model.fit, y=y)):

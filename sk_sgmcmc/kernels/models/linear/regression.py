@@ -75,7 +75,7 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
     t = delta[m]
     shrink = np.exp(-2.0 * t)
     at = HEAD + D + 2 * D * D
-    E, of_prior = params[at], params[at + 1]
+    E, of_prior, power, odds = params[at], params[at + 1], params[at + 2], params[at + 3]
     control = params[CONTROL] != 0.0
     rest = 0.0
     for lo in range(0, X.shape[0], BLOCK):
@@ -99,4 +99,9 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
     # Beyond the second order of the prior, which is part of the quadratic matrix.
     pull[m] += of_prior * (shrink - 1.0 + 2.0 * t) / scale
     rest -= 0.5 * of_prior * (shrink - 1.0 + 2.0 * t - 2.0 * t * t) / scale
+    share, now = odds / (1.0 + odds), 1.0 / (1.0 + shrink / odds)
+    second = 2.0 * share * (1.0 - share)
+    pull[m] -= 2.0 * power * (now - share - second * t) / scale
+    growth = np.log1p(odds * np.exp(2.0 * t)) - np.log1p(odds)
+    rest -= power * (growth - 2.0 * share * t - second * t * t) / scale
     return finish(theta, params, D, 1, scale, delta, pull, rest, signal, extra)
