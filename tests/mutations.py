@@ -352,6 +352,22 @@ MODELS = [
     ),
     *_in("linear_model/_rows.py", "tests/linear_model/test_class_weight.py", ("weight *= each[codes]", "pass")),
     *_in(
+        "linear_model/_poisson.py", "tests/linear_model/test_poisson.py -k exposure",
+        ("exposure[lo : lo + len(means), None]", "exposure[: len(means), None]"),
+        ("if exposure is None and self._had_exposure:\n            more", "if False:\n            more"),
+    ),
+    *_in(
+        "linear_model/_prior.py", "tests/linear_model/test_units.py -k (unlike_units or change_no_prediction)",
+        ("_LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e3, 4.0, 32",
+         "_LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e-5, 4.0, 6"),
+        ("given = precision * self.columns**2", "given = precision"),
+    ),
+    *_in(
+        "linear_model/_noise.py", "tests/linear_model/test_linear.py -k (law_of_the_model or best_variance)",
+        ("rng.gamma(0.5 * (self.freedom + 1.0))", "rng.gamma(0.5 * self.freedom)"),
+        ("0.5 * (total - 1.0 - square / unit)", "0.5 * (total - square / unit)"),
+    ),
+    *_in(
         "linear_model/_predict.py", f"{_LOGISTIC} -k (predictions or table)",
         ("noise.append(special.entr(p).sum(axis=2).mean(axis=1))", "noise.append(total[-1])"),
         ('"sd": flat.std(axis=0)', '"sd": flat.var(axis=0)'),

@@ -82,8 +82,8 @@ def refuse_tiny(X, names=None):
         return
     name = f" ({str(names[tiny[0]])!r})" if names is not None else ""
     raise ValueError(
-        f"Column {tiny[0]} of X{name} holds no number beyond {largest[tiny[0]]:.6g}; numbers within {SMALLEST:g} of 0 are "
-        "too small to compute with in float64. Give the column in smaller units, for example by "
+        f"Column {tiny[0]} of X{name} holds no number beyond {largest[tiny[0]]:.6g}; numbers within {SMALLEST:g} of 0 "
+        "are too small to compute with in float64. Give the column in smaller units, for example by "
         "sklearn.preprocessing.MaxAbsScaler."
     )
 

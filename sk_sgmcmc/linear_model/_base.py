@@ -1,5 +1,6 @@
 """Base class of the linear models with a link: coordinates, chains, streams and draws of the coefficients."""
 
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
 from ._design import MAX_ENTRIES, Design
 from ._diagonal import DiagonalDesign
-from ._prior import column_units, find_design
+from ._prior import all_zero, column_units, find_design
 from ._rows import log_likelihoods, row_offsets, warn_of_unlike_spreads
 from ._stream import Stream
 
@@ -145,7 +146,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
         self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
         rows = self._less_offsets(data)
         stream = self._stream or Stream.of_gone_rows(self.n_samples_seen_)  # of a model saved by an earlier version
-        rows, design, self._stream = stream.next(rows, self._design, self._first_design, self._design_of)
+        last, stream = self._with_units_of_new_columns(rows, self._design, stream)
+        rows, design, self._stream = stream.next(rows, last, self._first_design, self._design_of)
         self.n_samples_seen_ += len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, before)
 
@@ -179,7 +181,28 @@ class BaseLinearModel(BaseDenseSGMCMC):
             make, X, weight, self._n_predictors, self.prior, *scales, columns=columns
         )
         self.coef_prior_scale_ = self.prior_scale_ / (np.ones(X.shape[1]) if columns is None else columns)
+        self._unseen = all_zero(X) if self._standardises else np.zeros(X.shape[1], dtype=bool)
         return design
+
+    def _with_units_of_new_columns(self, rows, design, stream):
+        """The last design and the stream, where a column varies for the first time: its prior gets the column's unit.
+
+        Earlier rows, which lie at its offset, say nothing about its coefficient: only the prior's precision changes.
+        """
+        X, _, weight = rows
+        new = getattr(self, "_unseen", np.zeros(X.shape[1], dtype=bool)) & ~all_zero(X)
+        if not new.any():
+            return design, stream
+        square = (X.multiply(X) if sparse.issparse(X) else X**2).T @ weight / weight.sum()
+        columns = np.where(new & (square > 0), np.sqrt(square), 1.0)
+        self._unseen = self._unseen & ~new
+        self.coef_prior_scale_ = self.coef_prior_scale_ / columns
+        width = X.shape[1] + self.fit_intercept
+        more = np.zeros((self._n_predictors, width))
+        more[:, : X.shape[1]] = (columns**2 - 1.0) / self.prior_scale_**2
+        design = copy(design)
+        design.summary = design.summary.tighter(more.ravel())
+        return design, replace(stream, prior=None if stream.prior is None else stream.prior.tighter(more.ravel()))
 
     def _design_of(self, rows, prior, reference=None, start=None):
         """The design of rows under a `Quadratic`."""

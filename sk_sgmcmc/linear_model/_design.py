@@ -33,6 +33,10 @@ class Quadratic:
     mean: np.ndarray
     precision: np.ndarray
 
+    def tighter(self, more):
+        """With a diagonal added to the precision."""
+        return Quadratic(self.mean, self.precision + (more if self.precision.ndim == 1 else np.diag(more)))
+
 
 def check_scale(name, scale):
     """Raise if the scale of a prior is too small to square."""

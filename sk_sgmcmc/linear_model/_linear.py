@@ -40,13 +40,15 @@ _ROUNDING = 1e-6  # of the standard deviation of y, below which noise cannot be 
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
     r"""Linear regression with an unknown noise, with draws of coefficients and noise.
 
-    :math:`y \sim N(b + \beta^\top x, \sigma_y^2)`, and :math:`\sigma_y^2` has a scaled inverse chi-squared prior.
+    :math:`y \sim N(b + \beta^\top x, \sigma_y^2)`, with priors on :math:`\beta` and :math:`\sigma_y`.
 
     Parameters
     ----------
     prior_scale : float or "auto", default="auto"
-        Scale :math:`\sigma` of the prior of each coefficient, in the units of the columns of X as given. "auto" learns
-        it from the data: `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
+        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given, and `fit`
+        warns if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns it from the
+        data: of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as
+        given. `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, the
         Bayesian lasso.
@@ -56,10 +58,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Standard deviation of the wide normal prior of the intercept of centred columns. None is 100 times the root mean
         square of y (in a stream, of the first block). ``intercept_`` refers to the columns as given.
     noise_scale_prior : float or None, default=None
-        Scale of the prior of the noise: the size of the residuals that it adds. None is the standard deviation of y
-        (in a stream, of the first block).
+        A number is the scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`: the size of the residuals
+        that it adds. None is a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard
+        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found.
     degrees_of_freedom_prior : float, default=1
-        Degrees of freedom of that prior: how many residuals it adds.
+        Degrees of freedom of that prior; with ``noise_scale_prior=``, how many residuals it adds.
     control_variates : bool, default=True
         Whether minibatches estimate only the part of the log likelihood beyond its second order.
     sampler : str, sampler object or None, default=None
@@ -99,7 +102,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     noise_scale_ : float
         Posterior mean of the noise's standard deviation.
     prior_scale_ : float
-        The scale in use: that given, or what "auto" found: with `Gibbs`, its posterior mean.
+        The scale in use: that given, or what "auto" found: with `Gibbs`, its posterior mean. Of dense X, "auto" finds
+        that of the coefficients of standardised columns.
+    coef_prior_scale_ : ndarray of shape (n_features,)
+        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
+        from dense X, by the standard deviations of the columns.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_features); ``"intercept"``, ``"noise_scale"`` and ``"prior_scale"``:
         (n_chains, n_kept).
@@ -128,7 +135,12 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     `Gibbs` draws all coefficients together given the noise, the noise given them, and for ``prior="laplace"`` the
     variances of the normal distributions that mix to it (Park and Casella, 2008). It targets the posterior exactly. A
     learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column, and is
-    drawn given the coefficients and given the ratios of coefficients to scale.
+    drawn given the coefficients and given the ratios of coefficients to scale. The half-t prior of the noise is a
+    mixture of scaled inverse chi-squared ones, whose scale is drawn too (Huang and Wand, 2013). Noise below a millionth
+    of the standard deviation of y cannot be told from rounding: where coefficients fit all rows, draws stay near that.
+
+    ``prior_scale="auto"`` standardises dense columns by all rows so far (without an intercept, by their root mean
+    squares), so that a change of their units or a shift changes no prediction.
 
     `partial_fit` adds the sums over the new rows to those over the earlier ones. With `Gibbs` its posterior is the
     exact one given all of them; other samplers read the new rows, and take the earlier ones to second order.
@@ -141,7 +153,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     ----------
     Park and Casella (2008), The Bayesian lasso, Journal of the American Statistical Association 103. Yu and Meng
     (2011), To center or not to center, Journal of Computational and Graphical Statistics 20. MacKay (1992), Bayesian
-    interpolation, Neural Computation 4.
+    interpolation, Neural Computation 4. Huang and Wand (2013), Simple marginally noninformative prior distributions for
+    covariance matrices, Bayesian Analysis 8.
 
     Examples
     --------
@@ -306,9 +319,13 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._sums = new if earlier is None else earlier + new
         if earlier is None:
             self._standardises = not self._is_given_sparse
-            self._scale_unit = self._response_scale if self._standardises else typical_scale(X, weight, self._response_scale)
+            self._scale_unit = (
+                self._response_scale if self._standardises else typical_scale(X, weight, self._response_scale)
+            )
             self._warn_of_prior(X, weight)
-        self._noise = self._noise.with_floor(_ROUNDING * (np.sqrt(self._sums.square / self._sums.total) or self._response_scale))
+        self._noise = self._noise.with_floor(
+            _ROUNDING * (np.sqrt(self._sums.square / self._sums.total) or self._response_scale)
+        )
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)
         before = None if earlier is None else self._chains
@@ -338,7 +355,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @property
     def _columns(self):
-        """Units of the columns in which the prior has its scale: of all rows so far, if it is learnt from dense ones."""
+        """Units of the columns in which the prior has its scale: of all rows so far, if learnt from dense ones."""
         if self.prior_scale == "auto" and self._standardises:
             return self._sums.scale
         return np.ones(self._sums.scale.size)

@@ -37,9 +37,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     Parameters
     ----------
     prior_scale : float or "auto", default=1
-        :math:`\sigma`, in the units of the columns of X as given. The mode of the posterior is the estimate of
-        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior. "auto" learns the scale
-        from the data; see Notes.
+        A number is :math:`\sigma`, for the columns of X as given. The mode of the posterior is the estimate of
+        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior. `fit` warns if the
+        standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the data:
+        of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as given;
+        see Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients. "laplace" has the density :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, which
         shrinks small coefficients more and large ones less; its mode is that of an L1 penalty with
@@ -95,7 +97,11 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, 1 or n_classes, n_features), ``"intercept"``: (n_chains, n_kept, 1 or n_classes).
     prior_scale_ : float
-        The scale in use: that given, or the one that "auto" found.
+        The scale in use: that given, or the one that "auto" found: of dense X, that of the coefficients of standardised
+        columns.
+    coef_prior_scale_ : ndarray of shape (n_features,)
+        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
+        from dense X, by the standard deviations of the columns.
     sampler_ : sampler object
         The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
         coordinates.
@@ -127,8 +133,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
     :math:`\sigma` whose median moves the log odds by 1 for a typical column. Coefficients are integrated out by the
-    Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian; draws are then
-    given that scale. `partial_fit` keeps the scale of its first call unless it reads all rows again.
+    Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian. The search covers
+    the whole range of scales, since there may be several modes; draws are then given the scale that it found. For dense
+    X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the standard
+    deviation of column j (without an intercept, its root mean square); a change of units or a shift of a column then
+    changes no prediction. For sparse X, such as tf-idf, one scale serves all columns as given: rare words keep the
+    stronger shrinkage. `partial_fit` keeps the scale and the units of its first call unless it reads all rows again; a
+    column that is constant at first gets its unit from the first block in which it varies.
 
     ``prior="laplace"``: the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 + \epsilon^2}`
     for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation; the draws'
@@ -150,7 +161,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sk_sgmcmc import BayesianLogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
+    >>> model = BayesianLogisticRegression("auto", random_state=0).fit(X, y)
     >>> model.samples_["coef"].shape
     (1, 100, 1, 30)
     >>> bool(model.score(X, y) > 0.94)

@@ -37,8 +37,10 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     Parameters
     ----------
     prior_scale : float or "auto", default="auto"
-        :math:`\sigma`, the scale of the prior of each coefficient, in the units of the columns of X as given. "auto"
-        learns it from the data; see Notes.
+        :math:`\sigma`, the scale of the prior of each coefficient. A number refers to the columns of X as given, and
+        `fit` warns if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns it from
+        the data: of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as
+        given; see Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`.
     fit_intercept : bool, default=True
@@ -83,7 +85,11 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_features), ``"intercept"``: (n_chains, n_kept).
     prior_scale_ : float
-        The scale in use: that given, or the one that "auto" found.
+        The scale in use: that given, or the one that "auto" found: of dense X, that of the coefficients of standardised
+        columns.
+    coef_prior_scale_ : ndarray of shape (n_features,)
+        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
+        from dense X, by the standard deviations of the columns.
     sampler_ : sampler object
         The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
         coordinates.
@@ -106,9 +112,10 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     Notes
     -----
-    Coordinates, control variates, streams, sparse and wide rows, and ``prior="laplace"`` are those of
-    `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a
-    half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by :math:`e` for a typical column.
+    Coordinates, control variates, streams, sparse and wide rows, ``prior="laplace"`` and the columns to which
+    ``prior_scale="auto"`` refers are those of `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of
+    the posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean
+    by :math:`e` for a typical column.
 
     ``exposure=t`` and rates ``y / t`` with ``sample_weight=t``, as for scikit-learn's ``PoissonRegressor``, give the
     same posterior. Counts that vary more than a Poisson distribution does make intervals too narrow.
@@ -185,7 +192,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive.
+            Time, area or population in which each count was made; positive. `score`, `partial_fit` and `resume` then
+            need one too, and predictions without one warn that they are rates.
 
         Returns
         -------
@@ -368,8 +376,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return_std : bool, default=False
             Whether to return the standard deviation of a new count too. Dask arrays have means only.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count will be made; positive. None is 1 for each row. For a Dask
-            array, multiply its answer.
+            Time, area or population in which each count will be made; positive. None is 1 for each row, with a warning
+            if `fit` was given an exposure; 1 predicts rates without it. For a Dask array, multiply its answer.
 
         Returns
         -------
@@ -405,7 +413,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             What the interval holds with that probability: a new count at the row (the posterior predictive
             distribution, noise included), or the mean of such counts.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count will be made; positive. None is 1 for each row.
+            Time, area or population in which each count will be made; positive. None is 1 for each row, with a warning
+            if `fit` was given an exposure.
 
         Returns
         -------
@@ -445,7 +454,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. None is 1 for each row.
+            Time, area or population in which each count was made; positive. Required if `fit` was given one; else None
+            is 1 for each row.
 
         Returns
         -------

@@ -12,6 +12,7 @@ _CLOSE = 0.01  # relative change at which fixed points are found
 _MAX_ROUNDS = 30
 # Scales tried, in units of the median of the hyperprior: from the lowest by factors, at least to the usual highest.
 _LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e3, 4.0, 32
+_ROUNDS = 2  # of improving the bound of a Laplace prior, before the slope at a scale is computed
 _LITTLE = 4.0  # score statistic of a coefficient, below which a wider prior gains nothing by it
 
 
@@ -70,6 +71,11 @@ def column_units(X, weight, fit_intercept):
     return np.where(varies, spread, 1.0)
 
 
+def all_zero(X):
+    """Which columns of X, dense or sparse, hold nothing but zeros."""
+    return np.asarray((X != 0).sum(axis=0)).ravel() == 0
+
+
 def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_scale, unit=None, columns=None):
     """The design under a prior of given or learnt scale, and that scale.
 
@@ -89,9 +95,7 @@ def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_sca
         Units of the columns: a scale to be learnt is that of the coefficients times these. None is 1.
     """
     learns = prior_scale == "auto"
-    search = _Search(
-        make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale, columns if learns else None
-    )
+    search = _Search(make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale, columns if learns else None)
     if not learns:
         check_scale("prior_scale", prior_scale)
         if prior == "normal":
@@ -181,28 +185,43 @@ class _Path:
 
     def __init__(self, search, unit):
         self.search, self.unit = search, unit
-        self.last, self.before, self.has_all = None, None, False
+        self.last, self.before, self.has_all = None, [], False
 
     def slope(self, log_scale):
         """Derivative of the log posterior of log(scale), up to a positive factor."""
         search, scale = self.search, np.exp(log_scale)
         if search.is_laplace:
             self._guess_centre(log_scale)
-            self.last = search.design(scale, self.last)[0]  # twice, nearer to the best bound
+            for _ in range(_ROUNDS):
+                self._improve_centre(scale)
         self.last, precision, mean, variance = search.design(scale, self.last)
         informed = np.maximum(1.0 / variance - precision, 1e-10 * precision)
         self.has_all = bool(((mean * precision) ** 2 / informed).max(initial=0.0) < _LITTLE)
         if search.is_laplace:
-            self.before = (*self.before[-1:], (log_scale, search.centre)) if self.before else ((log_scale, search.centre),)
+            self.before = [*self.before[-1:], (log_scale, search.centre)]
             slope = search.centre.sum() / scale - search.centre.size
         else:
             slope = ((mean**2 + variance) * precision - 1.0).sum()
         return slope + half_cauchy_slope(scale, self.unit)
 
     def _guess_centre(self, log_scale):
-        """Continue the line through the last two centres, on logarithmic scales."""
-        if self.before is None or len(self.before) < 2:
-            return
-        (x, earlier), (y, later) = self.before
+        """Continue the line through the last two centres, on logarithmic scales; first that of the prior."""
         search = self.search
-        search.centre = later * (later / earlier) ** np.clip((log_scale - y) / (y - x), -1.0, 1.0)
+        if not self.before:
+            return
+        y, later = self.before[-1]
+        growth = 1.0
+        if len(self.before) > 1:
+            x, earlier = self.before[0]
+            growth = np.clip(np.log(later / earlier) / (y - x), 0.0, 1.0)
+        search.centre = later * np.exp(growth * (log_scale - y))
+
+    def _improve_centre(self, scale):
+        """A Newton step, coefficient by coefficient, towards the centre that the bound at it implies."""
+        search, before = self.search, self.search.centre
+        self.last, precision, mean, variance = search.design(scale, self.last)
+        if before is None:
+            return
+        # By how much the logarithm of the centre found follows that of the centre given.
+        follows = variance * precision * (0.5 * variance + mean**2) / search.centre**2
+        search.centre = before * (search.centre / before) ** (1.0 / (1.0 - np.minimum(follows, 0.9)))

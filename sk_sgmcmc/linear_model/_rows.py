@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..chains.convergence import evenly
-from ..dense.rows import FAR, LARGEST, far_offsets, moments
+from ..dense.rows import FAR, LARGEST, SMALLEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
 
@@ -24,6 +24,11 @@ def row_weights(X, codes, classes, y, class_weight, sample_weight):
         raise ValueError(
             f"sample_weight holds {weight.max():.6g}, too large to compute with in float64. Weights count rows; divide "
             "them by their mean."
+        )
+    if 0 < weight.max() < SMALLEST:
+        raise ValueError(
+            f"sample_weight holds no number beyond {weight.max():.6g}, too small to compute with in float64. Weights "
+            "count rows; divide them by their mean."
         )
     if class_weight is not None:
         each = compute_class_weight(class_weight, classes=classes, y=y)
@@ -79,8 +84,8 @@ def warn_of_unlike_spreads(X, weight, prior_scale, names):
     shown = [f"{j}" if names is None else f"{j} ({str(names[j])!r})" for j in (most, least)]
     warn_user(
         f"Columns {shown[0]} and {shown[1]} of X have the standard deviations {spread[most]:.3g} and "
-        f"{spread[least]:.3g}. prior_scale={prior_scale:g} is the scale of the prior of each coefficient in the units of "
-        "the columns as given, so it shrinks effects of narrow columns far more than those of wide ones. Set "
+        f"{spread[least]:.3g}. prior_scale={prior_scale:g} is the scale of the prior of each coefficient in the units "
+        "of the columns as given, so it shrinks effects of narrow columns far more than those of wide ones. Set "
         'prior_scale="auto", which acts on standardised columns, or standardise the columns, for example with '
         "sklearn.preprocessing.StandardScaler."
     )

@@ -258,6 +258,48 @@ def test_intervals_cover_what_they_say(global_random_seed):
     assert np.all(np.abs(share - 0.9) < 4.0 * np.sqrt(0.09 / 120))
 
 
+def test_intervals_of_the_default_cover_what_they_say_at_any_noise(global_random_seed):
+    """Neither coefficients nor the noise are held up by the prior of the noise, whatever the share of variance."""
+    rng = np.random.default_rng(global_random_seed)
+    for noise, n in ((0.03, 15), (3.0, 15), (0.1, 30)):
+        held, n_sets = [], 60
+        for s in range(n_sets):
+            X, coef = rng.normal(size=(n, 3)), rng.normal(size=3)
+            y = X @ (coef / np.linalg.norm(coef)) + noise * rng.normal(size=n)
+            model = BayesianLinearRegression(n_iter=250, burn_in=50, random_state=s).fit(X, y)
+            draws = model._all_samples
+            low, high = np.quantile(draws["coef"][0], [0.05, 0.95], axis=0, method="weibull")
+            least, most = np.quantile(draws["noise_scale"], [0.05, 0.95], method="weibull")
+            held.append([*((low < coef / np.linalg.norm(coef)) & (coef / np.linalg.norm(coef) < high)),
+                         least < noise < most])  # fmt: skip
+        held = np.array(held)
+        # Four standard errors of a share; the mean over three coefficients varies less.
+        assert abs(held[:, :3].mean() - 0.9) < 4.0 * np.sqrt(0.09 / n_sets / 2.0)
+        assert abs(held[:, 3].mean() - 0.9) < 4.0 * np.sqrt(0.09 / n_sets)
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "sghmc"])
+def test_responses_without_noise_and_fewer_rows_than_columns_have_finite_positive_noise(sampler):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 3))
+    for rows_, y in ((X, X @ [1.0, -1.0, 0.5]), (X[:3], X[:3, 0]), (X[:1], X[:1, 0] + 1.0), (X, np.zeros(25))):
+        model = BayesianLinearRegression(sampler=sampler, n_iter=200, random_state=0).fit(rows_, y)
+        noise = model._all_samples["noise_scale"]
+        assert np.isfinite(model.predict(X)).all() and np.isfinite(noise).all() and noise.min() > 0.0
+    exact = BayesianLinearRegression(sampler=sampler, random_state=0).fit(X, 5.0 + X @ [1.0, -1.0, 0.5])
+    np.testing.assert_allclose(exact.coef_, [1.0, -1.0, 0.5], atol=1e-5)
+    assert exact.noise_scale_ < 1e-5
+
+
+def test_the_best_variance_is_a_mode():
+    for prior in (HalfT(1.0, 0.7, 0.1), HalfT(5.0, 20.0), InverseChiSquared(2.0, 0.3)):
+        for total, square in ((0.3, 0.1), (1.0, 2.0), (30.0, 1e-3), (30.0, 1e3)):
+            at = prior.best(total, square)
+            assert prior.derivatives(at)[0] + square / at - total == pytest.approx(
+                0.0, abs=1e-8 * (total + square / at)
+            )
+
+
 def test_predictions_are_those_of_the_mixture_over_draws():
     X, y = rows(40)
     model = BayesianLinearRegression(random_state=0, thin=1, n_iter=400).fit(X, y)

@@ -1,6 +1,7 @@
 """BayesianPoissonRegressor, and what it shares with logistic regression: Laplace priors and learnt scales."""
 
 import pickle
+import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -9,10 +10,11 @@ from scipy import sparse, special, stats
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
+from sklearn.model_selection import cross_val_score
 
 from sk_sgmcmc import BayesianLogisticRegression, BayesianPoissonRegressor
 from sk_sgmcmc.dense.tuning import DenseGradient
-from sk_sgmcmc.linear_model import _prior
+from sk_sgmcmc.linear_model import _prior, _regress
 from sk_sgmcmc.linear_model._design import Design, independent_prior
 from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
 from sk_sgmcmc.linear_model._likelihoods import COUNTS
@@ -226,6 +228,49 @@ def test_predictions_at_an_exposure_are_those_of_larger_means():
                 call(X, exposure=given)
 
 
+def test_exposures_of_all_blocks_of_rows_count(monkeypatch):
+    X, y = rows(90)
+    time = np.random.default_rng(0).uniform(0.5, 300.0, len(y))
+    model = BayesianPoissonRegressor(random_state=0, n_iter=200).fit(X, y, exposure=time)
+    whole = model.predict(X, True, exposure=time), model.predict_interval(X, exposure=time)
+    monkeypatch.setattr(_regress, "_CELLS", 20 * model._near_intercepts.size)
+    parts = model.predict(X, True, exposure=time), model.predict_interval(X, exposure=time)
+    for ours, theirs in zip(parts, whole, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_an_exposure_that_is_forgotten_is_refused_or_told():
+    X, y = rows(80)
+    time = np.random.default_rng(0).uniform(0.5, 3.0, len(y))
+    args = {"random_state": 0, "n_iter": 100}
+    model = BayesianPoissonRegressor(**args).fit(X, y, exposure=time)
+    with pytest.raises(ValueError, match=r"`exposure` must be passed to `score`.*exposure=1.*set_score_request"):
+        model.score(X, y)
+    for call in (model.predict, model.predict_interval, partial(model.predict, return_std=True)):
+        with pytest.warns(UserWarning, match="rates, not counts. Pass exposure="):
+            told = call(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(told, call(X, exposure=1))
+    with pytest.raises(ValueError, match="must be passed to `to_arviz`"):
+        model._log_likelihood_draws(X, y)
+    for method in ("partial_fit", "resume"):
+        with pytest.raises(ValueError, match=f"`exposure` must be passed to `{method}`"):
+            getattr(model, method)(X, y)
+    before = model.coef_
+    model.partial_fit(X, y, exposure=time)
+    assert model.n_samples_seen_ == 160 and not np.array_equal(model.coef_, before)
+    plain = BayesianPoissonRegressor(**args).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        plain.score(X, y), plain.predict(X), plain.predict_interval(X, exposure=time)
+    for method in ("partial_fit", "resume"):
+        with pytest.raises(ValueError, match=f"must not be passed to `{method}`"):
+            getattr(plain, method)(X, y, exposure=time)
+    scores = cross_val_score(BayesianPoissonRegressor(**args), X, y, params={"exposure": time}, cv=2, error_score=-7.0)
+    np.testing.assert_array_equal(scores, -7.0)  # without metadata routing, scores are refused
+
+
 def test_intervals_cover_what_they_say(global_random_seed):
     """Of 90 % intervals for coefficients on simulated data, 90 % hold the truth."""
     rng = np.random.default_rng(global_random_seed)
@@ -255,13 +300,14 @@ def test_a_learnt_scale_maximises_its_posterior():
     """Two coefficients and no intercept: the evidence by integration over a grid."""
     X, y = few("logistic")
     X = np.repeat(X, 6, axis=0)
+    X /= np.sqrt(np.mean(X**2, axis=0))  # as the model does, without an intercept
     y = np.random.default_rng(0).binomial(1, special.expit(X @ [1.0, -0.8]))
-    model = BayesianLogisticRegression("auto", fit_intercept=False, n_iter=20, random_state=0).fit(X, y)
+    model = BayesianLogisticRegression("auto", fit_intercept=False, n_iter=20, random_state=0)
+    model.fit(X * [1.0, 50.0], y)
     grid = np.linspace(-6.0, 6.0, 301)
     b = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
     log = (y * (b @ X.T) - np.logaddexp(0.0, b @ X.T)).sum(axis=1)
-    unit = 1.0 / np.sqrt(np.mean(X.std(axis=0) ** 2))
-    scales = np.exp(np.linspace(-3.0, 2.0, 101)) * unit
+    unit, scales = 1.0, np.exp(np.linspace(-3.0, 2.0, 101))
     posterior = [
         special.logsumexp(log - 0.5 * (b**2).sum(axis=1) / t**2) - 2.0 * np.log(t) + np.log(t / (1.0 + (t / unit) ** 2))
         for t in scales
