@@ -89,7 +89,7 @@ def load_docstrings(
     Public modules are imported (except tests, build scripts and the like; one that fails is left out), and the
     docstrings of their public classes, functions and methods are collected, each text once and under its public
     name. Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
-    package and name. Words are counted by the recipe of `make_count_vectorizer`.
+    package and name. Words are counted by `make_count_vectorizer` with ``ascii_only=True``.
     """
     if isinstance(packages, str) or not all(isinstance(name, str) for name in packages or ()):
         raise TypeError(f"packages must be a list of names, such as ['numpy', 'scipy']; got {packages!r}.")
@@ -246,7 +246,7 @@ def _collect(names):
 
 def _count(documents):
     """Count the words; returns the content of the cache, a dict of lists."""
-    vectorizer = make_count_vectorizer(max_df=1.0, dtype=np.int64)
+    vectorizer = make_count_vectorizer(max_df=1.0, ascii_only=True, dtype=np.int64)
     counts = vectorizer.fit_transform([document[4] for document in documents] + ["placeholder"])[:-1]
     long_enough = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel() >= _MIN_TOKENS)
     if long_enough.size == 0:

@@ -213,7 +213,7 @@ def fetch_20newsgroups_counts(*, data_home: Path | None = None, download_if_miss
         )
     except OSError as error:
         raise OSError(f"{not_found} scikit-learn's own fetcher failed as well: {error}") from error
-    vectorizer = make_count_vectorizer(min_df=20, dtype=np.int32)
+    vectorizer = make_count_vectorizer(min_df=20, ascii_only=True, dtype=np.int32)
     counts = sparse.vstack([vectorizer.fit_transform(train.data), vectorizer.transform(test.data)], format="csr")
     counts.sort_indices()
     labels = [source.target_names[i] for source in (train, test) for i in source.target]

@@ -37,8 +37,8 @@ class Facts:
 
 
 _RECIPE_A = (
-    "make_count_vectorizer(min_df={}, max_df=0.5) (accents folded, lower case, clitics dropped, runs of three or more "
-    "letters, no English stop words)"
+    "make_count_vectorizer(min_df={}, max_df=0.5, ascii_only=True) (accents folded, lower case, clitics dropped, runs "
+    "of three or more letters, no English stop words)"
 )
 
 CORPORA = {
