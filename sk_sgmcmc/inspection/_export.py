@@ -184,7 +184,7 @@ def to_arviz(
 
 def _topic_names(estimator, words):
     """Names of topics where they, or the words, have any; else their indices."""
-    named = getattr(estimator, "_topic_names", None) is not None
+    named = estimator._given_topic_names is not None
     if named or all(word.isdecimal() for word in words):
         return estimator.topic_names_ if named else np.arange(len(estimator.components_))
     return np.array(default_names(estimator.components_, words))
@@ -226,10 +226,10 @@ def _sample_stats(estimator, posterior):
         for name, value in found.items()
         if value.ndim == 2 and name not in posterior
     }
-    # A group has one number of draws: that of the posterior if anything was recorded at its draws.
+    # A group has one number of draws: that of the posterior, unless more was recorded at others.
     lengths = [value.shape[1] for value in found.values()]
     n_kept = next(iter(posterior.values())).shape[1]
-    n_kept = n_kept if n_kept in lengths or not lengths else lengths[0]
+    n_kept = max(lengths, key=lambda n: (lengths.count(n), n == n_kept), default=n_kept)
     return {name: value for name, value in found.items() if value.shape[1] == n_kept}
 
 

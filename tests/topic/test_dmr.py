@@ -643,6 +643,34 @@ def test_a_stream_goes_on_from_fit():
     assert np.all(np.isfinite(model.coef_)) and not np.array_equal(before, model.coef_)
 
 
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_intercepts_about_which_documents_say_nothing_are_doubted(has_metadata):
+    # One-token documents leave the sum of two intercepts its prior, a normal with standard deviation 14.
+    quiet = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        counts, metadata = np.eye(5, dtype=int)[rng.integers(5, size=12)], rng.normal(size=12)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = DMRTopicModel(2, random_state=seed).fit(counts, metadata=metadata if has_metadata else None)
+        coef = model.samples_["coef"].astype(float)
+        at_mean = coef[..., 0] + (coef[..., 1] * metadata.mean() if has_metadata else 0.0)
+        row = model.diagnostics_["quantity"] == "mean_intercept"
+        assert model.diagnostics_["mean"][row].item() == pytest.approx(at_mean.mean(), abs=1e-6)
+        if not any("The intercepts have not converged" in str(each.message) for each in caught):
+            quiet.append(at_mean.sum(axis=-1).std())
+    assert len(quiet) < 4 and all(spread > 7.0 for spread in quiet)  # what passes has about the right spread
+
+
+def test_intercepts_of_usual_corpora_are_not_doubted():
+    for seed in range(3):
+        data = make_dmr(200, 60, 4, 2, 20, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="The intercepts")
+            model = DMRTopicModel(4, random_state=seed).fit(data.counts, metadata=data.metadata)
+        assert model.diagnostics_["mcse"][model.diagnostics_["quantity"] == "mean_intercept"].item() < 0.1
+
+
 def test_metadata_too_large_to_compute_with_are_refused_by_their_column():
     for metadata in ({"year": [2000.0, 1e300, 2001.0, 1.0]}, sparse.csr_array([[0.0], [1e300], [1.0], [2.0]])):
         with pytest.raises(ValueError, match=r"Column 0 of metadata .*holds 1e\+300.*larger units"):

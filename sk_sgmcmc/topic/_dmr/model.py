@@ -30,6 +30,7 @@ from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse
 from .documents import refuse_table, taken_apart
 from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
+from .intercepts import intercept_doubts, mean_intercepts
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
 from .prevalence import (
     coefficient_table,
@@ -82,8 +83,8 @@ class DMRTopicModel(BayesianLDA):
         Exponential of the prior mean of the intercepts. "auto" is 0.1, with more than 150 topics 15 over their number.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`; "auto" is fitted as in `BayesianLDA`.
-    seed_words : dict of str to int, or to a list of int, default=None
-        Topics of words that should be prominent there, as in `BayesianLDA`.
+    seed_words : dict, default=None
+        Words to anchor to topics, as in `BayesianLDA`: ``{"Water": ["canal", "harbor"]}`` or ``{"canal": 0}``.
     seed_weight : float, default=5
         Prior counts of a seed word in its topic, as in `BayesianLDA`.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
@@ -145,9 +146,9 @@ class DMRTopicModel(BayesianLDA):
     n_iter_ : int
         Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, and the mean sum
-        of the documents' priors: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to
-        believe a fit" in the user guide.
+        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, the mean sum of
+        the documents' priors, and the mean intercept of centred metadata: ``quantity``, ``mean``, split ``r_hat``,
+        ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
     n_samples_seen_ : int
         Documents seen.
     trace_ : dict
@@ -779,6 +780,16 @@ class DMRTopicModel(BayesianLDA):
         return merged
 
     # -- draws -----------------------------------------------------------------------------------------------------
+
+    def _monitored(self, chains):
+        mean_intercept = mean_intercepts(chains[0].data, self.samples_["coef"])
+        return {**super()._monitored(chains), "mean_intercept": mean_intercept}
+
+    def _doubts(self, chains):
+        found = super()._doubts(chains)
+        if chains[0].plan.streams or not self.sampler_._draws_in_time:
+            return found
+        return [*found, *intercept_doubts(mean_intercepts(chains[0].data, self.samples_["coef"]), self._longer(10))]
 
     def _set_fitted(self, chains):
         self._merged_into = None
