@@ -274,6 +274,21 @@ TOPIC = [
         ("row_keys(corpus.to_csr())", "np.arange(corpus.n_docs, dtype=np.uint64)"),
     ),
     *_in(
+        "utils/_seeds.py", f"{_TABLES} -k equal",
+        ("return np.where(copy == 0, keys, mix64(keys ^ mix64(copy)))", "return keys"),
+        ("order = np.lexsort((*beside[::-1], keys))", "order = np.argsort(keys, kind='stable')"),
+    ),
+    *_in(
+        "topic/_counts/seeds.py", "tests/topic/test_seeds.py -k names or warns",
+        ("own = is_seed[k] & ~is_seed  #", "own = is_seed[k] & is_seed  #"),
+        ("for k, words in enumerate(given.values())", "for k, words in enumerate(reversed(given.values()))"),
+    ),
+    *_in(
+        "topic/_dmr/intercepts.py", f"{_DMR} -k intercepts",
+        ("if found is None or not error > MOST_ERROR:", "if found is None or error > MOST_ERROR:"),
+        ("return mean[..., 0] + mean[..., 1:] @ centre", "return mean[..., 0]"),
+    ),
+    *_in(
         "topic/_answers/merging.py", _TABLES,
         ("weights = masses / np.bincount(new, masses)[new]", "weights = np.ones(new.size)"),
         ("first[group] = group.min()", "first[group] = group.max()"),

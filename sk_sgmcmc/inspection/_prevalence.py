@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..topic import DMRTopicModel
 from ..topic._dmr.effects import Counterfactuals, prevalence_at
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
-from ._panels import Panels, check_interval, indices, style_panel, whiskers
+from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
+from ._similarity import names_of_content
 from ._style import FAINT, GREY, INK, shortened
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
@@ -156,7 +157,8 @@ class PrevalenceDisplay(Panels):
             covariate, *parts = _predicted(estimator, metadata, by, interval)
         values, groups, mean, low, high = parts
         chosen = _chosen_topics(topics, mean)
-        names = np.asarray(estimator.topic_names_, dtype=object)[chosen]
+        names = names_of_content(estimator, chosen)
+        names = np.array([name or topic_title(k, "") for k, name in zip(chosen, names, strict=True)], dtype=object)
         display = cls(
             topics=chosen, names=names, values=values, groups=groups, prevalence=mean[chosen], low=low[chosen],
             high=high[chosen], interval=interval, covariate=covariate, by=by,

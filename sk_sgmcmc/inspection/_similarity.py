@@ -1,5 +1,6 @@
 """How similar topics are to each other, as a map and as a tree."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -61,11 +62,17 @@ def _distances(topics, kind):
     return (apart + apart.T) / 2
 
 
+def names_of_content(estimator, topics):
+    """Names of topics; empty for those that consist of the name of the class and a number."""
+    numbered = re.compile(rf"{type(estimator).__name__.lower()}\d+")
+    return ["" if numbered.fullmatch(name) else name for name in estimator.topic_names_[topics]]
+
+
 def given_names(estimator, topics):
-    """Names that were given to topics, shortened; None if none were."""
-    if getattr(estimator, "_topic_names", None) is None:
+    """Names that were given to topics, shortened, and empty where one was not; None if none were."""
+    if estimator._given_topic_names is None:
         return None
-    return [shortened(name, LONGEST_NAME) for name in estimator.topic_names_[topics]]
+    return [shortened(name, LONGEST_NAME) for name in names_of_content(estimator, topics)]
 
 
 def topic_labels(estimator, topics, n_words):

@@ -20,7 +20,7 @@ from ..utils.blocks import CountsLike
 from ._agreement import Agreement
 from ._answers import documents
 from ._answers import words as tables
-from ._draws import TopicDraws
+from ._draws import TopicDraws, check_at_most_kept
 
 _N_DRAWS = 20  # of proportions, over which tables of documents average
 
@@ -31,7 +31,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     A subclass implements `fit` and ``_set_fitted`` (see `BaseSGMCMC`). The latter sets ``components_``, ``samples_``
     and ``_agreement``, which `number_topics` returns. For tables of documents, it has ``_proportion_draws(X, n_draws,
     random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
-    documents have any.
+    documents have any. Given ``groups`` of the documents, ``_proportion_draws`` makes draws that can be averaged over
+    each group.
     """
 
     components_: FloatArray
@@ -39,6 +40,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     _metric = "hellinger"
     _seeds_hint = ""  # a remedy for chains that do not agree
     _feature_names = _topic_names = None  # those that the user gave
+    _own_topic_names = ()  # of the first topics, given as a parameter
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -88,7 +90,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     @property
     def topic_names_(self) -> AnyArray:
-        """Names of the topics, an array of str that may be set: at first, their numbers and top words.
+        """Names of the topics, an array of str that may be set: at first, their numbers and top words, or seeds' names.
 
         A dict from topics to names sets some of them; None returns to the first names.
 
@@ -109,10 +111,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         check_is_fitted(self)
         if self._topic_names is not None:
             return self._topic_names.copy()
-        names = self._word_names(self.components_.shape[1])
-        if names.dtype.kind not in "OU":
+        words = self._word_names(self.components_.shape[1])
+        if words.dtype.kind not in "OU":
             return super().get_feature_names_out()
-        return np.array(tables.default_names(self.components_, names), dtype=object)
+        names = np.array(tables.default_names(self.components_, words), dtype=object)
+        names[: len(self._own_topic_names)] = self._own_topic_names
+        return names
+
+    @property
+    def _given_topic_names(self):
+        """``topic_names_`` if any of them was given, else None."""
+        return None if self._topic_names is None and not self._own_topic_names else self.topic_names_
 
     @topic_names_.setter
     def topic_names_(self, names: Sequence[str] | Mapping[int, str] | AnyArray | None) -> None:
@@ -162,10 +171,12 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         X : array-like or sparse of shape (n_samples, n_features)
             Counts.
         n_draws : int or None, default=None
-            Number of draws. Each uses another of the reference chain's kept draws of the topics, evenly spaced; None
-            uses all of these.
+            Number of draws, at most as many as the reference chain kept of the topics: each uses another of these,
+            evenly spaced. None uses all of them.
         random_state : None, int, RandomState, Generator or SeedSequence, default=0
-            Seed. A document's draws depend on it and on the document's content, not on the other documents.
+            Seed. A document's draws depend on it and on the document's content, not on the other documents. So equal
+            documents have equal draws: for means over documents and their intervals, use `topics_over_time`, in which
+            equal documents have independent draws.
         **params
             What `transform` takes besides X, such as ``metadata``.
 
@@ -189,6 +200,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0, method="weibull")
         """
         self._refuse_unknown(params)
+        check_is_fitted(self)
+        if n_draws is not None:
+            check_at_most_kept(n_draws, self._topic_draws.shape[1])
         draws = self._proportion_draws(X, n_draws, random_state, **params)
         return as_precise_as(X, np.stack(list(draws)))
 
@@ -204,7 +218,11 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """The counts, which documents have words, and some draws of their proportions."""
         self._refuse_unknown(params)
         counts, filled = self._filled(X, **params)
-        return counts, filled, list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
+        return counts, filled, self._draws_to_average(X, np.zeros(filled.size), random_state, params)
+
+    def _draws_to_average(self, X, groups, random_state, params):
+        """Some draws of the documents' proportions, which are independent given the topics, also of equal documents."""
+        return list(self._proportion_draws(X, _N_DRAWS, random_state, groups=groups, **params))
 
     def representative_docs(
         self,
@@ -341,7 +359,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         *_, times = aligned(X, **params, times=times)
         filled = self._filled(X, **params)[1]
         different, index = documents.checked_times(times, filled.size, n_bins)
-        draws = list(self._proportion_draws(X, _N_DRAWS, random_state, **params))
+        draws = self._draws_to_average(X, index, random_state, params)
         return documents.time_table(draws, different, index, filled, interval, self.topic_names_)
 
     # -- several chains --------------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """Kept draws of topics of all chains: as arrays, or made on demand from what chains kept of them."""
 
+from weakref import ref
+
 import numpy as np
 
 from ..chains.convergence import evenly
+from ..chains.plans import DRAW_MEMORY
 from ..metrics import align_draws
 from ..metrics.completion import words_of
 from ..utils._numbers import check_count
@@ -101,6 +104,10 @@ class TopicDraws:
         """Draw ``s`` of chain ``c``, (n_topics, n_features)."""
         return self._components[c, s]
 
+    def kept_draw(self, c, s):
+        """As `draw`, for callers that come again: what is made on demand is kept, within `DRAW_MEMORY`."""
+        return self.draw(c, s)
+
     def mean_of_words(self, c, s, words):
         """The topics' mean given all else that the chain's state holds, of some words, (n_words, n_topics).
 
@@ -189,6 +196,18 @@ class ConditionalDraws(TopicDraws):
         super().__init__(components)
         self.records, self.word_priors = records, word_priors
         self.orders = np.array([record.orders[:n_kept] for record in records])  # (n_chains, n_kept, n_topics)
+        self._forget_made()
+
+    def _forget_made(self):
+        """Drop the draws made on demand: ``_made`` one by one, ``_array`` all at once, as long as others hold it."""
+        self._made, self._array = {}, lambda: None
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name not in ("_made", "_array")}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._forget_made()
 
     @property
     def shape(self):
@@ -199,13 +218,25 @@ class ConditionalDraws(TopicDraws):
             return self._components
         out = np.empty(self.shape, dtype=np.float32)
         for c, s in np.ndindex(*out.shape[:2]):
-            out[c, s] = self.draw(c, s)
+            out[c, s] = self._made[c, s] if (c, s) in self._made else self.draw(c, s)
+        self._made, self._array = {}, ref(out)
         return out
 
     def draw(self, c, s):
         if self._components is not None:
             return self._components[c, s]
         return self.records[c].draw(s, self.word_priors[c])[self.orders[c, s]]
+
+    def kept_draw(self, c, s):
+        whole = self._array()
+        if self._components is not None or whole is not None:
+            return (self._components if whole is None else whole)[c, s]
+        made = self._made.get((c, s))
+        if made is None:
+            made = self.draw(c, s)
+            if (len(self._made) + 1) * made.nbytes <= DRAW_MEMORY:
+                self._made[c, s] = made
+        return made
 
     def variances(self, c, words):
         return None if self._components is None else super().variances(c, words)
@@ -226,8 +257,19 @@ class ConditionalDraws(TopicDraws):
 
     def reorder(self, c, order):
         self.orders[c] = self.orders[c][:, order]
+        self._forget_made()
         if self._components is not None:
             self._components[c] = self._components[c][:, order]
+
+
+def check_at_most_kept(n_draws, n_kept):
+    """Raise unless ``n_draws`` is a number of draws, of which there are ``n_kept``."""
+    check_count("n_draws", n_draws)
+    if n_draws > n_kept:
+        raise ValueError(
+            f"n_draws must be at most {n_kept}, the number of kept draws of the topics; got {n_draws}. Pass "
+            "n_draws=None for all of them, or keep more: fit with a larger n_iter or a smaller thin."
+        )
 
 
 def chosen_draws(n_kept, n_draws):

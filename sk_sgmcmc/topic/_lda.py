@@ -13,7 +13,8 @@ from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ..utils._typing import Callbacks, RandomState
 from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
-from ._counts.word_prior import DEFAULT, with_seeds
+from ._counts.seeds import SeedWords
+from ._counts.word_prior import DEFAULT
 
 
 class BayesianLDA(CountTopicModel):
@@ -43,10 +44,12 @@ class BayesianLDA(CountTopicModel):
         restarts; with a sampler on flat space, in `fit` with fresh assignments, or with fewer than ten sweeps in
         burn-in, it is 0.01. A matrix distinguishes topics: the words with a larger prior in one topic than in others
         are its seeds, from which chains start.
-    seed_words : dict of str to int, or to a list of int, default=None
-        Topics of words that should be prominent there, such as ``{"canal": 0, "tariff": 0, "treaty": 1}``: made into a
-        prior of shape (n_components, n_features), from which chains start. Words need names, by the columns of X or by
-        ``feature_names`` of `fit`; a prior that is "auto" is then 0.01.
+    seed_words : dict, default=None
+        Words to anchor to topics: names of topics to lists of words, as in ``{"Water": ["canal", "harbor"]}``, or
+        words to topics, as in ``{"canal": 0, "harbor": 0, "treaty": [1, 2]}``. Names belong to the first topics, in
+        their order, and appear in ``topic_names_``. Seeds become a prior of shape (n_components, n_features), from
+        which chains start; a ``topic_word_prior`` that is "auto" is then 0.01. Words need names: those of the columns
+        of X, or ``feature_names`` of `fit`. `fit` warns if the seed words of a topic are more probable in another one.
     seed_weight : float, default=5
         Prior counts that a seed word has in its topic beside ``topic_word_prior``.
     topic_prior : {"dirichlet", "normal"}, default="dirichlet"
@@ -157,6 +160,10 @@ class BayesianLDA(CountTopicModel):
     own distribution, and then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The
     first 70 % of burn-in are collapsed Gibbs sweeps, which have the same stationary distribution and reach it sooner.
 
+    With fractional counts, no sampler of stored assignments is exact: a token of weight w adds w to the counts, but its
+    topic is drawn as that of a whole token, and such conditionals belong to no joint distribution. Draws then differ
+    from those of any posterior by little where few tokens are fractions, and by more where all are, as in tf-idf rows.
+
     Interrupting a fit (Ctrl-C) leaves a fitted estimator, which `resume` continues.
 
     References
@@ -240,6 +247,28 @@ class BayesianLDA(CountTopicModel):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    # -- seed words ----------------------------------------------------------------------------------------------
+
+    def _validate_params(self):
+        super()._validate_params()
+        if self.seed_words:
+            SeedWords(self.seed_words).checked(self.n_components)
+
+    def _begin(self, feature_names=None):
+        super()._begin(feature_names)
+        self._seeds = SeedWords(self.seed_words) if self.seed_words else None
+
+    @property
+    def _own_topic_names(self):
+        return [] if self._seeds is None else self._seeds.topic_names
+
+    def _doubts(self, chains):
+        found = super()._doubts(chains)
+        if self._seeds is None or chains[0].plan.streams:
+            return found
+        names = self._word_names(self.components_.shape[1])
+        return [*found, *self._seeds.doubts(self.components_, names, self.topic_names_)]
+
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _priors(self, n_words):
@@ -259,8 +288,7 @@ class BayesianLDA(CountTopicModel):
             if not (np.all(value > 0) and np.all(np.isfinite(value))):
                 raise ValueError(f"{name} must be positive and finite; its smallest entry is {value.min():g}.")
         if self.seed_words:
-            names = self._word_names(n_words)
-            beta = with_seeds(beta, self.seed_words, self.seed_weight, names, K)
+            beta = SeedWords(self.seed_words).in_prior(beta, self.seed_weight, self._word_names(n_words), K)
         word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
 

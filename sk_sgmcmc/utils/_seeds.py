@@ -132,6 +132,29 @@ def row_keys(X):
     return mix64(running[X.indptr[1:]] - running[X.indptr[:-1]])
 
 
+def keys_of_copies(keys, *beside):
+    """Keys that differ between rows of equal content: the first copy keeps its key, each further copy gets its own.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_rows,)
+        From `row_keys`.
+    *beside : ndarray of shape (n_rows,)
+        By what copies are numbered, the most important first. Rows that are equal in these too are exchangeable, so
+        that the order of rows changes no mean over them.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_rows,)
+    """
+    order = np.lexsort((*beside[::-1], keys))
+    place, in_order = np.arange(keys.size), keys[order]
+    is_first = np.append(True, in_order[1:] != in_order[:-1])[: keys.size]
+    copy = np.empty(keys.size, dtype=np.uint64)
+    copy[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return np.where(copy == 0, keys, mix64(keys ^ mix64(copy)))
+
+
 def rng_from_key(key, salt=0):
     """A row's own generator.
 

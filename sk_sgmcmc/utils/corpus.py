@@ -226,6 +226,10 @@ class Corpus:
         powers[-1:] = 1
         return int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
 
+    def keys_beside(self):
+        """Keys of what documents have besides their words, a tuple of arrays (n_docs,)."""
+        return ()
+
     def rows(self, start, stop):
         """The documents start:stop as a Corpus; words and counts are views, only the row pointers are new.
 

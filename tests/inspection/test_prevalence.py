@@ -37,7 +37,7 @@ def test_lines_are_averages_over_documents_where_a_group_was_observed(model, plt
     for part, expected in ((display.prevalence, mean), (display.low, low), (display.high, high)):
         np.testing.assert_allclose(part[:, 1], expected.T)
     for k, panel in enumerate(display.axes_):
-        assert panel.get_title(loc="left") == model.topic_names_[k]
+        assert panel.get_title(loc="left") == f"topic {k}"
         whig = panel.lines[1]
         np.testing.assert_allclose(whig.get_ydata(), display.prevalence[k, 1])
         np.testing.assert_allclose(whig.get_xdata(), display.values)

@@ -76,6 +76,15 @@ def test_labels_of_the_map_stay_within_it_and_are_no_mathematics(lda, data, plt)
     assert titles == ["topic 0: tariff", lda.topic_names_[1]]
 
 
+def test_titles_do_not_repeat_the_class_where_neither_words_nor_topics_have_names(data, plt):
+    lda = BayesianLDA(3, n_iter=6, random_state=0).fit(data.counts)
+    lda.topic_names_ = {0: "tariff"}
+    assert lda.topic_names_[1] == "bayesianlda1"
+    titles = [panel.get_title(loc="left") for panel in TopicWordsDisplay.from_estimator(lda).axes_]
+    assert titles == ["topic 0: tariff", "topic 1", "topic 2"]
+    assert TopicMapDisplay.from_estimator(lda).labels == ["tariff", "", ""]
+
+
 def test_shares_on_the_map_are_those_of_topic_info(lda, data, plt):
     display = TopicMapDisplay.from_estimator(lda, data.counts, interval=0.8)
     table = lda.topic_info(data.counts, 0.8)

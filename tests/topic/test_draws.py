@@ -131,6 +131,37 @@ def test_draws_on_demand_are_the_same_each_time_and_after_a_pickle(X, model, tmp
     np.testing.assert_allclose(first.sum(axis=-1), 1.0, atol=1e-5)
 
 
+def test_a_prior_fitted_in_burn_in_has_no_r_hat(X):
+    # Two chains fit different values, which their kept draws cannot change.
+    model = fitted(X, n_iter=60)
+    prior = model.samples_["doc_topic_prior"]
+    assert np.all(prior == prior[:, :1]) and np.any(prior[0] != prior[1])
+    table = model.diagnostics_
+    assert list(table["quantity"]) == ["log_predictive", "topic_entropy"] and np.all(np.isfinite(table["r_hat"]))
+
+
+def test_draws_made_once_are_kept_within_memory_and_not_saved(X, monkeypatch):
+    model = fitted(X)
+    draws, size = model._topic_draws, len(pickle.dumps(model.samples_))
+    made, of_record = [], type(draws.records[0]).draw
+    monkeypatch.setattr(TopicRecord, "draw", lambda *args: made.append(args[1]) or of_record(*args))
+    first = model.transform_draws(X[:1])
+    assert len(made) == 20  # of the reference chain alone
+    np.testing.assert_array_equal(model.transform_draws(X[:1]), first)
+    assert len(made) == 20 and len(pickle.dumps(model.samples_)) == size
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.transform_draws(X[:1]), first)
+    whole = model.samples_["components"]
+    assert len(made) == 80  # twice for the copies, and the other chain's
+    np.testing.assert_array_equal(model.transform_draws(X[:1]), first)
+    assert np.shares_memory(draws.kept_draw(0, 0), whole) and not draws._made and len(made) == 80
+    monkeypatch.setattr("sk_sgmcmc.topic._draws.DRAW_MEMORY", 3 * K * V * 4)
+    model = fitted(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(model.transform_draws(X[:1]), first)
+    assert len(model._topic_draws._made) == 3
+
+
 def test_samples_behave_as_a_dict(X):
     samples = fitted(X).samples_
     components = samples["components"]

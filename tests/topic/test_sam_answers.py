@@ -228,6 +228,25 @@ def test_draws_of_a_row_depend_on_it_alone(fitted):
     assert len(model.transform_draws(X[:1])) == model.samples_["components"].shape[1]
 
 
+def test_means_over_equal_rows_have_the_precision_of_as_many(fitted):
+    model, X = fitted
+    equal, times = np.repeat(X[:1], 40, axis=0), np.zeros(40)
+    alone = model.transform_draws(equal, n_draws=20)
+    assert np.all(alone == alone[:, :1])
+    draws = np.stack(model._draws_to_average(equal, times, 0, {}))
+    # Given a draw of the topics, rows are independent, and so are their means over two halves.
+    spread = draws.std(axis=1, ddof=1)
+    z = (draws[:, :20].mean(axis=1) - draws[:, 20:].mean(axis=1)) / (spread * np.sqrt(2 / 20))
+    assert np.abs(z).max() < 5 and 0.6 < z.std() < 1.4
+    table = model.topics_over_time(equal, times)
+    np.testing.assert_allclose(table["share"], draws.mean(axis=(0, 1)))
+    assert np.all(table["high"] - table["low"] < 0.5 * np.ptp(alone[:, 0], axis=0))
+    rows, times = np.vstack([X[:9]] * 2), np.arange(18) % 2
+    order = np.random.default_rng(0).permutation(18)
+    first, again = model.topics_over_time(rows, times), model.topics_over_time(rows[order], times[order])
+    np.testing.assert_allclose(again["share"], first["share"], rtol=1e-6)
+
+
 def test_tables_of_documents_work_for_directions(fitted):
     model, X = fitted
     times = np.arange(len(X)) % 2

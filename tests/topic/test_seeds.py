@@ -1,12 +1,17 @@
 """Seed words: a (K, V) prior of the topics leads each seeded topic to where its seeds are."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import PSGHMC
+from sk_sgmcmc.topic._counts.seeds import SeedWords
 from sk_sgmcmc.topic._counts.start import draw_columns, seed_shares
 
 K, V, PLACES = 6, 200, (4, 1, 5)  # planted topics that the fitted topics 0, 1 and 2 are given the seeds of
@@ -88,6 +93,81 @@ def test_topics_of_a_stream_keep_their_numbers_beside_seeded_ones(planted):
     stream.partial_fit(X[250:])
     distances = hellinger_distances(before, stream.components_)
     np.testing.assert_array_equal(distances.argmin(axis=1), np.arange(K))
+
+
+def test_names_that_lead_to_words_name_topics_and_seed_them(planted):
+    X, _, words = planted
+    names = np.array([f"w{j}" for j in range(V)])
+    by_name = {f"theme {j}": names[words[j]].tolist() for j in PLACES}
+    by_word = {word: k for k, group in enumerate(by_name.values()) for word in group}
+    models = [
+        kind(K, n_iter=40, random_state=0, seed_words=seeds).fit(X, feature_names=names)
+        for kind in (BayesianLDA, DMRTopicModel)
+        for seeds in (by_name, by_word)
+    ]
+    for named, plain in (models[:2], models[2:]):
+        np.testing.assert_array_equal(named.components_, plain.components_)
+        assert_landed(named.components_, planted)
+        assert named.topic_names_[:3].tolist() == list(by_name)
+        np.testing.assert_array_equal(named.topic_names_[3:], plain.topic_names_[3:])
+        assert plain.topic_names_[0].startswith("0_")
+    named = models[0]
+    assert named.merge_topics([0, 1]).topic_names_[0] == "theme 4 + theme 1"
+    copied = pickle.loads(pickle.dumps(named)).set_params(seed_words=None)
+    assert copied.topic_names_[2] == "theme 5"  # of the fit
+    copied.topic_names_ = {0: "other"}
+    assert copied.topic_names_[:2].tolist() == ["other", "theme 1"]
+    copied.topic_names_ = None
+    assert copied.topic_names_[0] == "theme 4"
+    assert copied.fit(X, feature_names=names).topic_names_[0].startswith("0_")
+    stream = BayesianLDA(K, random_state=0, seed_words=by_name).partial_fit(X[:200], feature_names=names)
+    assert stream.partial_fit(X[200:]).topic_names_[0] == "theme 4"
+
+
+def test_a_fit_warns_of_seeds_that_end_in_another_topic(planted):
+    X, _, words = planted
+    names = np.array([f"w{j}" for j in range(V)])
+    # Words of one planted topic, as seeds of two: a weak prior does not keep them apart.
+    seeds = {"Health": names[words[0][:1]], "Trade": names[words[0][1:3]]}
+    for kind in (BayesianLDA, DMRTopicModel):
+        model = kind(K, n_iter=60, seed_weight=0.01, seed_words=seeds, random_state=0)
+        with pytest.warns(
+            ConvergenceWarning, match="seed words of topic 0 .Health. are more prominent in topic"
+        ) as found:
+            model.fit(X, feature_names=names)
+        mass = model.components_[:, words[0][:1]].sum(axis=1)
+        message = next(str(each.message) for each in found if "seed words" in str(each.message))
+        assert f"in topic {mass.argmax()} (" in message and f"{mass.max():.2g} there and {mass[0]:.2g}" in message
+        assert names[words[0][0]] in message and "seed_weight" in message
+    # A word may belong to several topics, none of which loses it to another of them.
+    assert SeedWords({"w0": [0, 1], "w1": 0}).doubts(np.array([[0.2, 0.8], [0.9, 0.1]]), names[:2], ["a", "b"]) == []
+
+
+def test_seeds_that_stay_where_they_belong_do_not_warn(planted):
+    names = np.array([f"w{j}" for j in range(V)])
+    seeds = {f"theme {j}": names[planted[2][j]] for j in PLACES}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="The seed words")
+        for seed in range(3):
+            BayesianLDA(K, n_iter=40, random_state=seed, seed_words=seeds).fit(planted[0], feature_names=names)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "match"),
+    [
+        ({"Health": []}, r"seed_words\['Health'\] must hold at least one word"),
+        ({"Health": "w1"}, "If it is a word, pass a list of words"),
+        ({"w0": 0, "Health": ["w1"]}, "not both at once"),
+        ({"Health": ["w1", 0]}, "must hold either words or topics"),
+        ({1: ["w1"]}, "Names of topics must be str"),
+        ({"Health": ["w1", "health"]}, "not in the vocabulary: 'health'"),
+        ({f"theme {j}": ["w1"] for j in range(7)}, "at most n_components=6 topics; got 7 names"),
+        ({"w1": True}, "must be a topic from 0 to 5"),
+    ],
+)
+def test_seed_words_in_no_form_are_refused(seeds, match, planted):
+    with pytest.raises(ValueError, match=match):
+        BayesianLDA(K, seed_words=seeds).fit(planted[0], feature_names=[f"w{j}" for j in range(V)])
 
 
 def test_equal_priors_in_a_matrix_start_as_those_in_a_vector(planted):

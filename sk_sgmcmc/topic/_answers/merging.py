@@ -15,6 +15,8 @@ def new_topics(groups, n_topics):
     if not hasattr(groups, "__len__") or isinstance(groups, str):
         raise TypeError(f"groups={groups!r} must be a list of topics, such as [0, 3], or of such lists.")
     groups = list(groups)
+    if not groups:
+        raise ValueError("groups must name topics to join; got none. Pass a list such as [0, 3] or [[0, 3], [1, 7]].")
     groups = [groups] if groups and all(np.ndim(each) == 0 for each in groups) else groups
     first = np.arange(n_topics)
     seen = set()
@@ -63,7 +65,8 @@ def merged(model, new):
     if hasattr(model, "_doc_priors"):
         out._doc_priors = summed(model._doc_priors, new, -1)
     out._agreement = model._agreement.merged(new)
-    out._topic_names, out._is_merged = merged_names(model._topic_names, new), True
+    out._topic_names, out._is_merged = merged_names(model._given_topic_names, new), True
+    out._seeds = None  # whose names are those of topics before the merger
     return out
 
 

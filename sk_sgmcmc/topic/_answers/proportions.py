@@ -5,7 +5,7 @@ import numpy as np
 from ...kernels.models.lda import proportions as kernels
 from ...metrics.completion import over_documents, prior_of_draw, used_words, word_major
 from ...utils import row_keys
-from ...utils._seeds import mix64, salt64
+from ...utils._seeds import keys_of_copies, mix64, salt64
 
 # Sweeps over a document before its first draw, and between two: topics change little from one draw to the next, so
 # that assignments need not be drawn afresh.
@@ -13,7 +13,7 @@ _FIRST_SWEEPS, _SWEEPS = 20, 5
 _LEAST = 1e-30  # a probability below it counts as this, so that no word is impossible
 
 
-def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, n_jobs=None):
+def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=None, n_jobs=None):
     """Draw the proportions of documents once for each draw of the topics.
 
     Parameters
@@ -26,6 +26,9 @@ def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, n_jobs=
         As for `document_completion`.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed. A document's stream depends on it and on the document's content, not on the other documents.
+    groups : ndarray of shape (n_docs,), default=None
+        Groups of documents over which draws will be averaged. Equal documents then have a stream each; None gives them
+        the same one, so that their draws are equal too.
     n_jobs : int or None, default=None
         Threads over documents; change no draw.
 
@@ -34,7 +37,9 @@ def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, n_jobs=
     proportions : ndarray of shape (n_docs, n_topics)
         A new array for each draw; rows sum to 1.
     """
-    keys = mix64(row_keys(corpus.to_csr()) ^ salt64(random_state))
+    keys = row_keys(corpus.to_csr())
+    keys = keys if groups is None else keys_of_copies(keys, groups, *corpus.keys_beside())
+    keys = mix64(keys ^ salt64(random_state))
     token_ptr = np.concatenate([[0], np.cumsum(corpus.tokens_per_pair)])
     used, (part,) = used_words(corpus)
     z = np.zeros(token_ptr[-1], dtype=np.uint16)

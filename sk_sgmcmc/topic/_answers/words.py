@@ -109,7 +109,12 @@ def wide(table, topic_names):
 
 
 def places_of(words, feature_names):
-    """Columns of words; raises with the nearest names for those that are none."""
+    """Columns of words, each once and ascending; raises with the nearest names for those that are none."""
+    return np.unique(columns_of(words, feature_names))
+
+
+def columns_of(words, feature_names):
+    """Column of each word; raises with the nearest names for those that are none."""
     words = [words] if isinstance(words, str) or np.ndim(words) == 0 else list(words)
     if not words:
         raise ValueError("words is empty; give at least one word of the vocabulary.")
@@ -122,7 +127,7 @@ def places_of(words, feature_names):
         if not texts:
             hint = "; the words have no names, so give columns of X, or fit with feature_names=."
         raise ValueError(f"words not in the vocabulary: {', '.join(map(repr, unknown[:5]))}{hint}")
-    return np.array(sorted({place[word] for word in words}))
+    return np.array([place[word] for word in words])
 
 
 def found_topics(components, columns, masses, interval, topic_names, draws_of_topic):

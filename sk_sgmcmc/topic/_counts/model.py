@@ -78,6 +78,7 @@ class CountTopicModel(TopicsOfWords):
     _takes_blocks = False  # whether X may be `CountBlocks`
     _is_merged = False  # whether topics were merged after they were drawn
     _known = frozenset()  # digests of a stream's blocks
+    _seeds = None  # seed words with which chains were made
     _drifts = "log_predictive", 1.0
 
     # What models without these parameters use.
@@ -118,7 +119,8 @@ class CountTopicModel(TopicsOfWords):
         Parameters
         ----------
         X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
-            Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x).
+            Counts. A fractional entry x counts as floor(x) tokens and one of weight x - floor(x), for which Gibbs
+            sampling is an approximation; round counts for exact draws.
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
             Names of the words for all tables, if X has none.
@@ -466,16 +468,17 @@ class CountTopicModel(TopicsOfWords):
         counts = self._check_X(X, reset=False, **given).to_csr()
         return counts, np.diff(counts.indptr) > 0
 
-    def _proportion_draws(self, X, n_draws, random_state, **given):
+    def _proportion_draws(self, X, n_draws, random_state, *, groups=None, **given):
         """Draws of the documents' proportions, each given a draw of the topics by the reference chain."""
         check_is_fitted(self)
         refuse_blocks(X)
         corpus = self._check_X(X, reset=False, **given)
+        refuse_too_many_tokens(corpus, 1, "fewer rows at once")
         c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
         chosen = chosen_draws(n_kept, n_draws)
-        topics = [lambda used, s=s: words_of(self._topic_draws.draw(c, s), used) for s in chosen]
+        topics = [lambda used, s=s: words_of(self._topic_draws.kept_draw(c, s), used) for s in chosen]
         prior = self._doc_prior(corpus, c * n_kept + chosen)
-        return proportion_draws(corpus, topics, prior, random_state=random_state, n_jobs=self.n_jobs)
+        return proportion_draws(corpus, topics, prior, random_state=random_state, groups=groups, n_jobs=self.n_jobs)
 
     def score(self, X: CountsLike, y: Any = None) -> float:
         r"""Mean log predictive probability of a hidden token by document completion, averaged over draws.

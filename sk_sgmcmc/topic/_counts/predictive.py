@@ -119,6 +119,7 @@ def predictive_draws(chains, draws, prior_of):
         predictive[c, i], share = probe.look(draws.mean_of_words(c, seen[i], probe.words), alpha)
         entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
         total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()
-    found = {"log_predictive": predictive, "topic_entropy": entropy, "doc_topic_prior_sum": total}
-    found = {name: value for name, value in found.items() if name != "doc_topic_prior_sum" or np.ptp(value) > 0}
+    found = {"log_predictive": predictive, "topic_entropy": entropy}
+    # A prior that is fitted in burn-in differs between chains, but the kept draws of a chain cannot change it.
+    found |= {"doc_topic_prior_sum": total} if np.ptp(total, axis=1).any() else {}
     return found | spreads

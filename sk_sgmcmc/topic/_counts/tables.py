@@ -49,7 +49,8 @@ class TopicsOfWords(BaseTopicModel):
             "long": ``topic``, ``name``, ``rank``, ``word``, ``probability`` (as in ``components_``) and the column
             ``by``; with ``interval`` also ``low`` and ``high`` of the probability and ``top_probability``, the share
             of draws in which the word is among the topic's ``n`` most probable ones. These use the draws of all chains
-            that agree on the topic.
+            that agree on the topic. "wide": the names of topics are columns; in LaTeX their underscores need
+            ``table.to_latex(escape=True)``.
 
         References
         ----------

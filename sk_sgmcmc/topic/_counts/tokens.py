@@ -15,14 +15,17 @@ _TOKENS_PER_ENTRY = 1000
 _WORD, _TOPIC, _WEIGHT = 4, 2, 24  # bytes per token; making weights takes two temporary copies
 
 
-def refuse_too_many_tokens(corpus, n_chains):
-    """Raise if tokens would not fit in memory, or if few entries stand for very many tokens."""
+def refuse_too_many_tokens(corpus, n_chains, instead="parts of its rows to partial_fit"):
+    """Raise if tokens would not fit in memory, or if few entries stand for very many tokens.
+
+    ``instead`` says what to pass so that there are fewer tokens at once.
+    """
     n_tokens = float(corpus.n_tokens)
     if n_tokens <= _MANY_TOKENS:
         return
     needed = n_tokens * (_WORD + n_chains * _TOPIC + (0 if corpus.is_whole else _WEIGHT))
     what = f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}"
-    _refuse(what, n_tokens, corpus.counts.size, needed, available_memory(), "parts of its rows to partial_fit")
+    _refuse(what, n_tokens, corpus.counts.size, needed, available_memory(), instead)
 
 
 def refuse_too_many_tokens_in_blocks(blocks, n_chains, *, here):

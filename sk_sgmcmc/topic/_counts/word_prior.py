@@ -4,7 +4,6 @@ import numpy as np
 from scipy.special import digamma
 
 from ...metrics import align_topics
-from .._answers.words import places_of
 
 # The value of "auto" where it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
@@ -42,32 +41,6 @@ def fitted_word_prior(counts, word_prior, n_updates=5):
         sums = n_words * (digamma(mass + n_words * word_prior) - digamma(n_words * word_prior)).sum()
         word_prior = float(np.clip(word_prior * cells / sums, _SMALLEST, _LARGEST))
     return word_prior
-
-
-def with_seeds(word_prior, seed_words, weight, names, n_topics):
-    """The prior of topics, (n_topics, n_words), in which seed words weigh more in their topics.
-
-    Parameters
-    ----------
-    word_prior : ndarray of shape (), (n_words,) or (n_topics, n_words)
-    seed_words : dict of word to topic, or to a list of topics
-    weight : float
-        What is added for a seed.
-    names : ndarray of shape (n_words,)
-    n_topics : int
-    """
-    prior = np.broadcast_to(word_prior, (n_topics, names.size)).copy()
-    for word, topics in seed_words.items():
-        if any(isinstance(topic, str) for topic in np.ravel(np.asarray(topics, dtype=object))):
-            raise ValueError(f'seed_words={seed_words!r} must lead from words to topics, such as {{"canal": 0}}.')
-        column, topics = places_of(word, names), np.atleast_1d(topics)
-        if topics.dtype.kind not in "iu" or topics.min() < 0 or topics.max() >= n_topics:
-            raise ValueError(
-                f"seed_words[{word!r}]={seed_words[word]!r} must be a topic from 0 to {n_topics - 1}, or a list of "
-                "topics."
-            )
-        prior[topics, column] += weight
-    return prior
 
 
 def equal_topics(labels, topic_word_prior):

@@ -38,6 +38,10 @@ class DescribedCorpus(Corpus):
         """As for `Corpus`, with the metadata."""
         return super().digest(np.ascontiguousarray(row_keys(sparse.csr_array(self.described))), *more)
 
+    def keys_beside(self):
+        """As for `Corpus`: those of the metadata."""
+        return () if self.described is None else (row_keys(sparse.csr_array(self.described)),)
+
     def joined(self, other):
         """As for `Corpus`, with the metadata of both."""
         parts = self.described, other.described

@@ -15,7 +15,7 @@ from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_table, rng_from_key
 from ...utils._numbers import check_n_jobs, interval_ends, interval_tails
 from ...utils._rowwise import log_mean_exp
-from ...utils._seeds import mix64, salt64
+from ...utils._seeds import keys_of_copies, mix64, salt64
 from .._answers.words import check_choice, wide
 from .chain import ADAPTS
 
@@ -56,11 +56,12 @@ def mean_proportions(rows, beta, alpha, kappa):
     return out / out.sum(axis=1, keepdims=True)
 
 
-def proportion_draws(rows, states, random_state):
+def proportion_draws(rows, states, random_state, groups=None):
     """Draw the proportions of rows once for each of the ``states``, draws of (topics, alpha, kappa).
 
-    A row's stream depends on ``random_state`` and on the row's content, not on the other rows. Trajectories go on from
-    one state to the next, since topics change little.
+    A row's stream depends on ``random_state`` and on the row's content, not on the other rows; given ``groups``, over
+    which draws will be averaged, equal rows have a stream each. Trajectories go on from one state to the next, since
+    topics change little.
 
     Yields
     ------
@@ -68,6 +69,7 @@ def proportion_draws(rows, states, random_state):
         A new array for each state; rows sum to 1. All-zero rows get draws from the prior.
     """
     keys, salts = content_keys(rows), mix64(salt64(random_state) ^ np.arange(len(states), dtype=np.uint64))
+    keys = keys if groups is None else keys_of_copies(keys, groups)
     full, draw, one = has_content(rows), proportions_kernels.draw_proportions, np.zeros(1, np.int64)
     for s, (beta, alpha, kappa) in enumerate(states):
         gram, products = _gram_and_products(rows, beta)

@@ -457,13 +457,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
         rows = self._check_X(X, reset=False)
         return rows, has_content(rows)
 
-    def _proportion_draws(self, X, n_draws, random_state):
+    def _proportion_draws(self, X, n_draws, random_state, *, groups=None):
         """Draws of the rows' proportions, each given a draw of the topics by the reference chain."""
         rows, components = self._filled(X)[0], self._of_reference("components")
         chosen = chosen_draws(len(components), n_draws)
         laws = [self._laws(self.reference_chain_ * len(components) + s) for s in chosen]
         states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
-        return proportion_draws(rows, states, random_state)
+        return proportion_draws(rows, states, random_state, groups)
 
     @by_rows()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
