@@ -118,11 +118,6 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         names[: len(self._own_topic_names)] = self._own_topic_names
         return names
 
-    @property
-    def _given_topic_names(self):
-        """``topic_names_`` if any of them was given, else None."""
-        return None if self._topic_names is None and not self._own_topic_names else self.topic_names_
-
     @topic_names_.setter
     def topic_names_(self, names: Sequence[str] | Mapping[int, str] | AnyArray | None) -> None:
         if names is None:
@@ -142,6 +137,11 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
                 f"{self._n_features_out} topics."
             )
         self._topic_names = names
+
+    @property
+    def _given_topic_names(self):
+        """``topic_names_`` if any of them was given, else None."""
+        return None if self._topic_names is None and not self._own_topic_names else self.topic_names_
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns of `transform`: ``topic_names_``.
