@@ -352,6 +352,14 @@ MODELS = [
         "return np.arange(block.size)", f"{_DP} -k labels_of_levels",
     ),
     *_in(
+        "mixture/_dirichlet_process/slice.py", "tests/mixture/test_dp_laws.py -k (fresh or outside)",
+        (
+            "last = int(self.z.max()) + 1",
+            "last = 1 + int(np.flatnonzero(self._omega()[0] * self._total() >= 0.5).max(initial=0)); "
+            "self.z[self.z >= last] = -1",
+        ),
+    ),
+    *_in(
         "mixture/_dirichlet_process/answers.py", f"{_DP} -k (agree or slots or clusters_are_found)",
         ("np.fill_diagonal(together, 1.0)", "pass"),
     ),

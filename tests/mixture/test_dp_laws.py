@@ -46,11 +46,48 @@ def test_chain_has_the_exact_posterior_with_missing_entries(key, likelihood, glo
     assert z_of(kind, likelihood, 1.3, global_random_seed, **arguments) < THRESHOLD
 
 
+# Rows of 0 and 1 that share clusters in many ways, and rows so unlike that each is often alone.
+SHARED = np.array([[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 1, 0]], dtype=float)
+ALONE = np.kron(np.eye(4), np.ones(3))
+
+
+def mean_number_of_clusters(X, a=A, alpha=1.3):
+    """Exactly, by enumeration of all partitions."""
+    labels = naive.partitions(len(X))
+    log_p = naive.log_posterior(labels, X, "bernoulli", a, alpha)
+    return np.exp(log_p - np.logaddexp.reduce(log_p)) @ (labels.max(axis=1) + 1)
+
+
+def test_enumeration_gives_the_known_mean_number_of_clusters():
+    assert mean_number_of_clusters(SHARED, a=0.5) == pytest.approx(3.248, abs=5e-4)
+
+
+# The counts of a minibatch times N/n widen the posterior by a share of order step_size, most at one row of four.
+@pytest.mark.parametrize(
+    "X, n_batch, step_size",
+    [(SHARED, 1, 0.2), (SHARED, 2, 0.2), (SHARED, 3, 0.2), (ALONE, 1, 0.05)],
+    ids=["one row", "two rows", "three rows", "singletons"],
+)
+def test_fresh_assignments_have_the_exact_number_of_clusters(X, n_batch, step_size, global_random_seed):
+    n_steps = 3000
+    chain = make_chain("fresh", "bernoulli", 1.3, global_random_seed, n_steps + 200, n_batch, step_size=step_size, X=X)
+    drawn = numbers_of_clusters(chain, n_steps, burn_in=200)
+    means = batch_means(drawn[:, None].astype(float), 10)  # long batches: a chain forgets within some 50 steps
+    assert np.abs(z_scores(means, np.array([mean_number_of_clusters(X)]))) < THRESHOLD
+
+
+def test_rows_outside_the_minibatch_keep_their_components(global_random_seed):
+    chain = make_chain("fresh", "bernoulli", 1.3, global_random_seed, 300, 1, step_size=0.2, X=SHARED)
+    chain.run(100)
+    for _ in range(100):
+        before = chain.z.copy()
+        after = chain.run(chain.step + 1).z
+        assert after.min() >= 0
+        assert (after != before).sum() <= 1
+        assert chain.n_components == after.max() + 1  # later sticks are drawn from the prior when they are needed
+
+
 # ---------------------------------------------------------------------------------------------------- broken variants
-
-
-def test_counts_of_a_minibatch_times_n_are_another_law(global_random_seed):
-    assert z_of("fresh", "multinomial", 1.3, global_random_seed, n_batch=1) > THRESHOLD
 
 
 def test_sticks_in_the_wrong_order_are_rejected(global_random_seed, monkeypatch):

@@ -354,7 +354,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
         n_batch = self._n_batch(sampler, pair, np.inf)
         fresh = not collapses(pair)
-        total = self.total_samples or (self.n_samples_seen_ if fresh else None)
+        of_call = n if weight is None else float(weight.sum())
+        self._weight_seen = of_call if first else self._weight_seen + of_call
+        total = self.total_samples or (self._weight_seen if fresh else None)
         data = self._taken(X, weight, n_batch, total)
         n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * _steps_of_a_pass(pair, data)
         start = 0 if first else self._chains[0].step

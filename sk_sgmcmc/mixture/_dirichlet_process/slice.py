@@ -111,16 +111,19 @@ class StickChain(ClusterChain):
         self.theta = np.ascontiguousarray(np.concatenate([self.theta, theta], axis=1))
         return self._omega()[0]
 
-    def _forget_unused(self, sizes):
-        """Drop the components after the last one in use."""
-        used = sizes > 0
-        if not self.stored:  # a component absent from the minibatch may still exist
-            used |= self._omega()[0] * self._total() >= 0.5
-        last = int(np.flatnonzero(used).max(initial=0)) + 1
+    def _forget_unused(self):
+        """Drop the components after the last one that any row uses, inside the minibatch or not."""
+        last = int(self.z.max()) + 1
+        if self._has_rows_without_label():  # a component that weighs at least half a row may be theirs
+            heavy = np.flatnonzero(self._omega()[0] * self._total() >= 0.5)
+            last = max(last, int(heavy.max(initial=0)) + 1)
         self.sticks = np.ascontiguousarray(self.sticks[:, :last])
         self.theta = np.ascontiguousarray(self.theta[:, :last])
-        self.z[self.z >= last] = -1
         return last
+
+    def _has_rows_without_label(self):
+        """Whether some rows have not been visited yet, or belong to earlier blocks of a stream."""
+        return bool(self.z.min() < 0) or self._total() > self.data.weights.sum()
 
     def _total(self):
         """Weight of all rows together, N."""
@@ -154,7 +157,7 @@ class StickChain(ClusterChain):
             self.z, self.rng,
         )  # fmt: skip
         sticks.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
-        last = self._forget_unused(sizes)
+        last = self._forget_unused()
         counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]
         self.totals = counts, sizes
         if not self.stored:
