@@ -4,15 +4,17 @@
 
 Latent Dirichlet allocation with 30 topics and a normal prior on flat space, minibatches of 100 documents, 20 particles
 of Blob and of both PSGHMC, and 20 chains of SGHMC, each at its last state; abstracts of ACL 2020 stand in for the
-paper's 765 of ICML. For each of ten 80/20 splits of the documents, the perplexity of every tenth token of the held-out
-ones, averaged over the current particles, at the iterations of the paper's figure 4a; then, on the first split, 1 to
-100 particles after the last of these iterations (figure 4b).
+paper's 765 of ICML. For each of ten 80/20 splits of the documents, the perplexity of a tenth of the tokens of the
+held-out ones, averaged over the current particles, at the iterations of the paper's figure 4a; then, on the first
+split, 1 to 100 particles after the last of these iterations (figure 4b).
 
 ``--noise published`` gives SGHMC the noise of the published program, :math:`C \\sqrt{2 h} Z` for
 :math:`\\sqrt{2 C h} Z`: at its friction of 0.1 a temperature of 0.1.
 
 Differences from the paper: 5 + 5 Gibbs sweeps instead of 25 + 25, for all methods (``--sweeps``); bandwidths by the
-median, where the published search stays anyway. The whole study takes about an hour and a half on one core.
+median, where the published search stays anyway. Each held-out token is hidden with probability 0.1, where the paper
+hides every tenth. Proportions of held-out documents come from 50 fixed-point updates, where the paper averages Gibbs
+sweeps at fixed topics. The whole study takes about an hour and a half on one core.
 
 Needs the data described by `sk_sgmcmc.datasets.fetch_corpus`, except with ``--smoke``.
 """

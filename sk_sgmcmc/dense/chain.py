@@ -13,6 +13,8 @@ from .loops import LOOPS
 # Steps of the first piece of a run; the time of each piece sets the size of the next.
 _FIRST_PIECE = 64
 _PIECE_SECONDS = 0.2
+# Rows of a metric for each entry of the state, at least: from fewer, it is small in directions that the rows lack.
+_METRIC_ROWS = 5
 # Number of entries of a state above which its draws are kept as float32.
 _WIDE = 10_000
 
@@ -85,9 +87,13 @@ class DenseData:
             X, y, weight = X[order], y[order], weight[order]
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
 
-    def metric_rows(self):
-        """As many rows as a minibatch has, evenly spaced and fixed, so that the metric is a function of theta."""
-        some = np.linspace(0, self.n_rows - 1, self.n_batch).round().astype(int)
+    def metric_rows(self, n_entries):
+        """Rows of the metric of a state of ``n_entries``, evenly spaced and fixed, so that it is a function of theta.
+
+        They are as many as a minibatch has, or more if these are too few to estimate the metric.
+        """
+        n = min(self.n_rows, max(self.n_batch, _METRIC_ROWS * n_entries))
+        some = np.linspace(0, self.n_rows - 1, n).round().astype(int)
         return tuple(np.ascontiguousarray(part[some], dtype=np.float64) for part in (self.X, self.y, self.weight))
 
 
@@ -143,7 +149,7 @@ class DenseChain(Chain):
             rows = dense.in_reading_order(np.random.default_rng(self.shuffle_seed))
         self._rows = rows
         if self.sampler._uses_metric:
-            self.metric_rows = dense.metric_rows()
+            self.metric_rows = dense.metric_rows(self.theta.size)
         return self
 
     def next_starts(self, n):

@@ -72,9 +72,11 @@ class RiemannianMinibatchLoop(MinibatchLoop):
         """As `MinibatchLoop.run`."""
         dense = chain.data[0]
         metric, scale = dense.metric, dense.n_rows / dense.n_batch
+        metric_scale = dense.n_rows / len(chain.metric_rows[0])
         return riemannian.run_dense(
-            *chain.read, chain.next_starts(len(slots)), dense.n_batch, scale, *chain.metric_rows, metric.params, scale,
-            metric.diagonal, hypers, slots, draws["theta"], dense.signal.compiled, metric.kernel.compiled, chain.rng,
+            *chain.read, chain.next_starts(len(slots)), dense.n_batch, scale, *chain.metric_rows, metric.params,
+            metric_scale, metric.diagonal, hypers, slots, draws["theta"], dense.signal.compiled,
+            metric.kernel.compiled, chain.rng,
         )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Base class of estimators with dense rows and a nearly Gaussian posterior: chains in coordinates of unit spread."""
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Literal
 
@@ -13,7 +14,7 @@ from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
 from ..utils._typing import Callbacks, RandomState
 from .particles import make_chains
-from .tuning import DenseGradient, minibatch_variance, stiffness
+from .tuning import DenseGradient, inverse_metric, minibatch_variance, stiffness, unit_root
 
 # With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.
 MAX_DRAWS = 1500
@@ -93,8 +94,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
         curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
         while True:
-            noise = max(minibatch_variance(gradient, point, n_batch, rng) for point in points)
-            h, full = (self._step_for(sampler, curvatures, variance) for variance in (noise, 0.0))
+            found, roots = curvatures, [None] * len(points)
+            if dense.metric is not None:
+                found, roots = self._in_units_of_metric(replace(dense, n_batch=n_batch), probe, points, curvatures)
+            noise = max(
+                minibatch_variance(gradient, point, n_batch, rng, root=root)
+                for point, root in zip(points, roots, strict=True)
+            )
+            h, full = self._step_for(sampler, found, noise), self._step_for(sampler, curvatures, 0.0)
             if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
                 break
             n_batch = min(n_rows, 2 * n_batch)
@@ -102,6 +109,17 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             dense = make_dense(n_batch)
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
         return dense, fitted, self._n_steps(fitted, n_entries)
+
+    @staticmethod
+    def _in_units_of_metric(dense, probe, points, curvatures):
+        """At each point the curvature, or that relative to the metric if larger, and the root of the inverse metric.
+
+        Steps are longer in directions in which the rows of the metric underestimate the curvature.
+        """
+        inverses = [inverse_metric(dense, point) for point in points]
+        own = [stiffness(probe, *pair, np.random.default_rng(1)) for pair in zip(points, inverses, strict=True)]
+        larger = [min(max(pair), STIFFEST) for pair in zip(curvatures, own, strict=True)]
+        return larger, [unit_root(W) for W in inverses]
 
     def _step_for(self, sampler, curvatures, noise):
         """The step size of "auto", from the largest curvature at each probe and the noise of minibatches."""

@@ -125,16 +125,31 @@ def curvature(gradient, theta, inverse_mass, rng):
     return float(max(found, steepness))
 
 
+def _written_metric(dense, theta, shape):
+    """What the metric writes into an array of a shape, from the rows that samplers read; NaN if not written."""
+    rows = dense.metric_rows(theta.size)
+    out = np.full(shape, np.nan)
+    scale = dense.n_rows / len(rows[0])
+    dense.metric.kernel(theta.reshape(theta.size, 1), *rows, dense.metric.params, scale, out, np.zeros(1))
+    return out
+
+
 def metric_at(dense, theta):
-    """The metric, (D, D), and its derivatives, (D, D, D), at theta on all the rows; NaN if not written."""
+    """The metric, (D, D), and its derivatives, (D, D, D), at theta; NaN if not written."""
     D = theta.size
-    diagonal = dense.metric.diagonal
-    out = np.full((1 + D, D) if diagonal else (D + D * D, D), np.nan)
-    rows = (np.ascontiguousarray(part, dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
-    dense.metric.kernel(theta.reshape(D, 1), *rows, dense.metric.params, 1.0, out, np.zeros(1))
-    if diagonal:
+    if dense.metric.diagonal:
+        out = _written_metric(dense, theta, (1 + D, D))
         return np.diag(out[0]), np.stack([np.diag(rates) for rates in out[1:]])
+    out = _written_metric(dense, theta, (D + D * D, D))
     return out[:D], out[D:].reshape(D, D, D)
+
+
+def inverse_metric(dense, theta):
+    """The inverse of the metric at theta, (D, D)."""
+    D = theta.size
+    if dense.metric.diagonal:
+        return np.diag(1.0 / _written_metric(dense, theta, (1, D))[0])
+    return np.linalg.inv(_written_metric(dense, theta, (D, D)))
 
 
 def difference_step(theta):
@@ -322,12 +337,22 @@ def auto_step_size(sampler, dense, points, n_batch):
     rng = np.random.default_rng(0)
     gradient = DenseGradient(dense, points[0].shape)
     D = points[0].size
-    W = sampler._inverse_mass(D)
-    if dense.metric is not None:
-        W = np.linalg.inv(metric_at(dense, points[0])[0])
-    # Noise is measured in units in which W is the identity.
-    root = None if W is None or np.array_equal(W, np.eye(D)) else np.linalg.cholesky(W)
+    if dense.metric is None:
+        inverses = [sampler._inverse_mass(D)] * len(points)
+    else:
+        inverses = [inverse_metric(dense, point) for point in points]
     probe = gradient if len(points) == 1 else gradient.on_some_rows()
-    largest = max(curvature(probe, point, W, rng) for point in points)
-    noise = max(minibatch_variance(gradient, point, n_batch, rng, root=root) for point in points)
+    largest = max(curvature(probe, point, W, rng) for point, W in zip(points, inverses, strict=True))
+    # Noise is measured in units in which W is the identity.
+    noise = max(
+        minibatch_variance(gradient, point, n_batch, rng, root=unit_root(W))
+        for point, W in zip(points, inverses, strict=True)
+    )
     return ConstantStep(float(sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)))
+
+
+def unit_root(inverse_mass):
+    """The lower root of an inverse mass W, or None if W is the identity."""
+    if inverse_mass is None or np.array_equal(inverse_mass, np.eye(len(inverse_mass))):
+        return None
+    return np.linalg.cholesky(inverse_mass)

@@ -94,8 +94,8 @@ class SGRNPHMC(SGNPHMC):
     r"""Stochastic Riemannian Nosé-Poincaré Hamiltonian Monte Carlo: `SGNPHMC` under a metric.
 
     Targets the posterior with an error of order ``step_size`` squared. The metric comes from as many rows as a
-    minibatch has, the same at every step: it has to be a function of :math:`\theta`, and any such function leaves the
-    target unchanged.
+    minibatch has, and at least five for each coordinate. They are the same at every step: the metric has to be a
+    function of :math:`\theta`, and any such function leaves the target unchanged.
 
     Parameters
     ----------

@@ -147,6 +147,8 @@ class SGRLD(Sampler):
                        - \frac{\hat a_K - 1}{\pi_K}) + \sqrt{2h/\hat n}(Z_j/\sqrt{\pi_j} - Z_K/\sqrt{\pi_K})`
     =================  =====================================================================================
 
+    A reduced-mean step may leave the simplex. It is returned by taking absolute values and rescaling to sum 1.
+
     References
     ----------
     Patterson and Teh (2013), Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS,

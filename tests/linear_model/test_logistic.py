@@ -526,3 +526,16 @@ def test_several_classes_make_fewer_of_short_steps():
     assert steps == {0.5: 600 * 4, 0.1: 10_000, 0.04: 200 * 50}
     model._n_predictors = 1
     assert model._n_steps(SGHMC()._resolved(ConstantStep(0.04)), 55) == 3000 * 50
+
+
+@pytest.mark.parametrize("batch_size", [8, 32])
+def test_automatic_steps_under_a_metric_from_few_rows_do_not_diverge(batch_size):
+    """The metric is measured on enough rows, and steps are as long as it makes them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((270, 13)) + rng.standard_normal((270, 1))
+    y = (rng.random(270) < 1.0 / (1.0 + np.exp(-X[:, 0]))).astype(int)
+    params = {"sampler": "sgr-nphmc", "prior_scale": 10**0.5, "fit_intercept": False, "n_iter": 4000, "thin": 1}
+    few = BayesianLogisticRegression(**params, batch_size=batch_size, n_chains=4, random_state=0).fit(X, y)
+    exact = BayesianLogisticRegression(**{**params, "sampler": "hmc"}, random_state=0).fit(X, y)
+    spread = few.samples_["coef"].std(axis=(0, 1)) / exact.samples_["coef"].std(axis=(0, 1))
+    np.testing.assert_allclose(spread, 1.0, atol=0.12)  # 4 standard errors of some 600 independent draws

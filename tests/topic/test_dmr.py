@@ -23,6 +23,7 @@ from sk_sgmcmc.datasets import make_dmr
 from sk_sgmcmc.inspection import to_pyldavis
 from sk_sgmcmc.samplers import SGHMC, SGNHT, Blob
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
+from sk_sgmcmc.topic._dmr.prevalence import are_clipped
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.conftest import importorskip
 
@@ -315,6 +316,8 @@ def test_other_columns_than_those_fitted_are_refused(model, metadata, message):
         ({"metadata_columns": 1, "new_features": "extend"}, "metadata separate from X"),
         ({"coef_sampler": "scir"}, "sgld"),
         ({"coef_sampler": "hmc"}, "no log density"),
+        ({"coef_sampler": "lbfgs"}, '"sg-nphmc" or "l-bfgs", or a sampler object; got \'lbfgs\''),
+        ({"coef_sampler": "l-bfgs", "sampler": "scir", "assignments": "fresh"}, 'with assignments="stored"'),
         ({"coef_sampler": "sghmc-em"}, "no mass is left to learn"),
         ({"metadata_prior_scale": 0.0}, "metadata_prior_scale"),
         ({"handle_unknown": "guess"}, "handle_unknown"),
@@ -576,7 +579,11 @@ def test_metadata_help_where_little_is_observed():
 # ------------------------------------------------------------------------------------------- chains and streams
 
 
-@pytest.mark.parametrize("params", [{}, {"assignments": "fresh", "batch_size": 30}, {"sampler": "gibbs"}], ids=str)
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"assignments": "fresh", "batch_size": 30}, {"sampler": "gibbs"}, {"coef_sampler": "l-bfgs", "n_chains": 2}],
+    ids=str,
+)
 def test_resume_gives_the_draws_of_an_uninterrupted_fit(params, tmp_path):
     whole = fitted(**params)
     stopped = DMRTopicModel(**SMALL, **params, callbacks=PressCtrlC(9))
@@ -634,6 +641,31 @@ def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():
     for other in (SGHMC(0.1), None):
         with pytest.raises(ValueError, match="cannot go on"):
             model.set_params(coef_sampler=other).partial_fit(X, metadata=TABLE)
+
+
+def test_a_stream_cannot_optimise_coefficients():
+    model = fitted(coef_sampler="l-bfgs")
+    before = model.coef_
+    with pytest.raises(ValueError, match='"l-bfgs" needs the assignments of all documents'):
+        model.partial_fit(X, metadata=TABLE)
+    with pytest.raises(ValueError, match="has no parameters"):
+        model.set_params(coef_sampler__step_size=0.1)
+    with pytest.raises(ValueError, match="cannot go on"):
+        model.set_params(coef_sampler=None).partial_fit(X, metadata=TABLE)
+    assert model.coef_ is before
+
+
+def test_coefficients_at_the_bounds_of_the_linear_predictor_warn():
+    words = np.kron(np.eye(2), np.full((30, 4), 5.0))
+    metadata = np.repeat([0.0, 1.0], 30)
+    with pytest.warns(UserWarning, match=r"reach the bounds of the linear predictor, \[-20, 10\]"):
+        DMRTopicModel(2, n_iter=40, metadata_prior_scale=100.0, intercept_prior_scale=100.0, random_state=0).fit(
+            words, metadata=metadata
+        )
+    shares = are_clipped(np.array([[0.0], [1.0]]), np.array([[[-1.0, -18.9], [0.0, 2.0]]]))
+    np.testing.assert_array_equal(shares, [[0.0, 0.0], [0.0, 0.0]])
+    shares = are_clipped(np.array([[0.0], [1.0]]), np.array([[[-1.0, -19.5], [0.0, 12.0]]]))
+    np.testing.assert_array_equal(shares, [[0.0, 0.0], [1.0, 1.0]])
 
 
 def test_a_stream_goes_on_from_fit():

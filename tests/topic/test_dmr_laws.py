@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse, special
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_dmr
@@ -310,3 +310,48 @@ def test_planted_coefficients_and_topics_are_recovered(global_random_seed):
     z = (draws.mean(axis=0) - data.coef) / draws.std(axis=0)
     assert np.abs(z).max() < 5.5
     assert np.abs(draws.mean(axis=0) - data.coef)[:, 1].max() < 0.5
+
+
+# -------------------------------------------------------------------------------------- coefficients at their mode
+
+
+def optimum(data, z, alpha, scales, start):
+    """Coefficients of standardised columns at the mode given the assignments, by SciPy on a density of one's own."""
+    counts = np.zeros((data.n_docs, alpha.size))
+    np.add.at(counts, (np.repeat(np.arange(data.n_docs), np.diff(data.token_ptr)), z.astype(int)), 1.0)
+    design = np.column_stack([data.rows.predict(np.eye(start.shape[1]))[data.group]])
+    mean = np.zeros(start.shape)
+    mean[:, -1] = np.log(alpha)
+    precision = np.append(np.full(start.shape[1] - 1, scales[0] ** -2.0), scales[1] ** -2.0)
+
+    def negative(flat):
+        value = flat.reshape(start.shape)
+        prior = np.exp(design @ value.T)
+        total, n = prior.sum(axis=1), counts.sum(axis=1)
+        log_p = (special.gammaln(total) - special.gammaln(total + n)).sum()
+        log_p += (special.gammaln(prior + counts) - special.gammaln(prior)).sum()
+        own = special.digamma(prior + counts) - special.digamma(prior)
+        common = special.digamma(total) - special.digamma(total + n)
+        slope = (prior * (own + common[:, None])).T @ design - precision * (value - mean)
+        return 0.5 * np.sum(precision * (value - mean) ** 2) - log_p, -slope.ravel()
+
+    found = optimize.minimize(negative, start.ravel(), jac=True, method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
+    return found.x.reshape(start.shape)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_l_bfgs_keeps_coefficients_at_their_mode_after_burn_in_too(in_blocks):
+    data = make_dmr(80, 30, 3, 2, 25, random_state=0)
+    X = CountBlocks([data.counts[:40], data.counts[40:]]) if in_blocks else data.counts
+    params = {"coef_sampler": "l-bfgs", "random_state": 0, "n_iter": 12, "thin": 1, "doc_topic_prior": 0.1}
+    model = DMRTopicModel(3, **params).fit(X, metadata=data.metadata)
+    kept = model.samples_["coef"][0]
+    assert len(np.unique(kept[:, 0, 0])) == 6  # the mode moves with the assignments, at every kept draw
+    if in_blocks:
+        return
+    chain = model._chains[0]
+    coefficients = chain.doc_prior.coefficients
+    found = optimum(chain.data, chain.assignments.z, np.full(3, 0.1), (1.0, 10.0), coefficients.value)
+    np.testing.assert_allclose(coefficients.value, found, atol=5e-3)
+    last = chain.doc_prior.coefficients.value
+    np.testing.assert_allclose(model._encoder.as_given(last[None, None])[0, 0], kept[-1], atol=1e-5)

@@ -6,10 +6,10 @@ from copy import copy
 import numpy as np
 
 from ...samplers._mass import MonteCarloEM
-from ...samplers._registry import fitting_pair, make_sampler
+from ...samplers._registry import SAMPLERS, fitting_pair, make_sampler
 from ...utils._rowwise import one_blas_thread
 from .._counts.doc_prior import DocumentPrior
-from .coefficients import STEPS_PER_PASS, Coefficients, QuadraticSummary
+from .coefficients import STEPS_PER_PASS, Coefficients, OptimisedCoefficients, QuadraticSummary
 from .evidence import Evidence, EvidenceInShards
 from .group_counts import counts_of_rows, group_counts, group_lengths
 
@@ -19,22 +19,35 @@ _FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
 # Tokens swept for each parameter of a group's prior that a step computes, so that steps cost a fraction of the sweeps;
 # the factor by which steps are rarer up to a share of burn-in; and most passes for a step.
 _TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
-_LBFGS = 5, 20  # fewest and most iterations towards the mode, the more, the cheaper
 
 COEF_SAMPLER = "sghmc"  # for exact gradients
+L_BFGS = "l-bfgs"  # no sampler: coefficients at their mode
+_NAMES = '"sgld", "sghmc", "sgnht", "sg-nphmc" or "l-bfgs"'
 
 
 def checked_coef_sampler(sampler):
-    """A sampler of the coefficients from its name or itself; raises for one that does not fit them."""
+    """A sampler of the coefficients from its name or itself, or `L_BFGS`; raises for one that does not fit them."""
+    if isinstance(sampler, str) and sampler == L_BFGS:
+        return sampler
+    if isinstance(sampler, str) and sampler not in SAMPLERS:
+        raise ValueError(f"`coef_sampler` must be {_NAMES}, or a sampler object; got {sampler!r}.")
     sampler = make_sampler(sampler)
     fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
     if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
         raise ValueError(
             f"coef_sampler={sampler!r} does not fit the coefficients of DMRTopicModel, which have a gradient but no "
             "log density, and whitened coordinates, so that no mass is left to learn. "
-            'Use "sgld", "sghmc", "sgnht" or "sg-nphmc".'
+            f"Use {_NAMES}."
         )
     return sampler
+
+
+def refuse_optimised(why):
+    """Raise because coefficients can be optimised only where the assignments of all documents are stored."""
+    raise ValueError(
+        f'coef_sampler="l-bfgs" needs the assignments of all documents; {why}. Pass coef_sampler=None, or call `fit` '
+        'with assignments="stored".'
+    )
 
 
 def refuse_other_coef_sampler(chain, coef_sampler):
@@ -42,7 +55,7 @@ def refuse_other_coef_sampler(chain, coef_sampler):
     present = chain.document_priors[0].coefficients.given
     if coef_sampler is present is None:
         return
-    if None in (coef_sampler, present) or not coef_sampler._continues(present):
+    if None in (coef_sampler, present) or present == L_BFGS or not coef_sampler._continues(present):
         raise ValueError(
             f"The coefficients of coef_sampler={present!r} cannot go on with {coef_sampler!r}: only the step size, "
             "friction and temperature may change. Set it back, or call fit, or partial_fit on a clone, to start afresh."
@@ -70,7 +83,8 @@ class MetadataPrior(DocumentPrior):
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales, smooth=()):
         super().__init__(alpha, stored)
-        self.coefficients = Coefficients(coef_sampler, stored, self.alpha, n_metadata, scales, smooth)
+        make = OptimisedCoefficients if coef_sampler == L_BFGS else Coefficients
+        self.coefficients = make(coef_sampler, stored, self.alpha, n_metadata, scales, smooth)
 
     def bind(self, data):
         self._table = self._lengths = None
@@ -111,7 +125,7 @@ class MetadataPrior(DocumentPrior):
 
     def _learn(self, evidence, now):
         """`after_pass`; ``evidence`` is a function that returns an `Evidence`."""
-        fits = now.burns_in and now.n_passes in _FIT_AT
+        fits = self.coefficients.stays_at_mode or (now.burns_in and now.n_passes in _FIT_AT)
         every, n_steps = self._pace(now)
         adapts = now.burns_in and now.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
         adapts = adapts or self.coefficients.whitener is None
@@ -158,10 +172,10 @@ class MetadataPrior(DocumentPrior):
     def _maximise(self, evidence, data):
         if self.coefficients.whitener is None:
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
-        n_iter = int(np.clip(5.0 * self._affordable(data), *_LBFGS))
+        options = self.coefficients.search(self._affordable(data))
         # SciPy 1.12 leaves its objective in a cycle of references, which would keep the documents and their files.
         held = weakref.proxy(evidence)
-        self.coefficients.maximise(lambda value: held.likelihood(value), n_iter)
+        self.coefficients.maximise(lambda value: held.likelihood(value), options)
         self.coefficients.choose_coordinates(evidence.curvature())
 
     # -- shards ----------------------------------------------------------------------------------------------------

@@ -26,13 +26,22 @@ from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
-from .doc_prior import COEF_SAMPLER, MetadataPrior, checked_coef_sampler, refuse_other_coef_sampler
+from .doc_prior import (
+    COEF_SAMPLER,
+    L_BFGS,
+    MetadataPrior,
+    checked_coef_sampler,
+    refuse_optimised,
+    refuse_other_coef_sampler,
+)
 from .documents import refuse_table, taken_apart
 from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
 from .intercepts import intercept_doubts, mean_intercepts
 from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
 from .prevalence import (
+    are_clipped,
+    clip_message,
     coefficient_table,
     difference_table,
     doc_priors,
@@ -57,9 +66,12 @@ class DMRTopicModel(BayesianLDA):
     sampler : str, sampler object or None, default=None
         How topics and assignments are drawn, as in `BayesianLDA`; by particles, intervals of topics are too narrow. It
         does not affect how coefficients are drawn: that is ``coef_sampler``.
-    coef_sampler : str, sampler object or None, default=None
+    coef_sampler : {"sgld", "sghmc", "sgnht", "sg-nphmc", "l-bfgs"}, sampler object or None, default=None
         How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
-        all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`.
+        all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`. "l-bfgs"
+        draws none: after each pass, the coefficients are optimised given the assignments (Mimno and McCallum), which
+        must be stored. It is a point estimate. Its draws differ only because assignments do, so that intervals of
+        coefficients, prevalences and effects are too narrow.
     formula : str, default=None
         Which columns the coefficients belong to, in the language of R's formulas, such as
         ``"~ party * bs(year, df=4)"``, of a DataFrame or dict of metadata. It needs the package formulaic. None takes
@@ -161,6 +173,9 @@ class DMRTopicModel(BayesianLDA):
     Columns of a DataFrame (or of an array of objects) that do not hold numbers become one column of 0 and 1 per level,
     for a categorical column per level that it declares. Numbers are standardised, unless a column holds only 0 and 1; a
     sparse matrix is taken as numbers. ``coef_`` belongs to the numbers as given.
+
+    The linear predictor :math:`x_d^\top \lambda_k` is clipped to [-20, 10] wherever priors of documents are computed.
+    `fit` warns if kept draws reach a bound on the documents' metadata.
 
     With topics' assignments z, the log posterior of the coefficients has the gradient
 
@@ -302,6 +317,8 @@ class DMRTopicModel(BayesianLDA):
         """
         if any(key.startswith("coef_sampler__") for key in params):
             sampler = params.get("coef_sampler", self.coef_sampler)
+            if isinstance(sampler, str) and sampler == L_BFGS:
+                raise ValueError('coef_sampler="l-bfgs" has no parameters; pass one of the samplers in its place.')
             if sampler is None or isinstance(sampler, str):
                 params = {**params, "coef_sampler": make_sampler(sampler or COEF_SAMPLER)}
         return super().set_params(**params)
@@ -423,8 +440,14 @@ class DMRTopicModel(BayesianLDA):
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
+        if streams and self._optimises:
+            refuse_optimised("`partial_fit` draws them minibatch by minibatch")
         self._checked_coef_sampler()
         return fitting
+
+    @property
+    def _optimises(self):
+        return isinstance(self.coef_sampler, str) and self.coef_sampler == L_BFGS
 
     def _checked_coef_sampler(self):
         return checked_coef_sampler(COEF_SAMPLER if self.coef_sampler is None else self.coef_sampler)
@@ -437,6 +460,8 @@ class DMRTopicModel(BayesianLDA):
         refuse_other_coef_sampler(self._chains[0], **self._streaming_params())
 
     def _document_prior(self, alpha, stored, plan):
+        if self._optimises and not stored:
+            refuse_optimised("here they are drawn minibatch by minibatch")
         scales = self.metadata_prior_scale, self.intercept_prior_scale
         return MetadataPrior(
             alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
@@ -800,6 +825,11 @@ class DMRTopicModel(BayesianLDA):
         self._doc_priors = np.stack([data.mean_of(partial(mean_doc_priors, coef=each)) for each in coef])
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
+
+    def _doubts(self, chains):
+        data, coef = chains[0].data, self._coef_draws
+        shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in coef], axis=0)
+        return [*super()._doubts(chains), *clip_message(shares)]
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]

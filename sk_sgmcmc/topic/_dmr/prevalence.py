@@ -41,6 +41,29 @@ def doc_priors(encoded, coef, new=None):
     return eta if new is None else summed(eta, new, -1)
 
 
+def are_clipped(encoded, coef):
+    """Which linear predictors of encoded rows are at a bound in some of the draws ``coef`` of one chain, as 0 and 1."""
+    lowest, highest = np.exp(_LOWEST), np.exp(_HIGHEST)
+    at_bound = np.zeros((encoded.shape[0], coef.shape[1]), dtype=bool)
+    for s in scored_draws(len(coef)):
+        priors = doc_priors(encoded, coef[s])
+        at_bound |= (priors <= lowest) | (priors >= highest)
+    return at_bound.astype(np.float64)
+
+
+def clip_message(shares):
+    """A message, in a list, if linear predictors reach their bounds: shares of documents for each topic (n_topics,)."""
+    if not np.any(shares > 0.0):
+        return []
+    topic = int(np.argmax(shares))
+    return [
+        f"The coefficients of the metadata reach the bounds of the linear predictor, [{_LOWEST:g}, {_HIGHEST:g}], for "
+        f"{np.count_nonzero(shares)} of {shares.size} topics (topic {topic}: {shares[topic]:.2g} of the documents). "
+        "There they are not informed by the documents. Use smaller metadata_prior_scale and intercept_prior_scale, or "
+        "fewer topics."
+    ]
+
+
 def prevalence(encoded, coef, new=None):
     """Expected proportions of encoded rows, (n_rows, n_topics)."""
     priors = doc_priors(encoded, coef, new)

@@ -1,6 +1,7 @@
 """Mean-field variational inference for the spherical admixture model.
 
-q(theta_d) is Dirichlet(a_d), q(beta_k) is vMF(mu_k, xi).
+q(theta_d) is Dirichlet(a_d), q(beta_k) is vMF(mu_k, xi). The concentration xi is the same for all topics: the sigma of
+their prior.
 
 The expected cosine of a document and its mean direction has no closed form; as in the model's first paper it is
 replaced by the ratio of expectations, with A = A_V(xi) the mean length of a topic:
