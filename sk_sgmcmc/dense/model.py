@@ -14,7 +14,7 @@ from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
 from ..utils._typing import Callbacks, RandomState
 from .particles import make_chains
-from .tuning import DenseGradient, inverse_metric, minibatch_variance, stiffness, unit_root
+from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
 # With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.
 MAX_DRAWS = 1500
@@ -27,6 +27,8 @@ _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": readi
 NOISE = 0.05  # share of a variance that minibatches may add
 # Time for which particles move, in units in which the posterior relaxes in 1; the least that may do; and steps at most.
 _FLOW_TIME, _LEAST_FLOW, _MOST_FLOW = 60.0, 3.0, 100_000
+# A step under a metric, about 0.4 over the root of a curvature, is at most half the time in which the metric changes.
+_METRIC_REACH = 0.8
 STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
 _HEAT_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
 # Entries beyond which coordinates are not whitened: products with gradients then vary too much entry by entry.
@@ -114,11 +116,15 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     def _in_units_of_metric(dense, probe, points, curvatures):
         """At each point the curvature, or that relative to the metric if larger, and the root of the inverse metric.
 
-        Steps are longer in directions in which the rows of the metric underestimate the curvature.
+        Steps are longer in directions in which the rows of the metric underestimate the curvature. Where the metric
+        changes by much more than half within a step, the implicit equations of the step have no solution nearby.
         """
         inverses = [inverse_metric(dense, point) for point in points]
-        own = [stiffness(probe, *pair, np.random.default_rng(1)) for pair in zip(points, inverses, strict=True)]
-        larger = [min(max(pair), STIFFEST) for pair in zip(curvatures, own, strict=True)]
+        larger = []
+        for point, W, usual in zip(points, inverses, curvatures, strict=True):
+            rng = np.random.default_rng(1)
+            own = stiffness(probe, point, W, rng), (_METRIC_REACH * metric_rate(dense, point, W, rng)) ** 2
+            larger.append(min(max(usual, *own), STIFFEST))
         return larger, [unit_root(W) for W in inverses]
 
     def _step_for(self, sampler, curvatures, noise):

@@ -15,6 +15,7 @@ _MOST_BENDS = 20  # such distances, each shorter than the last
 _FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # draws at which a gradient is compared with differences
 _CHECK_STEP = 1e-3  # of these differences, in standard deviations of the draws
 _CHECKED_CELLS = 1e8  # rows times entries that these comparisons may read, of three log densities each
+_VELOCITIES, _RATE_STEP = 4, 1e-4  # by which the rate of change of a metric is measured, and the time of a difference
 _FAR = 1e3  # times 1 + the size of the state: how far to look for the end of a plateau
 
 
@@ -150,6 +151,19 @@ def inverse_metric(dense, theta):
     if dense.metric.diagonal:
         return np.diag(1.0 / _written_metric(dense, theta, (1, D))[0])
     return np.linalg.inv(_written_metric(dense, theta, (D, D)))
+
+
+def metric_rate(dense, theta, inverse, rng):
+    """Largest relative rate of change of the metric, per unit of time, along some random velocities at theta."""
+    D = theta.size
+    shape = (1, D) if dense.metric.diagonal else (D, D)
+    root, here, largest = np.linalg.cholesky(inverse), _written_metric(dense, theta, shape), 0.0
+    for _ in range(_VELOCITIES):
+        there = _written_metric(dense, theta + _RATE_STEP * (root @ rng.standard_normal(D)), shape)
+        change = (there - here) / _RATE_STEP
+        change = np.diag(change[0]) if dense.metric.diagonal else change
+        largest = max(largest, np.abs(np.linalg.eigvalsh(root.T @ change @ root)).max())
+    return float(largest)
 
 
 def difference_step(theta):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -526,6 +527,14 @@ def test_several_classes_make_fewer_of_short_steps():
     assert steps == {0.5: 600 * 4, 0.1: 10_000, 0.04: 200 * 50}
     model._n_predictors = 1
     assert model._n_steps(SGHMC()._resolved(ConstantStep(0.04)), 55) == 3000 * 50
+
+
+def test_automatic_steps_allow_for_the_change_of_a_metric():
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    params = {"sampler": "sgr-nphmc", "prior_scale": 10**0.5, "fit_intercept": False, "n_iter": 1000}
+    model = BayesianLogisticRegression(**params, batch_size=128, n_chains=4, random_state=0).fit(X, y)
+    assert np.all(np.isfinite(model.samples_["coef"]))
 
 
 @pytest.mark.parametrize("batch_size", [8, 32])
