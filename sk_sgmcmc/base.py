@@ -1,5 +1,7 @@
 """Base class of all estimators: choice of the sampler, runs of chains, diagnostics, interrupts and resuming."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from copy import copy, deepcopy
 from functools import wraps

@@ -6,6 +6,8 @@ chains, so draws are the same with and without callbacks; attributes that come f
 made at the end of the run.
 """
 
+from __future__ import annotations
+
 import os
 import pickle
 import time

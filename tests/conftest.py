@@ -60,6 +60,13 @@ def pytest_generate_tests(metafunc):
 # Ray is so large that no extra installs it.
 collect_ignore = [] if importlib.util.find_spec("ray") else ["test_ray.py"]
 
+# Most tests fit chains that are too short on purpose. Tests about warnings catch them whatever stands here.
+SHORT_CHAINS = pytest.mark.filterwarnings(
+    "default::sklearn.exceptions.ConvergenceWarning",
+    "ignore:The draws have not converged:sklearn.exceptions.ConvergenceWarning",
+    "ignore:The topics still change:sklearn.exceptions.ConvergenceWarning",
+)
+
 
 def _group(item):
     """What is tested: the case or class of estimator, else the file."""
@@ -78,6 +85,9 @@ def pytest_collection_modifyitems(config, items):
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(SHORT_CHAINS, append=False)  # first, so that marks of the test itself take precedence
     left_out = [item for item in items if _lacks_data(item) or _lacks_array_api(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 import typing
+import warnings
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -406,7 +407,9 @@ def test_every_mutation_still_applies():
 def test_the_example_in_the_readme_runs():
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
     assert len(blocks) == 1
-    exec(compile(blocks[0], "README.md", "exec"), {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        exec(compile(blocks[0], "README.md", "exec"), {})
 
 
 def test_version_is_written_once_and_the_changelog_agrees():
@@ -520,18 +523,33 @@ def functions_of(thing):
                 yield f"{cls.__name__}.{name}", inspect.unwrap(value)
 
 
-def test_public_functions_and_methods_are_annotated():
-    """And their annotations can be read when the program runs."""
+def public_functions():
+    """Public functions and methods by name."""
     things = [getattr(importlib.import_module(module), name) for module, name in public_objects()]
     functions = {name: function for thing in [*things, *objects_on_the_api_pages()] if callable(thing)
                  for name, function in functions_of(thing)}  # fmt: skip
     assert "CountTopicModel.fit" in functions
+    return functions
+
+
+def test_public_functions_and_methods_are_annotated():
+    """And their annotations can be read when the program runs."""
     faults = []
-    for name, function in functions.items():
+    for name, function in public_functions().items():
         wanted = {*inspect.signature(function).parameters, "return"} - {"self", "cls"}
         if lacking := wanted - typing.get_type_hints(function).keys():
             faults.append(f"{name}: {sorted(lacking)}")
     assert not faults, "\n".join(["", *faults])
+
+
+def test_help_names_the_types_of_parameters():
+    """Annotations that Python evaluates show an alias such as ``CountsLike`` as what it stands for, 400 characters."""
+    long = []
+    for name, function in public_functions().items():
+        signature = inspect.signature(function)
+        texts = [*map(str, signature.parameters.values()), inspect.formatannotation(signature.return_annotation)]
+        long += [f"{name}: {text}" for text in texts if len(text) > 120]
+    assert not long, "write `from __future__ import annotations` in the module of " + "\n".join(["", *long])
 
 
 def test_type_checkers_find_the_types():

@@ -1,5 +1,7 @@
 """Public data sets, read from a folder on this machine."""
 
+from __future__ import annotations
+
 import contextlib
 import csv
 import gzip

@@ -1,5 +1,7 @@
 """Data drawn from a model, together with the truth."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse

@@ -1,5 +1,7 @@
 """Base class of estimators with dense rows and a nearly Gaussian posterior: chains in coordinates of unit spread."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from numbers import Integral
 from typing import Literal

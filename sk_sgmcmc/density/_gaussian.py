@@ -1,5 +1,7 @@
 """A Gaussian with unknown mean and precision."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -339,7 +341,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianGaussian
         >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> model = BayesianGaussian(n_iter=200, random_state=0).fit(X)
+        >>> model = BayesianGaussian(random_state=0).fit(X)
         >>> model.exact_samples(X, n_draws=100, random_state=0)["mean"].shape
         (100, 2)
         """

@@ -1,5 +1,7 @@
 """Clusters of rows as pictures: what marks each, and which rows are together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -61,7 +63,7 @@ class ProfileDisplay(Panels):
     >>> from sk_sgmcmc.inspection import ProfileDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.random((60, 5)) < 0.9, rng.random((40, 5)) < 0.1]).astype(float)
-    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=40, random_state=0).fit(X)
+    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=400, random_state=0).fit(X)
     >>> display = ProfileDisplay.from_estimator(mixture, clusters=[0, 1])
     >>> display.probability.shape
     (2, 5)

@@ -1,5 +1,7 @@
 """Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws; both may be called repeatedly."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -44,7 +46,7 @@ class TopicWordsDisplay(Panels):
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicWordsDisplay
     >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
-    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0).fit(data.counts)
+    >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0).fit(data.counts)
     >>> display = TopicWordsDisplay.from_estimator(lda, n_words=5, feature_names=data.feature_names)
     >>> display.words.shape
     (3, 5)

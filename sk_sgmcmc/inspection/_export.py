@@ -1,5 +1,7 @@
 """Draws and topics in the forms that other packages read."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The results of a search for the number of topics, as a picture."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The prevalence of topics over a covariate, as a picture."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """How similar topics are to each other, as a map and as a tree."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import Any, Self
@@ -130,7 +132,7 @@ class TopicMapDisplay:
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicMapDisplay
     >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
-    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0)
+    >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0)
     >>> lda = lda.fit(data.counts, feature_names=data.feature_names)
     >>> TopicMapDisplay.from_estimator(lda, data.counts).positions.shape
     (3, 2)
@@ -335,7 +337,7 @@ class TopicHierarchyDisplay:
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicHierarchyDisplay
     >>> X = make_lda(n_samples=100, n_features=30, n_components=5, random_state=0).counts
-    >>> lda = BayesianLDA(n_components=5, n_iter=30, random_state=0).fit(X)
+    >>> lda = BayesianLDA(n_components=5, n_iter=100, random_state=0).fit(X)
     >>> TopicHierarchyDisplay.from_estimator(lda).support.shape
     (4,)
     """

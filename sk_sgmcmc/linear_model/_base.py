@@ -1,5 +1,7 @@
 """Base class of the linear models with a link: coordinates, chains, streams and draws of the coefficients."""
 
+from __future__ import annotations
+
 from copy import copy
 from dataclasses import replace
 from numbers import Real

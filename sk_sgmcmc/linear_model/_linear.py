@@ -1,5 +1,7 @@
 """Bayesian linear regression."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Literal, Self
 

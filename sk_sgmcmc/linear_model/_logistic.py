@@ -1,5 +1,7 @@
 """Bayesian logistic regression."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 

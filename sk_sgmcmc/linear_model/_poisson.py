@@ -1,5 +1,7 @@
 """Bayesian Poisson regression."""
 
+from __future__ import annotations
+
 from typing import Literal, Self, overload
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Predictions of linear classifiers, averaged over the draws of their coefficients."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
@@ -180,7 +182,7 @@ class DrawsPredictMixin:
         >>> from sklearn.datasets import make_classification
         >>> from sk_sgmcmc import BayesianLogisticRegression
         >>> X, y = make_classification(100, 4, random_state=0)
-        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
         >>> mean, low, high = model.predict_interval(X)
         >>> mean.shape, bool(((low <= mean) & (mean <= high)).all())
         ((100, 2), True)
@@ -234,7 +236,7 @@ class DrawsPredictMixin:
         >>> from sklearn.datasets import make_classification
         >>> from sk_sgmcmc import BayesianLogisticRegression
         >>> X, y = make_classification(100, 4, random_state=0)
-        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
         >>> found = model.predict_uncertainty(X)
         >>> sorted(found), found.total.shape
         (['aleatoric', 'epistemic', 'total'], (100,))
@@ -266,7 +268,7 @@ class DrawsPredictMixin:
         >>> from sklearn.datasets import make_classification
         >>> from sk_sgmcmc import BayesianLogisticRegression
         >>> X, y = make_classification(100, 4, random_state=0)
-        >>> model = BayesianLogisticRegression(n_iter=300, random_state=0).fit(X, y)
+        >>> model = BayesianLogisticRegression(random_state=0).fit(X, y)
         >>> table = model.coef_table()
         >>> len(table["mean"]), bool((table["low"] < table["high"]).all())
         (5, True)

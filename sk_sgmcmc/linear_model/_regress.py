@@ -1,5 +1,7 @@
 """Predictions of linear regressors: means, spreads and intervals over the draws of their coefficients."""
 
+from __future__ import annotations
+
 from typing import Literal, overload
 
 import numpy as np

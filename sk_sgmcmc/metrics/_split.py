@@ -1,5 +1,7 @@
 """Splitting the tokens of documents into an observed and a hidden part."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy import sparse
 

@@ -1,5 +1,7 @@
 """Alignment of topics between draws, and their stability."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

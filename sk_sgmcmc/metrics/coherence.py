@@ -1,5 +1,7 @@
 """Coherence and diversity of topics, from a sparse document-term matrix."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

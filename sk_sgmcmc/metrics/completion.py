@@ -1,5 +1,7 @@
 """Document completion: the one definition of held-out quality for count topic models."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -3,6 +3,8 @@
 All take arrays of shape (n_chains, n_draws, ...) and return one number for each entry of the trailing axes.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

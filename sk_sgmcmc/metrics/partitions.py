@@ -1,5 +1,7 @@
 """Distances between partitions, and point estimates of them."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Distance of draws on the simplex from a Dirichlet distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kernel Stein discrepancy: distance of draws from a law known only by the gradient of its log density."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array

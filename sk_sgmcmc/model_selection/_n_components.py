@@ -1,5 +1,7 @@
 """The number of topics, by held-out score and by what topics look like."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Samplers on flat space that move by the gradient of the log posterior."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """The no-U-turn sampler."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 

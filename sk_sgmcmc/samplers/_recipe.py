@@ -1,5 +1,7 @@
 """Your own dynamics, given by two matrices."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Literal
@@ -148,8 +150,8 @@ class Recipe(_Recipe, _Euclidean):
     ...     for i in range(z.size):
     ...         D[i, i] = 1.0
     >>> rows = np.random.default_rng(0).normal(size=(20, 3))
-    >>> sample(GaussianMean(rows), Recipe(langevin), n_iter=100, random_state=0).samples_["theta"].shape
-    (1, 50, 3)
+    >>> sample(GaussianMean(rows), Recipe(langevin), n_iter=5000, random_state=0).samples_["theta"].shape
+    (1, 2500, 3)
     """
 
     _name = "recipe"

@@ -1,5 +1,7 @@
 """Thermostats on flat space: samplers that adapt to the noise of gradients."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,7 @@
 """Step sizes that change with the step."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Targets whose posterior is known exactly."""
 
+from __future__ import annotations
+
 from numbers import Real
 
 import numpy as np

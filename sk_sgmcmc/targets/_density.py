@@ -1,5 +1,7 @@
 """Your own density on flat space."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Literal
 

@@ -1,5 +1,7 @@
 """Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The result of `sample`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """`sample`: run a sampler on a bare target."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Literal
@@ -170,9 +172,9 @@ def sample(
     >>> from sk_sgmcmc import sample
     >>> from sk_sgmcmc.targets import DirichletCategorical
     >>> target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5)
-    >>> draws = sample(target, "scir", batch_size=10, n_iter=500, random_state=0)
+    >>> draws = sample(target, "scir", batch_size=50, n_iter=5000, random_state=0)
     >>> draws.samples_["omega"].shape
-    (1, 250, 5)
+    (1, 2500, 5)
 
     A density of one's own:
 

@@ -1,5 +1,7 @@
 """Base of all topic models: several chains draw topics, and one of them supplies all results."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -165,6 +167,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         self, X: CountsLike, n_draws: int | None = None, random_state: Seed = 0, **params: Any
     ) -> FloatArray:
         """Draws of the topic proportions of documents: their uncertainty, and that of the topics.
+
+        Use the draws for intervals of proportions, not as regressors: the noise of a draw biases the coefficients of a
+        regression on it towards 0, however many draws are pooled. Regressions on `transform`, the posterior mean, do
+        not have this bias if the fit has converged.
 
         Parameters
         ----------

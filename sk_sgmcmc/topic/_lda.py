@@ -1,5 +1,7 @@
 """Latent Dirichlet allocation, with posterior uncertainty."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Dask arrays: methods that answer row by row return lazy ones."""
 
+from __future__ import annotations
+
 import math
 import uuid
 from collections.abc import Callable, Mapping

@@ -4,6 +4,8 @@ When a scikit-learn release moves one of these names, this is the only file to c
 (`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature

@@ -1,5 +1,7 @@
 """Tables: results for users, pandas DataFrames if pandas is installed, else Bunch; and rows of what users give."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,6 +1,7 @@
 """Types of the public interface, under the names that its annotations use.
 
-Annotations are evaluated, so that `typing.get_type_hints` works; types of optional packages are Any at run time.
+Modules that use them begin with ``from __future__ import annotations``, so that `help` shows the names. The names can
+be evaluated, so that `typing.get_type_hints` works; types of optional packages are Any at run time.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """A Dirichlet-process mixture after fitting: clusters and densities of rows, and what marks each cluster."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Dirichlet-process mixtures of categorical rows: clustering without a fixed number of clusters."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Real
 from typing import Literal, Self

@@ -1,5 +1,7 @@
 """Mixtures of von Mises-Fisher laws: clusters of directions."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 

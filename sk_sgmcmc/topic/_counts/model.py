@@ -1,5 +1,7 @@
 """Base of the count topic models: fitting, streams, scores, and default choices."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real

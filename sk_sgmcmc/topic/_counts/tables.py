@@ -1,5 +1,7 @@
 """Tables of topics whose components are probabilities of words."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal
 

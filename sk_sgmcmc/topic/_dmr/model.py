@@ -1,5 +1,7 @@
 """Dirichlet-multinomial regression: topics whose prevalence follows metadata of the documents."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Poisson factor analysis whose topics have the weights of a gamma process."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Self

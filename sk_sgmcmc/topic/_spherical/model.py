@@ -1,5 +1,7 @@
 """The spherical admixture model: topics as directions, in which words may be present or absent."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Self
