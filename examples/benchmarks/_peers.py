@@ -87,11 +87,11 @@ class Curve:
 def load(corpus):
     """Training and held-out counts."""
     if corpus == "20newsgroups":
-        data = datasets.fetch_20newsgroups_counts()
+        data = fetched(datasets.fetch_20newsgroups_counts)
         split = np.asarray(data.metadata["split"])
         train, test = data.counts[split == "train"], data.counts[split == "test"]
     elif corpus == "wikipedia":
-        counts = datasets.fetch_wikipedia().counts
+        counts = fetched(datasets.fetch_wikipedia).counts
         train, test = counts[:-1000], counts[-1000:]
     elif corpus == "docstrings":
         counts = datasets.load_docstrings().counts
@@ -112,8 +112,16 @@ def counts_of(corpus):
     if corpus == "docstrings":
         return datasets.load_docstrings().counts
     if corpus == "20newsgroups":
-        return datasets.fetch_20newsgroups_counts().counts
-    return datasets.fetch_corpus(corpus).counts
+        return fetched(datasets.fetch_20newsgroups_counts).counts
+    return fetched(datasets.fetch_corpus, corpus).counts
+
+
+def fetched(fetch, *name):
+    """A data set that does not come with the package; ends the script with what to do where it is missing."""
+    try:
+        return fetch(*name)
+    except OSError as error:
+        raise SystemExit(f"{error} Or pass a corpus that comes with the package (see --help).") from None
 
 
 def split(counts, seed, share=1, n_held_out=1000):

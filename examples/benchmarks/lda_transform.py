@@ -165,12 +165,14 @@ def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="a synthetic corpus, without tomotopy")
-    parser.add_argument("--corpora", default="20newsgroups,acl_abstracts")
+    parser.add_argument("--corpora", default="20newsgroups,acl_abstracts", help="docstrings needs no files")
     parser.add_argument("--topics", default="20,100")
     options = parser.parse_args()
     corpora, topics = options.corpora.split(","), [int(k) for k in options.topics.split(",")]
     if options.smoke:
         corpora, topics = ["synthetic"], [5]
+    for corpus in corpora:
+        counts_of(corpus)  # a corpus that is missing ends the script before anything is fitted
     print(f"{'corpus':14s} {'K':>4s} {'program':>13s} {'documents a second':>19s} {'perplexity':>11s}")
     ratios = []
     for corpus in corpora:

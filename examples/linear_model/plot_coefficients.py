@@ -5,9 +5,8 @@ Which coefficients of a logistic regression can be distinguished from zero?
 A fitted logistic regression gives one number for each feature. How sure is it of them, and of its predictions?
 `BayesianLogisticRegression` gives draws; nothing is tuned.
 
-The tables are Heart and Australian credit (Statlog), unscaled, if a folder of data sets is available (see
-:doc:`/user_guide/data`); otherwise the breast cancer set that comes with scikit-learn, in units of each column's
-standard deviation, and ten of its columns.
+The tables are the breast cancer set that comes with scikit-learn, in units of each column's standard deviation, and ten
+of its columns.
 """
 
 # %%
@@ -21,23 +20,16 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Bunch
 
 from sk_sgmcmc import BayesianLogisticRegression
-from sk_sgmcmc.datasets import fetch_table
 
 
 def tables():
     """Names of tables, with rows, labels and names of columns."""
-    try:
-        found = {name: fetch_table(name) for name in ("heart", "australian")}
-    except OSError:
-        data = load_breast_cancer()
-        # The prior's scale of 1 refers to the columns as given, and some of these have units of 0.01.
-        data.data = data.data / data.data.std(axis=0)
-        ten = Bunch(data=data.data[:, :10], target=data.target, feature_names=data.feature_names[:10])
-        found = {"breast cancer": data, "breast cancer, ten columns": ten}
-    return {name: (data.data, data.target, list(data.feature_names)) for name, data in found.items()}
+    data = load_breast_cancer()
+    # The prior's scale of 1 refers to the columns as given, and some of these have units of 0.01.
+    X, y, columns = data.data / data.data.std(axis=0), data.target, list(data.feature_names)
+    return {"breast cancer": (X, y, columns), "breast cancer, ten columns": (X[:, :10], y, columns[:10])}
 
 
 models = {}

@@ -50,7 +50,7 @@ def distance(point, draws):
 
 inside = []
 for seed in range(N_SETS):
-    fitted = BayesianGaussian(n_iter=1000, thin=5, random_state=seed).fit(make(1000 + seed))
+    fitted = BayesianGaussian(n_iter=2000, thin=5, random_state=seed).fit(make(1000 + seed))
     inside.append(distance(TRUTH, fitted.samples_["mean"][0]) < radius)
 error = np.sqrt(LEVEL * (1 - LEVEL) / N_SETS)
 print(f"{LEVEL:.0%} ellipses that hold the true mean: {np.mean(inside):.3f} of {N_SETS} (standard error {error:.3f})")

@@ -13,8 +13,11 @@ dynamics (`Blob`) or Hamiltonian ones, with noise (`SGHMC`, fifty chains) or wit
 # from :math:`N((-2, -7), 0.25 I)`, as in the paper. In one respect the settings differ from its code: the noise of
 # SGHMC is :math:`\sqrt{2 C h}`, and not :math:`C \sqrt{2 h}`.
 
+import warnings
+
 import numba
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.samplers import PSGHMC, SGHMC, Blob
@@ -77,6 +80,11 @@ def exact_distance(seed):
 # A run with the same seed passes through the particles of a shorter one. The chains of SGHMC are run one by one,
 # because each has its own starting point. With the noise of the paper's code SGHMC has the temperature :math:`C = 0.5`,
 # and so a different target.
+#
+# The particles on their way, not their limit, are the subject here, so the warnings that a short run has not converged
+# are switched off.
+
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 SHARE = 1.0  # of the steps
 SNAPSHOTS = [int(n * SHARE) for n in (300, 600, 1200, 2400, 4800, 9600)]

@@ -13,12 +13,14 @@ weights: a user-defined density for `sk_sgmcmc.sample`, sampled by particles and
 # backward pass. ``rows`` is a minibatch, the last column of which is the label; sums over it are multiplied by
 # ``scale``, N/n.
 
+import warnings
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numba
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -90,6 +92,10 @@ SAMPLERS = {
     "PSGHMC-fgh": PSGHMC("fgh", N, step_size=0.02, **MOMENTUM),
     "SGHMC": SGHMC(step_size=0.02, friction=MOMENTUM["friction"]),
 }
+
+# The weights of a network have many equivalent modes, between which no chain of this length moves. The predictions are
+# compared, not the weights, so the warnings that the weights have not converged are switched off.
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 
 def networks(sampler, n_iter):

@@ -7,27 +7,20 @@ year may matter differently to each. The formula ``~ party * bs(year, df=6)`` sa
 year for each party. `PrevalenceDisplay <sk_sgmcmc.inspection.PrevalenceDisplay>` draws it, and ``effects`` puts numbers
 to it.
 
-This page fits the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`). Run as a
-script where all paragraphs are at hand (`sk_sgmcmc.datasets.fetch_sotu_paragraphs`), it fits those in about a minute.
+The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`).
 """
 
 # %%
 # The addresses
 # -------------
 
-import contextlib
-import sys
-
 import numpy as np
 
 from sk_sgmcmc import DMRTopicModel
-from sk_sgmcmc.datasets import fetch_sotu_paragraphs, load_sotu
+from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.inspection import PrevalenceDisplay
 
 data, N_TOPICS, N_ITER = load_sotu(), 20, 150
-if "sphinx_gallery" not in sys.modules:
-    with contextlib.suppress(OSError):  # not on this machine
-        data, N_TOPICS, N_ITER = fetch_sotu_paragraphs(), 20, None
 some = np.isin(np.asarray(data.metadata["party"]), ["Democratic", "Republican"])
 counts, words = data.counts.tocsr()[some], data.feature_names
 metadata = {name: np.asarray(data.metadata[name])[some] for name in ("year", "party")}

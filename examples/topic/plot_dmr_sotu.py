@@ -7,9 +7,7 @@ Paragraphs of the State of the Union addresses from 1790 to 2020, each with its 
 is read. How much that is worth is measured against `BayesianLDA` with the same settings, and against the simplest model
 that uses the era: the frequencies of words in it.
 
-This page fits the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`). Run as a
-script where all 20,486 paragraphs are at hand (`sk_sgmcmc.datasets.fetch_sotu_paragraphs`), it fits those, with twice
-the topics, in about a minute.
+The paragraphs are the sample that comes with the package, every third one (`sk_sgmcmc.datasets.load_sotu`).
 """
 
 # %%
@@ -19,21 +17,16 @@ the topics, in about a minute.
 # coefficient for every topic, and the prior lets a year differ from its era and its president only as much as the words
 # demand.
 
-import contextlib
-import sys
 from time import perf_counter
 
 import numpy as np
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
-from sk_sgmcmc.datasets import fetch_sotu_paragraphs, load_sotu
+from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
 
 data, N_TOPICS, N_HELD_OUT, N_ITER = load_sotu(), 20, 700, 100
-if "sphinx_gallery" not in sys.modules:
-    with contextlib.suppress(OSError):  # not on this machine
-        data, N_TOPICS, N_HELD_OUT, N_ITER = fetch_sotu_paragraphs(), 40, 2000, None
 counts, words = data.counts.tocsr(), data.feature_names
 metadata = {name: np.asarray(data.metadata[name]) for name in ("president", "party", "type", "year")}
 era = metadata["year"] // 20 * 20

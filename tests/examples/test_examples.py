@@ -51,25 +51,25 @@ SMALLER = {
     "plot_truncated_gaussian.py": [("SHARE = 1.0", "SHARE = 0.02")],
     "plot_matrix_completion.py": [("SHARE = 1.0", "SHARE = 0.05")],
     "plot_product_of_manifolds.py": [("SHARE = 1.0", "SHARE = 0.02")],
-    "plot_sam_20news.py": [('"n_iter": 160', '"n_iter": 5'), ('"n_iter": 60', '"n_iter": 5'), ("[::40]", "[::300]")],
+    "plot_sam_sotu.py": [
+        ('"n_iter": 160', '"n_iter": 5'),
+        ('"n_iter": 60', '"n_iter": 5'),
+        ("rows[1::120]", "rows[1::1000]"),
+    ],
     "plot_sam_docstrings.py": [("SHARE = 1.0", "SHARE = 0.15")],
     "plot_vmf_clusters.py": [("SEEDS = range(5)", "SEEDS = range(1)"), ("N_ITER = 200", "N_ITER = 4")],
-    "plot_dmr_acl.py": [('"sphinx_gallery" not in sys.modules', "False"), ("else 100", "else 10")],
+    "plot_dmr_two_effects.py": [("N_DOCUMENTS, N_ITER = 1500, 800", "N_DOCUMENTS, N_ITER = 300, 20")],
     "plot_dmr_docstrings.py": [("N_TOPICS, N_ITER = 20, 150", "N_TOPICS, N_ITER = 20, 4")],
-    "plot_dmr_formula.py": [('"sphinx_gallery" not in sys.modules', "False"), ("20, 150", "6, 10")],
+    "plot_dmr_formula.py": [("20, 150", "6, 10")],
     "plot_dmr_planted.py": [("N_SETS = 100", "N_SETS = 2"), ("n_iter=600", "n_iter=20")],
-    "plot_dmr_sotu.py": [('"sphinx_gallery" not in sys.modules', "False"), ("20, 700, 100", "6, 700, 10")],
+    "plot_dmr_sotu.py": [("20, 700, 100", "6, 700, 10")],
     "plot_docstrings.py": [("random_state=0).fit(X_train)", "n_iter=6, random_state=0).fit(X_train)")],
     "plot_gamma_process.py": [
         ("STRIDE, N_ITER = 3, 60", "STRIDE, N_ITER = 20, 6"),
         ('["scir", "gibbs", "sghmc", "sgnht-em", "sg-nphmc-em", "sgr-nphmc"]', '["scir", "sghmc"]'),
     ],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
-    "plot_msweb.py": [
-        ('"sphinx_gallery" not in sys.modules', "False"),
-        ("range(2), 400, 200, 40", "range(2), 400, 40, 10"),
-        ("else 20", "else 5"),
-    ],
+    "plot_visitors.py": [("range(2), 400, 200, 40, 20", "range(2), 400, 40, 10, 5")],
     "plot_survey_missing.py": [("n_iter=100", "n_iter=10")],
     "plot_survey_analyst.py": [("N_CUSTOMERS, N_ITER = 6000, 400", "N_CUSTOMERS, N_ITER = 1500, 40")],
     "plot_births_and_deaths.py": [
@@ -182,6 +182,12 @@ def test_first_command_of_readme_keeps_its_promise(checkout_first, tmp_path, imp
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs_on_data_that_everyone_has(page):
+    """Other data under the same title would leave its conclusion without support."""
+    assert "fetch_" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_asks_a_question_and_ends_with_its_answer(page):
     text = page.read_text(encoding="utf-8")
     title = ast.get_docstring(ast.parse(text)).splitlines()[0]
@@ -214,6 +220,18 @@ def test_script_has_a_short_setting(script, run_here, tmp_path, importorskip):
     if script.name == "transform_blocks.py":
         importorskip("dask")
     assert run_here(script, tmp_path, "--smoke").strip(), "it prints nothing"
+
+
+@pytest.mark.parametrize("script, arguments", [("dmr.py", ["--part", "peer"]), ("lda_transform.py", [])])
+def test_benchmark_without_its_data_says_what_to_do(script, arguments, run_here, tmp_path, monkeypatch):
+    def no_network(**params):
+        raise OSError("no network")
+
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.delenv("SK_SGMCMC_DATA", raising=False)
+    monkeypatch.setattr("sk_sgmcmc.datasets._real.fetch_20newsgroups", no_network)
+    with pytest.raises(AssertionError, match=r"SK_SGMCMC_DATA.*comes with the package"):
+        run_here(EXAMPLES / "benchmarks" / script, tmp_path, *arguments)
 
 
 def test_benchmark_of_lda_goes_on_where_it_stopped(run_here, tmp_path):

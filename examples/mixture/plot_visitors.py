@@ -1,34 +1,31 @@
 """
-Which clusters of visitors does a web site have, and which sampler finds them?
-==============================================================================
+Which sampler finds the groups of a web site's visitors?
+========================================================
 
-32,711 visitors of a web site, and which of its 294 areas each of them visited. A Dirichlet-process mixture finds groups
-of visitors without being given their number. Several ways of fitting it are compared by the probability that they
-assign to 5,000 other visitors:
+4,000 invented visitors of a web site with 60 areas, from eight planted groups, and which areas each of them visited. A
+Dirichlet-process mixture finds groups of visitors without being given their number. Several ways of fitting it are
+compared by the probability that they assign to 800 visitors held out:
 
-* the published minibatch slice sampler by `SCIR` and by `SGRLD` (minibatches of 1,000 visitors, counts scaled by N/n),
-  each with the best of a few step sizes, and SGRLD with the published one;
+* the published minibatch slice sampler by `SCIR` and by `SGRLD` (minibatches of 400 visitors, counts scaled by N/n),
+  each with a step size that suits it, and SGRLD with the published one;
 * the exact slice sampler over all visitors, `SliceGibbs`;
 * the default, `Gibbs`: components are integrated out, and groups split and merged.
 
-Run as a script with the data available (see `sk_sgmcmc.datasets.fetch_corpus`), this page is a study over five seeds
-that takes some minutes. In the gallery, or without the data, it uses a small synthetic site and two seeds.
+``examples/reproduce/dp_msweb.py`` is the same study of a real web site, over five seeds.
 """
 
 # %%
 # The visitors
 # ------------
 
-import sys
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import DPCategoricalMixture
 from sk_sgmcmc.callbacks import HeldOutScore
-from sk_sgmcmc.datasets import fetch_msweb
 from sk_sgmcmc.samplers import SCIR, SGRLD
-
-WHOLE = "sphinx_gallery" not in sys.modules
 
 
 def synthetic_site(n=4000, n_areas=60, n_groups=8, seed=0):
@@ -41,27 +38,18 @@ def synthetic_site(n=4000, n_areas=60, n_groups=8, seed=0):
     return visits[:-800], visits[-800:], np.array([f"area {j}" for j in range(n_areas)])
 
 
-real = None
-if WHOLE:
-    try:
-        real = fetch_msweb()
-    except OSError as error:
-        print(f"{error}\nA synthetic site is fitted instead.\n")
-if real is not None:
-    visits = real.data.tocsr()
-    train, test, areas = visits[real.train], visits[real.test], np.array(real.areas["title"])
-    SEEDS, BATCH, N_STEPS, N_SWEEPS = range(5), 1000, 1000, 100
-else:
-    train, test, areas = synthetic_site()
-    SEEDS, BATCH, N_STEPS, N_SWEEPS = range(2), 400, 200, 40
+train, test, areas = synthetic_site()
+SEEDS, BATCH, N_STEPS, N_SWEEPS, N_KEPT = range(2), 400, 200, 40, 20
 
 # %%
 # Fitting
 # -------
 # Every fit keeps the same number of draws, from its second half. Kernels are compiled before timing starts, and the
-# time spent on scoring is not counted.
+# time spent on scoring is not counted. These runs are short, so that the samplers can be told apart: some have not
+# converged, and the warnings that say so are switched off.
 
-N_KEPT = 50 if real is not None else 20
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
+
 minibatch = {"assignments": "fresh", "batch_size": BATCH, "n_iter": N_STEPS, "thin": N_STEPS // 2 // N_KEPT}
 sweeps = {"n_iter": N_SWEEPS, "thin": N_SWEEPS // 2 // N_KEPT}
 METHODS = {
@@ -135,5 +123,6 @@ for ax in axes:
 plt.show()
 
 # %%
-# **As published, SCIR finds better and steadier clusters than SGRLD, but worse ones than the exact slice sampler; with
-# components integrated out and groups split and merged, Gibbs sampling does as well as the slice sampler.**
+# **In minibatches, SCIR predicts better than SGRLD, which at its published step finds hardly any of the groups. The
+# samplers that read all visitors predict at least as well; the default finds eight clusters, as planted, in the least
+# time.**
