@@ -412,6 +412,20 @@ def test_the_example_in_the_readme_runs():
         exec(compile(blocks[0], "README.md", "exec"), {})
 
 
+COMMAND = re.compile(r"(examples/(?:\w+/)+\w+\.py)([^`#|\n]*)")
+
+
+@over([*sorted((ROOT / "doc").rglob("*.rst")), ROOT / "README.md"])
+def test_commands_in_the_documentation_exist(path):
+    if {"auto_examples", "generated"} & set(path.parts):
+        return
+    for script, arguments in COMMAND.findall(path.read_text(encoding="utf-8").replace("\\\n", " ")):
+        code = (ROOT / script).read_text(encoding="utf-8") if (ROOT / script).exists() else None
+        options = re.findall(r"--[\w-]+", arguments)
+        if code is None or any(f'"{option}"' not in code for option in options):
+            yield f"{script} is missing, or has not all of {options}"
+
+
 def test_version_is_written_once_and_the_changelog_agrees():
     code = tree_of(PACKAGE / "__init__.py")
     versions = [

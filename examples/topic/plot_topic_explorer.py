@@ -121,6 +121,6 @@ TopicsOverTimeDisplay.from_estimator(merged, X, times, topics=changed, n_bins=12
 plt.show()
 
 # %%
-# **They wrote most about the candidates. The primaries fade after spring, Palin fills September and the mortgage crisis
-# the autumn from then on, and the sale of Obama's seat in the Senate closes the year. The intervals are far narrower
-# than these changes; those of single short posts are wide.**
+# **Each age has its own: blessings and wisdom in the first years, treaties with Britain and others early in the
+# nineteenth century, federal agencies in the 1960s, freedom and crime since the 1980s, and schools around 2000. The
+# intervals are far narrower than these changes; those of single short paragraphs are wide.**

@@ -70,7 +70,7 @@ SMALLER = {
     ],
     "plot_grid_search.py": [("n_iter=150", "n_iter=4"), ("n_folds = 4", "n_folds = 2"), ("n_jobs=2", "n_jobs=1")],
     "plot_visitors.py": [("range(2), 400, 200, 40, 20", "range(2), 400, 40, 10, 5")],
-    "plot_survey_missing.py": [("n_iter=100", "n_iter=10")],
+    "plot_survey_missing.py": [("n_iter=800", "n_iter=10")],
     "plot_survey_analyst.py": [("N_CUSTOMERS, N_ITER = 6000, 400", "N_CUSTOMERS, N_ITER = 1500, 40")],
     "plot_births_and_deaths.py": [
         ("np.zeros((20, 3))", "np.zeros((13, 3))"),
