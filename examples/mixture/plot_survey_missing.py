@@ -11,7 +11,10 @@ row is dropped or filled in. The removed answers show how well the mixture predi
 # The answers
 # -----------
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import DPCategoricalMixture
 from sk_sgmcmc.metrics import partition_distance
@@ -26,6 +29,11 @@ shares = (0.0, 0.1, 0.3, 0.5)
 # ------------------
 # The probability of a yes, given a row's other answers, is the probability of the row with a yes divided by that of the
 # row as it is.
+#
+# The groups are nested, so chains move slowly between clusterings, and some of these fits warn that the sizes of the
+# clusters have not converged. The predictions are the subject here, so the warnings are switched off.
+
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 
 def probability_of_yes(model, X, question):
