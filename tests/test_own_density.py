@@ -1,14 +1,16 @@
 """A density of one's own, by minibatches and default arguments: right answers, or a warning with the number."""
 
 import warnings
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.chains.convergence import spread_of
+from sk_sgmcmc.chains.convergence import spread_doubts, spread_of
 from sk_sgmcmc.dense.chain import DenseData
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD
@@ -136,6 +138,73 @@ def test_spread_ratios_are_those_of_variances_to_the_right_ones(share):
     error = np.std(ratios, axis=0) / np.sqrt(50)
     assert np.abs((np.mean(ratios, axis=0) - share) / error).max() < 4.5
     assert np.abs((np.mean(ratios, axis=0) - share**2) / error).max() > 10 or share == 1.0
+
+
+class Normal:
+    """Log density and gradient of N(mean, covariance)."""
+
+    dense = SimpleNamespace(n_rows=1)
+
+    def __init__(self, mean, covariance):
+        self.mean, self.precision = mean, np.linalg.inv(covariance)
+
+    def __call__(self, theta):
+        slope = self.precision @ (self.mean - theta)
+        return 0.5 * (theta - self.mean) @ slope, slope
+
+
+def correlated(seed):
+    """A normal distribution of 2 to 10 entries in units of their own, correlated up to 0.9999."""
+    rng = np.random.default_rng(seed)
+    d, units = 2 + seed % 9, 10.0 ** rng.uniform(-2, 2, 2 + seed % 9)
+    rho = [0.0, 0.9, 0.99, 0.999, 0.9999][seed % 5]
+    apart = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    correlation = rho**apart if seed % 2 else np.where(apart > 0, rho, 1.0)
+    return rng, rng.normal(size=d), correlation * np.outer(units, units)
+
+
+def kinds_of_doubt(normal, draws):
+    spread = spread_of(normal, draws)
+    found = spread_doubts(spread.ratios, {"narrow": "", "wide": ""}, "b", spread.limits, spread.given)
+    return [kind for kind in ("narrow", "wide") if any(f"too {kind}" in message for message in found)]
+
+
+def test_right_draws_are_not_called_narrow_or_wide_and_wrong_ones_are():
+    alarms, hot, cold, slow = [], [], [], []
+    for seed in range(150):
+        rng, mean, covariance = correlated(seed)
+        normal, n_chains = Normal(mean, covariance), [1, 4][seed % 2]
+        white = rng.standard_normal((n_chains, 1000, mean.size))
+        root = np.linalg.cholesky(covariance)
+        alarms += kinds_of_doubt(normal, mean + white @ root.T)
+        hot.append("wide" in kinds_of_doubt(normal, mean + 2.0 * white @ root.T))
+        cold.append("narrow" in kinds_of_doubt(normal, mean + 0.25 * white @ root.T))
+        white = lfilter([np.sqrt(1.0 - 0.98**2)], [1.0, -0.98], white, axis=1)  # about ten effective draws a chain
+        slow += kinds_of_doubt(normal, mean + white @ root.T)
+    # Of 150 right posteriors, 1% are 1.5; the chance of more than 4 alarms is then 2%.
+    assert len(alarms) == 0 and len(slow) <= 4
+    assert np.mean(hot) > 0.98 and np.mean(cold) > 0.98
+
+
+def regression_by_name(b, X, y, gradient):
+    error = y - X @ b
+    gradient.b[:] = X.T @ error - b / 1e6
+    return -0.5 * (error**2).sum() - 0.5 * (b**2).sum() / 1e6
+
+
+@pytest.mark.parametrize("mean", [50.0, 2000.0])
+def test_columns_far_from_0_do_not_make_right_draws_narrow_or_wide(mean):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(300), rng.normal(mean, 1.0, size=300)])
+    y = X @ [1.0, 0.1] + rng.normal(size=300)
+    init = {"b": np.linalg.lstsq(X, y, rcond=None)[0]}
+    for seed in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arguments = {"data": {"X": X, "y": y}, "init": init, "n_iter": 1000, "n_chains": 4, "random_state": seed}
+            sample(regression_by_name, parameters={"b": (2,)}, **arguments)
+        said = " ".join(str(w.message) for w in caught)
+        assert "too narrow" not in said and "too wide" not in said
 
 
 def test_heat_is_the_spread_of_single_chains_and_no_drift():

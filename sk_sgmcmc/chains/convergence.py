@@ -5,7 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 
 from ..metrics import effective_sample_size, mcse, split_r_hat
 
@@ -30,6 +30,10 @@ NARROW, WIDE = 0.25, 2.0
 WARM = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
+_MOST_WHITENED = 200  # entries; of more, each is judged by itself
+_PER_ENTRY = 10  # effective draws, from which a covariance is known well enough
+_MOST_SERIES = 2000  # draws in all from which effective sample sizes are estimated
+_DETERMINED = 0.5  # share of a variance that the entries before leave, below which a message says so
 _WALL = 5.0  # change of a log density, within a standard deviation beyond the outermost draws, where it ends in a wall
 CELLS = 5e8  # rows times entries that all of these gradients may read
 # Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
@@ -234,12 +238,29 @@ def rounded_up(n):
     return int(-(-n // unit) * unit)
 
 
-def widest(n_probes, n_entries):
-    """The largest of so many ratios of variances that independent normal draws have, but at least `WIDE`."""
-    return max(WIDE, float(stats.chi2.isf(_LEVEL / n_entries, n_probes) / n_probes))
+def limits_of_spread(n_effective, n_entries):
+    """The smallest and the largest ratio of variances that are no reason to warn, for each entry.
+
+    They are `NARROW` and `WIDE`, or further from 1 where chance alone reaches them: a ratio from ``n_effective``
+    independent normal draws is a chi-squared number over its degrees of freedom. Of right draws, a share of `_LEVEL`
+    of all runs crosses either limit at one of ``n_entries``.
+
+    Parameters
+    ----------
+    n_effective : ndarray of shape (n,)
+        Positive.
+    n_entries : int
+
+    Returns
+    -------
+    narrow, wide : ndarray of shape (n,)
+    """
+    level, n_effective = _LEVEL / n_entries, np.asarray(n_effective, dtype=np.float64)
+    narrow, wide = (tail(level, n_effective) / n_effective for tail in (stats.chi2.ppf, stats.chi2.isf))
+    return np.minimum(NARROW, narrow), np.maximum(WIDE, wide)
 
 
-def spread_doubts(ratios, remedies, name, wide=WIDE):
+def spread_doubts(ratios, remedies, name, limits=(NARROW, WIDE), given=None):
     """Messages about a spread that does not fit the curvature.
 
     Parameters
@@ -250,20 +271,22 @@ def spread_doubts(ratios, remedies, name, wide=WIDE):
         For the kinds of doubt that are of interest, of "narrow" and "wide".
     name : str or list of str
         Of the draws, or of each entry.
-    wide : float
-        The largest ratio that is right.
+    limits : pair of float or ndarray of shape (D,)
+        The smallest and the largest ratio that are right.
+    given : ndarray of bool of shape (D,), default=None
+        Entries whose ratio is that of their conditional variance, given the entries before.
     """
     if ratios is None or not np.all(np.isfinite(ratios)):
         return []
     found = []
-    for kind, at, bad in (
-        ("narrow", np.argmin(ratios), ratios.min() < NARROW),
-        ("wide", np.argmax(ratios), ratios.max() > wide),
-    ):
-        if bad and kind in remedies:
+    narrow, wide = (np.broadcast_to(limit, ratios.shape) for limit in limits)
+    for kind, bad in (("narrow", ratios < narrow), ("wide", ratios > wide)):
+        if bad.any() and kind in remedies:
+            at = int(np.argmin(np.where(bad, ratios, np.inf)) if kind == "narrow" else np.argmax(bad * ratios))
             entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
+            of = ", given the parameters before it," if given is not None and given[at] else ""
             found.append(
-                f"the draws of {entry} are too {kind}: their standard deviation is "
+                f"the draws of {entry} are too {kind}: their standard deviation{of} is "
                 f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
                 f"right). {remedies[kind]}"
             )
@@ -271,7 +294,7 @@ def spread_doubts(ratios, remedies, name, wide=WIDE):
 
 
 class Spread(NamedTuple):
-    """The spread of draws on flat space beside the curvature; None where draws are too few.
+    """The spread of draws on flat space compared with the curvature; None where draws are too few.
 
     Parameters
     ----------
@@ -285,21 +308,59 @@ class Spread(NamedTuple):
         At the draws that were used, evenly spaced.
     bounded : tuple of int
         Entries with small ratios beyond whose draws the log density is not finite.
+    n_effective : ndarray of shape (D,)
+        Independent normal draws from which a ratio would be as precise.
+    given : ndarray of bool of shape (D,)
+        Entries whose ratio is that of their conditional variance, given the entries before.
+    error : ndarray of shape (D,)
+        Standard errors of the ratios.
     """
 
     ratios: np.ndarray | None = None
     heat: np.ndarray | None = None
     log_density: np.ndarray | None = None
     bounded: tuple[int, ...] = ()
+    n_effective: np.ndarray | None = None
+    given: np.ndarray | None = None
+    error: np.ndarray | None = None
+
+    @property
+    def limits(self):
+        """The smallest and the largest ratio that are no reason to warn, for each entry."""
+        if self.ratios is None:
+            return NARROW, WIDE
+        narrow, wide = limits_of_spread(self.n_effective, self.ratios.size)
+        below, above = (self.ratios + sign * ERRORS * self.error for sign in (1.0, -1.0))
+        return np.where(below < 1.0, narrow, -np.inf), np.where(above > 1.0, wide, np.inf)
 
 
 def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     r"""The `Spread` of draws on flat space.
 
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
-    :math:`E[-(\theta_i - c) \, \partial_i \log p(\theta)] = T` for every entry and every constant :math:`c`. For a
-    normal density the left side is the variance of the draws times the precision. Chains that have hardly moved have
-    ratios near 0, chains heated by the noise of minibatches or by long steps above 1.
+    :math:`E[-a^\top(\theta - c) \, b^\top \nabla \log p(\theta)] = T a^\top b` for all vectors and every constant
+    :math:`c`. For a normal density with precision :math:`P` and draws with covariance :math:`S` the left side is
+    :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0, chains heated by the noise of minibatches or
+    by long steps above 1.
+
+    With :math:`a = b = e_i`, the mean over n independent draws has the variance
+    :math:`(1 + 1 / (1 - R_i^2)) / n`, where :math:`R_i` is the correlation of an entry with all others: of correlated
+    entries it says nothing. We take coordinates in which the draws are uncorrelated instead, :math:`w = L^{-1}(\theta -
+    c)` with :math:`L L^\top = S`, where :math:`R_i = 0` and the variance is :math:`2 / n`: a ratio is a chi-squared
+    number with n degrees of freedom, over n. The Cholesky factor of the entries in their order keeps their names:
+    :math:`w_i` is the part of entry i that the entries before do not predict, and its ratio is that of its conditional
+    variance. The directions of all :math:`w_i` together are a basis, so no direction is left out.
+
+    Draws of a chain depend on each other and need not be normal. The number of independent normal draws that would be
+    as precise is
+
+    .. math:: n_i = \frac{2}{v_i} \min(n, \mathrm{ESS}(w_i), \mathrm{ESS}(w_i^2)),
+
+    where :math:`v_i` is the variance of the products, over the square of their mean where that is above 1, and at least
+    2. `limits_of_spread` turns it into limits, and no ratio is wrong that is within `ERRORS` standard errors of 1: few
+    effective draws never lead to a warning on their own. The covariance :math:`S` is that of the draws themselves,
+    which adds at most D / ESS to a ratio; with fewer than `_PER_ENTRY` effective draws for each entry, or more than
+    `_MOST_WHITENED` entries, we keep the entries as they are, whose larger variance :math:`v_i` includes.
 
     Parameters
     ----------
@@ -314,32 +375,132 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     if n_chains * n_kept < MIN_KEPT:
         return Spread()
     n = int(np.clip(cells / (D * gradient.dense.n_rows), _MIN_PROBES, _PROBES))
-    each = min(n_kept, -(-n // n_chains))
-    chosen = draws[:, np.linspace(0, n_kept - 1, each).round().astype(int)]
+    at = np.linspace(0, n_kept - 1, min(n_kept, -(-n // n_chains))).round().astype(int)
+    chosen = draws[:, at].astype(np.float64)
     values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)
-    slopes = np.reshape(slopes, chosen.shape)
-    ratios = ((draws.mean(axis=(0, 1)) - chosen) * slopes).mean(axis=(0, 1)) / temperature
-    # Of independent draws, second differences have six times the variance.
+    values, slopes = np.reshape(values, chosen.shape[:2]), np.reshape(slopes, chosen.shape)
+    axes = _Axes(draws, at)
     with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is judged
-        bends = -np.diff(chosen, 2, axis=1) * np.diff(slopes, 2, axis=1) / (6.0 * temperature)
+        pull = axes.along(slopes)
+        products = -axes.of(chosen) * pull / temperature
+        ratios = products.mean(axis=(0, 1))
+        deviation = products.std(axis=(0, 1))
+        v = np.maximum(2.0, (deviation / np.maximum(ratios, 1.0)) ** 2)
+        bends = _bends(draws, chosen, slopes, at) / temperature
     bounded = []
     for i in np.flatnonzero(ratios < NARROW):
-        rises = _beyond(gradient, chosen.reshape(-1, D), values, i)
+        rises = _beyond(gradient, axes, chosen.reshape(-1, D), values.ravel(), i)
         if not np.all(np.isfinite(rises)):
             bounded.append(int(i))
             ratios[i] = 1.0
-        elif max(rises) < -_WALL and np.mean(slopes[..., i] == 0.0) > 0.5:
+        elif max(rises) < -_WALL and np.mean(pull[..., i] == 0.0) > 0.5:
             ratios[i] = 1.0
-    return Spread(ratios, clearly_above(HOT, bends), np.reshape(values, (n_chains, each)), tuple(bounded))
+    n_effective = np.minimum(axes.n_effective, values.size)
+    error = deviation / np.sqrt(n_effective)
+    return Spread(ratios, clearly_above(HOT, bends), values, tuple(bounded), 2.0 * n_effective / v, axes.given, error)
 
 
-def _beyond(gradient, points, values, i):
+class _Axes:
+    """Coordinates in which draws have unit variances, and are uncorrelated if there are enough of them.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_chains, n_kept, D)
+    at : ndarray of int
+        Draws of each chain at which gradients are known.
+
+    Attributes
+    ----------
+    n_effective : ndarray of shape (D,)
+        Effective draws, the fewer of those of a coordinate and of its square.
+    given : ndarray of bool of shape (D,)
+        Coordinates that are mostly determined by those before.
+    """
+
+    def __init__(self, draws, at):
+        D = draws.shape[2]
+        self._centre = draws.mean(axis=(0, 1), dtype=np.float64)
+        units = draws.std(axis=(0, 1), dtype=np.float64)
+        self._units, self._root = np.where(units > 0.0, units, 1.0), None
+        some = draws[:, evenly(draws.shape[1], max(_MOST_SERIES // draws.shape[0], at.size))]
+        some = some[..., evenly(D, _MOST_WHITENED)]  # entries that stand for all others
+        few = self._fewest(some)
+        self.given = np.zeros(D, dtype=bool)
+        if D <= _MOST_WHITENED and few.min() >= _PER_ENTRY * D:
+            self._root = _root_of(self.of(draws).reshape(-1, D))
+        if self._root is not None:
+            few = self._fewest(self.of(some))
+            self.given = np.diag(self._root) ** 2 < _DETERMINED
+        self.n_effective = few if few.size == D else np.full(D, few.min())
+
+    @staticmethod
+    def _fewest(values):
+        """Effective draws of values and of their squares, all of them where nothing moves."""
+        if values.shape[1] < MIN_KEPT:  # too few of a chain to see how they depend on each other
+            return np.full(values.shape[2], float(values.shape[0] * values.shape[1]))
+        values = values - values.mean(axis=(0, 1))
+        both = [effective_sample_size(each, kind="mean") for each in (values, values**2)]
+        return np.where(np.isnan(both), values.shape[0] * values.shape[1], both).min(axis=0)
+
+    def of(self, points):
+        """The coordinates of points (..., D)."""
+        scaled = (points - self._centre) / self._units
+        if self._root is None:
+            return scaled
+        flat = linalg.solve_triangular(self._root, scaled.reshape(-1, scaled.shape[-1]).T, lower=True)
+        return flat.T.reshape(scaled.shape)
+
+    def along(self, slopes):
+        """Gradients (..., D) with respect to the coordinates."""
+        scaled = slopes * self._units
+        return scaled if self._root is None else scaled @ self._root
+
+    def direction(self, i):
+        """By how much theta moves, (D,), if a coordinate grows by 1."""
+        if self._root is None:
+            return np.where(np.arange(self._units.size) == i, self._units, 0.0)
+        return self._root[:, i] * self._units
+
+
+def _root_of(values):
+    """The lower Cholesky factor of the second moments of values (n, D), or None if they are singular."""
+    moments = values.T @ values / len(values)
+    still = np.diag(moments) == 0.0
+    moments[still, still] = 1.0
+    try:
+        return np.linalg.cholesky(moments)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _bends(draws, chosen, slopes, at):
+    """Products of second differences of draws and of slopes, of mean 1 if draws are independent: (n_chains, n, D).
+
+    Second differences of independent draws have six times the variance. As in `spread_of`, they are taken in
+    coordinates in which they are uncorrelated.
+    """
+    D = draws.shape[2]
+    bends, pulls = np.diff(chosen, 2, axis=1), -np.diff(slopes, 2, axis=1)
+    lag = int(at[1] - at[0]) if at.size > 1 else draws.shape[1]
+    n = draws.shape[1] - 2 * lag
+    if D > _MOST_WHITENED or draws.shape[0] * n < _PER_ENTRY * D:
+        return bends * pulls / 6.0
+    every = draws[:, 2 * lag :] - 2.0 * draws[:, lag : lag + n] + draws[:, :n]
+    units = np.sqrt(np.mean(np.square(every), axis=(0, 1), dtype=np.float64))
+    units = np.where(units > 0.0, units, 1.0)
+    root = _root_of((every / units).reshape(-1, D))
+    if root is None:
+        return bends * pulls / 6.0
+    flat = linalg.solve_triangular(root, (bends / units).reshape(-1, D).T, lower=True).T
+    return flat.reshape(bends.shape) * ((pulls * units) @ root) / 6.0
+
+
+def _beyond(gradient, axes, points, values, i):
     """By how much a log density rises within a standard deviation below and above the outermost values of an entry."""
-    width, rises = points[:, i].std(), []
-    for at, away in ((points[:, i].argmin(), -width), (points[:, i].argmax(), width)):
-        point = points[at].copy()
-        point[i] += away
-        rises.append(gradient(point)[0] - values[at])
+    along, rises = axes.of(points)[:, i], []
+    step = along.std() * axes.direction(i)
+    for at, away in ((along.argmin(), -step), (along.argmax(), step)):
+        rises.append(gradient(points[at] + away)[0] - values[at])
     return rises
 
 

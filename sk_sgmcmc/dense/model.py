@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import MIN_KEPT, rounded_up, spread_doubts, spread_of, widest
+from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_doubts, spread_of
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
@@ -220,14 +220,14 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             return []
         n_entries = theta.shape[2]
         gradient = DenseGradient(dense, (n_entries, 1))
-        ratios, _, probes, _ = spread_of(gradient, theta, sampler.temperature, _HEAT_CELLS)
-        if ratios is None:
+        spread = spread_of(gradient, theta, sampler.temperature, _HEAT_CELLS)
+        if spread.ratios is None:
             return []
-        name = "some combination of the parameters"
+        name, ratios, limits = "some combination of the parameters", spread.ratios, spread.limits
         if n_entries > _MOST_WHITENED:
             ratios, name = ratios.mean(keepdims=True), "the parameters"
-        limit = widest(np.fmin.reduce([probes.size, *self._diagnostics["ess"]]), ratios.size)
-        doubts = spread_doubts(ratios, {"wide": self._cooling(dense)}, [name] * ratios.size, limit)
+            limits = limits_of_spread(spread.n_effective.min(keepdims=True), 1)
+        doubts = spread_doubts(ratios, {"wide": self._cooling(dense)}, [name] * ratios.size, limits)
         return [f"The draws cannot be trusted: {doubt}" for doubt in doubts]
 
     def _cooling(self, dense):
