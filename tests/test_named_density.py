@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sk_sgmcmc import sample
 from sk_sgmcmc.dense.chain import DenseData
 from sk_sgmcmc.dense.tuning import DenseGradient, curvature, stiffness
+from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.kernels._frozen import frozen_in
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
-from sk_sgmcmc.targets import Density, GaussianMean, Positive, Simplex
+from sk_sgmcmc.targets import Density, GaussianMean, Ordered, Positive, Simplex
 from sk_sgmcmc.targets._named import NamedDensity
 from sk_sgmcmc.targets._parameters import Layout
 from tests.cases import THRESHOLD
@@ -98,6 +99,143 @@ def test_coordinates_and_their_volume_element():
     gradient = np.empty(theta.size)
     value = target.log_density_and_gradient(theta, np.zeros((1, 1)), 1.0, gradient)
     np.testing.assert_allclose(value, np.linalg.slogdet(jacobian)[1], rtol=1e-6)
+
+
+def increasing(x):
+    return -0.5 * (x**2).sum()
+
+
+def test_ordered_numbers_have_the_law_of_order_statistics(global_random_seed):
+    arguments = {"n_iter": 4000, "burn_in": 1000, "n_chains": 4, "random_state": global_random_seed}
+    draws = sample(increasing, parameters={"x": Ordered(3)}, **arguments).samples_["x"]
+    assert np.all(np.diff(draws) > 0)
+    largest = 1.5 / np.sqrt(np.pi)  # the mean of the largest of three normal numbers
+    for k, (mean, square) in enumerate([(-largest, 1.2756644), (0.0, 0.4486711), (largest, 1.2756644)]):
+        assert scores(draws[..., k], mean) < THRESHOLD
+        assert scores(draws[..., k] ** 2, square) < THRESHOLD
+
+
+def test_gradients_of_ordered_numbers_are_those_of_differences():
+    parameters = {"x": Ordered((2, 3)), "t": Positive(), "m": ()}
+    layout = Layout(parameters)
+    assert layout.labels()[:3] == ["x[0, 0]", "log(x[0, 1] - x[0, 0])", "log(x[0, 2] - x[0, 1])"]
+
+    def density(x, t, m):
+        return -0.5 * (x**2).sum() - np.sin(x[0, 1] * x[1, 2]) - t * m**2
+
+    def by_hand(x, t, m, gradient):
+        gradient.x[:] = -x
+        gradient.x[0, 1] -= np.cos(x[0, 1] * x[1, 2]) * x[1, 2]
+        gradient.x[1, 2] -= np.cos(x[0, 1] * x[1, 2]) * x[0, 1]
+        gradient.t[()], gradient.m[()] = -(m**2), -2.0 * t * m
+        return -0.5 * (x**2).sum() - np.sin(x[0, 1] * x[1, 2]) - t * m**2
+
+    theta, rows = np.random.default_rng(0).normal(size=layout.n_free), np.zeros((1, 1))
+    np.testing.assert_allclose(layout.free(layout.constrained(theta)), theta)
+    found = []
+    for function in (density, by_hand):
+        gradient = np.empty(theta.size)
+        value = NamedDensity(function, parameters).log_density_and_gradient(theta, rows, 1.0, gradient)
+        found.append([value, *gradient])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-7, atol=1e-8)
+    x = layout.constrained(theta)["x"]
+    volume = np.log(np.diff(x)).sum() + theta[6]
+    assert found[0][0] == pytest.approx(density(x, np.exp(theta[6]), theta[7]) + volume)
+
+
+# --------------------------------------------------------------------------------------------- constants among the data
+
+
+def with_constants(b, X, y, tau, K, n, flag):
+    value = -0.5 * (((y - X @ b) / tau) ** 2).sum() - 0.5 * (b * np.linalg.solve(K, b)).sum()
+    for _ in range(n):  # a whole number
+        value += 1.0
+    return value if flag else 0.0
+
+
+def scaled_with_constants(b, X, y, tau, K, scale):
+    return -0.5 * scale * (((y - X @ b) / tau) ** 2).sum() - 0.5 * (b * np.linalg.solve(K, b)).sum()
+
+
+CONSTANTS = {
+    "X": np.random.default_rng(0).normal(size=(60, 2)), "y": np.random.default_rng(1).normal(size=60),
+    "tau": 0.5, "K": np.array([[2.0, 0.3], [0.3, 1.0]]), "n": 3, "flag": True,
+}  # fmt: skip
+
+
+def law_with_constants():
+    """Mean and standard deviations."""
+    X, y, tau, K = (CONSTANTS[name] for name in ("X", "y", "tau", "K"))
+    covariance = np.linalg.inv(X.T @ X / tau**2 + np.linalg.inv(K))
+    return covariance @ X.T @ y / tau**2, np.sqrt(np.diag(covariance))
+
+
+def test_numbers_and_arrays_of_any_shape_are_constants():
+    result = sample(with_constants, parameters={"b": (2,)}, data=CONSTANTS, n_chains=4, random_state=0)
+    mean, sd = law_with_constants()
+    for k in range(2):
+        assert scores(result.samples_["b"][..., k], mean[k]) < THRESHOLD
+    np.testing.assert_allclose(result.samples_["b"].std(axis=(0, 1)) / sd, 1.0, atol=0.1)
+    only = sample(lambda mu, tau: -0.5 * (mu / tau) ** 2, parameters={"mu": ()}, data={"tau": 2}, random_state=0)
+    assert abs(only.samples_["mu"].std() - 2.0) < 0.3  # of 1000 draws, about 300 effective ones: 0.08
+
+
+def test_minibatches_leave_constants_whole():
+    arguments = {"parameters": {"b": (2,)}, "data": CONSTANTS, "batch_size": 20, "n_chains": 4, "random_state": 0}
+    result = sample(scaled_with_constants, "sghmc", n_iter=4000, **arguments)
+    mean, sd = law_with_constants()
+    np.testing.assert_allclose((result.samples_["b"].mean(axis=(0, 1)) - mean) / sd, 0.0, atol=0.3)
+    np.testing.assert_allclose(result.samples_["b"].std(axis=(0, 1)) / sd, 1.0, atol=0.15)
+
+
+@pytest.mark.parametrize("library", ["jax", "autograd"])
+def test_constants_reach_other_libraries(library):
+    numpy = importorskip(f"{library}.numpy")
+
+    def density(b, X, y, tau, K, n, flag):
+        value = -0.5 * numpy.sum(((y - numpy.dot(X, b)) / tau) ** 2) - 0.5 * numpy.sum(b * numpy.linalg.solve(K, b))
+        return value + n if flag else 0.0
+
+    found, exact = (NamedDensity(each, {"b": (2,)}, CONSTANTS) for each in (density, with_constants))
+    theta, slopes = np.array([0.3, -0.2]), np.zeros((2, 2))
+    rows = found._rows()[:2]
+    values = [each.free.jitted(theta, rows, 1.0, slope) for each, slope in zip((found, exact), slopes, strict=True)]
+    assert found.free.described == library and values[0] == pytest.approx(values[1])
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6)
+
+
+def test_loo_of_arviz_reads_a_pointwise_log_likelihood():
+    arviz = importorskip("arviz")
+
+    def log_likelihood(b, X, y, tau):
+        return -0.5 * ((y - X @ b) / tau) ** 2 - np.log(tau) - 0.5 * np.log(2.0 * np.pi)
+
+    arguments = {"parameters": {"b": (2,)}, "data": CONSTANTS, "n_iter": 400, "n_chains": 2, "random_state": 0}
+    result = sample(with_constants, log_likelihood=log_likelihood, **arguments)
+    assert result.log_likelihood_.shape == (2, 200, 60)
+    b = result.samples_["b"][1, 7]
+    np.testing.assert_allclose(
+        result.log_likelihood_[1, 7], log_likelihood(b, CONSTANTS["X"], CONSTANTS["y"], CONSTANTS["tau"])
+    )
+    assert 0.5 < float(arviz.loo(to_arviz(result)).p_loo) < 10.0
+    with pytest.raises(ValueError, match="pass log_likelihood= to sample"):
+        to_arviz(result, CONSTANTS["X"])
+
+
+def horseshoe(b, local, tau, X, y):
+    value = -0.5 * ((y - X @ (b * local * tau)) ** 2).sum() - 0.5 * (b**2).sum()
+    return value - np.log1p(local**2).sum() - np.log1p(tau**2)
+
+
+def test_many_coordinates_without_a_gradient_warn_of_the_cost():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 20))
+    data = {"X": X, "y": 3.0 * X[:, 0] + rng.normal(size=40)}
+    parameters = {"b": (20,), "local": Positive(20), "tau": Positive()}
+    with pytest.warns(UserWarning, match=r"each of its 41 coordinates .* evaluates the function 83 times.*gradient="):
+        result = sample(horseshoe, parameters=parameters, data=data, n_iter=300, random_state=0)
+    effect = (result.samples_["b"] * result.samples_["local"] * result.samples_["tau"][..., None]).mean(axis=(0, 1))
+    assert abs(effect[0] - 3.0) < 0.7 and np.abs(effect[1:]).max() < 0.7
 
 
 Y = np.array([1.0, 2.0, 4.0])
@@ -356,6 +494,10 @@ def _of_data(**changes):
     return lambda: sample(of_names, parameters=NAMED, data={**named_data(), **changes})
 
 
+def _likelihood(function):
+    return lambda: sample(with_constants, parameters={"b": (2,)}, data=CONSTANTS, log_likelihood=function)
+
+
 def _shape(mu, tau):
     return Y[:2] * Y
 
@@ -402,7 +544,6 @@ ROWS = np.ones((4, 1))
         (lambda: sample(_shape, parameters=TWO), ValueError, "broadcast"),
         (lambda: sample(_sign, parameters=TWO), ValueError, "The gradient of mu does not fit"),
         (lambda: sample(_kinked, parameters=TWO, init={"mu": 0.1}), ValueError, "depend on their step"),
-        (lambda: sample(lambda x: -(x**2).sum(), parameters={"x": 31}), ValueError, "too many for differences"),
         (lambda: sample(plain, parameters=TWO, gradient="torch"), ValueError, "gradient='torch' must be None or one"),
         (lambda: sample(_sign, parameters=TWO, gradient="jax"), ValueError, "leave one of them out"),
         (lambda: sample(plain, parameters=TWO, init=[0.0, 1.0]), ValueError, "dict of arrays by the names"),
@@ -420,15 +561,22 @@ ROWS = np.ones((4, 1))
         (lambda: sample(_scaleless, parameters=TWO, data=np.ones((10_001, 1))), ValueError, "default above 10000 rows"),
         (lambda: sample(plain, parameters=TWO, data={"y": Y}), ValueError, "takes none of the data y"),
         (lambda: sample(lambda mu, rows, y: mu, parameters={"mu": ()}, data={"y": Y}), ValueError, "data, and y too"),
-        (_of_data(x=Y), ValueError, "y 50, group 50, used 50, x 3"),
+        (_of_data(x=Y), ValueError, r"was called with the shapes .*y \(5,\), .* x \(3,\)\. "),
         (_of_data(x=np.full((50, 2), np.nan)), ValueError, r"data\['x'\] holds NaN or infinity, first in row 0"),
         (_of_data(group=["a"] * 50), ValueError, "pandas.factorize"),
         (_of_data(group=np.full(50, 2**60)), ValueError, "beyond 2\\*\\*53"),
-        (_of_data(y=3.0), ValueError, "has no rows"),
+        (_of_data(y=np.nan), ValueError, r"data\['y'\] must be finite; got nan"),
         (_of_data(y=[]), ValueError, "is empty"),
         (_of_data(mu=Y), ValueError, "mu cannot be a name of data and of something else"),
         (lambda: Simplex(1), ValueError, "two probabilities or more"),
         (lambda: Positive(-1), ValueError, "whole numbers"),
+        (lambda: Ordered(()), ValueError, "number of increasing numbers"),
+        (lambda: sample(increasing, parameters={"x": Ordered}), ValueError, "write Ordered"),
+        (lambda: sample(increasing, parameters={"x": Ordered(3)}, init={"x": [1, 3, 2]}), ValueError, "must increase"),
+        (_likelihood(lambda b: 0.0), ValueError, "returns the number 0.0: do not sum"),
+        (_likelihood(lambda b, z: z), ValueError, "takes z, not among the parameters b or the data"),
+        (_likelihood(lambda b, X: X @ X), ValueError, "log_likelihood=<lambda> raises ValueError at the start"),
+        (lambda: sample(Density(numba.njit(plain), 2), log_likelihood=plain), ValueError, "belong to a function"),
     ],
 )
 def test_mistakes_are_explained(call, error, words):
@@ -436,17 +584,110 @@ def test_mistakes_are_explained(call, error, words):
         call()
 
 
-def test_an_error_in_python_in_the_midst_of_a_chain_is_raised():
+# ------------------------------------------------------------------------------------------ exceptions are rejections
+
+
+def raising_above_1(mu):
+    if mu > 1.0:
+        raise ValueError("mu is too large")
+    return -0.5 * mu**2
+
+
+def raising_in_python(mu):
+    if mu > 1.0:
+        raise ZeroDivisionError(f"{len(globals()) > 0}")  # numba compiles no globals()
+    return -0.5 * mu**2
+
+
+def without_a_factor(mu):
+    np.linalg.cholesky(np.array([[1.0, mu], [mu, 1.0]]))
+    return -0.5 * mu**2
+
+
+def not_a_number_above_1(mu):
+    return -0.5 * mu**2 if mu < 1.0 else np.nan
+
+
+TRUNCATED = -np.exp(-0.5) / np.sqrt(2.0 * np.pi) / 0.8413447460685429  # mean of a normal number below 1
+
+
+@pytest.mark.parametrize(
+    ("density", "sampler", "first"),
+    [
+        (raising_above_1, "nuts", "ValueError: mu is too large"),
+        (raising_above_1, "hmc", "ValueError: mu is too large"),
+        (raising_in_python, "nuts", "ZeroDivisionError: True"),
+        (without_a_factor, "nuts", "LinAlgError: Matrix is not positive definite"),
+        (not_a_number_above_1, "nuts", None),
+    ],
+    ids=["numba", "hmc", "python", "cholesky", "nan"],
+)
+def test_exceptions_after_the_start_are_rejections_and_counted(density, sampler, first):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = sample(density, sampler, parameters={"mu": ()}, n_iter=3000, n_chains=2, random_state=0, n_jobs=2)
+    draws, said = result.samples_["mu"], [str(w.message) for w in caught if w.category is RuntimeWarning]
+    law = 0.0 if density is without_a_factor else TRUNCATED
+    assert scores(draws, law) < THRESHOLD and draws.max() < 1.0
+    assert result.n_exceptions_.shape == (2,) and bool(said) == (first is not None) == bool(result.n_exceptions_.all())
+    if first is not None:
+        assert f"exception {result.n_exceptions_.sum()} times in 6000 trajectories, first {first}" in said[0]
+
+
+def test_exceptions_at_the_start_are_raised_and_random_starts_avoid_them():
+    for density in (raising_above_1, raising_in_python):
+        with pytest.raises(ValueError, match=r"raised an exception at the start: \w+Error: "):
+            sample(density, parameters={"mu": ()}, init={"mu": 1.5})
+    with pytest.raises(ValueError, match="at the start: ValueError: never"):
+        sample(Density(always_raising, 1), "nuts", n_iter=10)
+
+
+@numba.njit
+def always_raising(theta, rows, scale, gradient):
+    if theta[0] < 1e9:
+        raise ValueError("never")
+    return 0.0
+
+
+def test_exceptions_that_a_sampler_cannot_reject_stop_it_with_the_message():
+    with pytest.raises(ChainDivergedError, match=r"ValueError: mu is too large at step \d+\. SGHMC has no"):
+        sample(raising_above_1, "sghmc", parameters={"mu": ()}, init={"mu": 0.0}, random_state=0)
+
+
+def calls_that_end_by(error):
     calls = []
 
     def fails(mu, tau):
         calls.append(globals())
         if len(calls) > 2000:
-            raise RuntimeError("no more")
+            raise error
         return -0.5 * mu**2 - tau
 
-    with pytest.raises(ValueError, match="raised RuntimeError while chains ran: no more"):
-        sample(fails, parameters=TWO, n_iter=200, random_state=0)
+    return fails
+
+
+def raising_off_0(mu):
+    if abs(mu) > 0.05:
+        raise RuntimeError("no more")
+    return 0.0 * mu
+
+
+def test_where_most_trajectories_raise_the_draws_cannot_be_trusted():
+    with pytest.warns(ConvergenceWarning) as caught:
+        sample(raising_off_0, NUTS(step_size=2.0), parameters={"mu": ()}, init={"mu": 0.0}, n_iter=300, random_state=0)
+    said = [str(w.message) for w in caught]
+    assert any("cannot be trusted: the log density raised" in each and "RuntimeError: no more" in each for each in said)
+
+
+def test_an_exception_where_there_was_none_before_ends_the_run():
+    with pytest.raises(ValueError, match=r"RuntimeError: no more at step .*depend on its arguments only"):
+        sample(calls_that_end_by(RuntimeError("no more")), parameters=TWO, n_iter=1000, random_state=0)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit])
+def test_interrupts_pass_through(error):
+    with pytest.raises(error, match="now"):
+        sample(calls_that_end_by(error("now")), parameters=TWO, n_iter=200, random_state=0)
 
 
 def test_a_function_in_python_may_hold_what_cannot_be_pickled(tmp_path):

@@ -7,6 +7,8 @@ import numpy as np
 
 from ..chains.chain import Chain
 from ..chains.minibatches import Minibatches, blocks
+from ..exceptions import ChainDivergedError
+from ..kernels._failures import Failures, recorded_in
 from ..samplers.state import SamplerState
 from .loops import LOOPS
 
@@ -111,9 +113,17 @@ class DenseChain(Chain):
         Start.
     shuffle_seed : int
         Seed of the order of rows; one for all chains, so that they share the copy.
+
+    Attributes
+    ----------
+    n_failures : int
+        Exceptions of a user's density, each of which ended a trajectory.
+    first_failure : str
+        The first of them.
     """
 
     _unpickled = ("data", "_rows", "metric_rows")
+    n_failures, first_failure = 0, ""
 
     def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
         super().__init__(seed, plan)
@@ -163,7 +173,10 @@ class DenseChain(Chain):
         n = min(self._piece, until - self.step)
         slots = self.plan.slots(self.step, self.step + n)
         began = time.monotonic()
-        self.state.check(*self._make_steps(slots, self.state.hypers(n)))
+        with recorded_in(Failures()) as failures:
+            status, made = self._make_steps(slots, self.state.hypers(n))
+        self._count(failures, status, made)
+        self.state.check(status, made)
         self.step += n
         self.state.n_steps = self.step
         self.kept_steps += (self.step - n + 1 + np.flatnonzero(slots >= 0)).tolist()
@@ -173,6 +186,23 @@ class DenseChain(Chain):
             self._piece = min(2 * self._piece, 2**20)
         elif spent > 2 * _PIECE_SECONDS:
             self._piece = max(1, self._piece // 2)
+
+    def _count(self, failures, status, made):
+        """Count the exceptions of a piece of the run; raises where the sampler could not reject the state."""
+        failures.raise_fatal()
+        if status and failures.n:
+            why = (
+                "It did not raise at the same state before: let it depend on its arguments only."
+                if self.sampler._corrects_steps
+                else f"{type(self.sampler).__name__} has no Metropolis test, so it cannot reject a state where the log "
+                'density is not defined. Use a sampler that can, such as sampler="nuts", or a smaller step size, or '
+                "parameters that exclude such states (Positive, Simplex, Ordered)."
+            )
+            raise ChainDivergedError(
+                f"The log density raised {failures.first} at step {self.step + made + 1}. {why}"
+            ) from failures.error
+        self.n_failures += failures.n
+        self.first_failure = self.first_failure or failures.first
 
     @property
     def _loop(self):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..kernels._failures import Failures, recorded_in
 from ..samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30  # of the power iteration, at most
@@ -27,10 +28,15 @@ class DenseGradient:
     dense : DenseData
     shape : tuple
         Of the state.
+
+    Attributes
+    ----------
+    failures : Failures
+        Exceptions of a user's function in all calls so far, whose log density is then NaN.
     """
 
     def __init__(self, dense, shape):
-        self.dense, self.shape = dense, shape
+        self.dense, self.shape, self.failures = dense, shape, Failures()
 
     def __call__(self, theta, rows=slice(None)):
         """Log density and gradient, flat, estimated from some of the rows or on all of them."""
@@ -38,7 +44,13 @@ class DenseGradient:
         X, y, weight = (np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
         out, extra = np.empty(self.shape), np.zeros(max(1, self.shape[1]))
         scale = dense.n_rows / X.shape[0]
-        status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)
+        failures = self.failures
+        before = failures.n
+        with recorded_in(failures):
+            status = dense.signal(theta.reshape(self.shape), X, y, weight, dense.params, scale, out, extra)
+        failures.raise_fatal()
+        if failures.n > before:
+            out[:] = np.nan
         return (extra[0] if status == 0 else np.nan), out.ravel()
 
     def on_some_rows(self):
@@ -173,7 +185,14 @@ def difference_step(theta):
 
 def check_finite(gradient, theta):
     """Raise if a user's log density or its gradient is not finite at the start."""
+    failures = gradient.failures
+    before = failures.n
     value, slope = gradient(theta.ravel())
+    if failures.n > before:
+        raise ValueError(
+            f"The log density raised an exception at the start: {failures.first}. Correct it, or give a start where it "
+            "is defined."
+        ) from failures.error
     if not np.isfinite(value):
         raise ValueError(f"The log density at the start is {value}; give a start where it is finite.")
     bad = np.flatnonzero(~np.isfinite(slope))
@@ -286,7 +305,11 @@ def check_scale(gradient, theta):
 
 def check_metric(dense, theta):
     """Raise if a user's metric is invalid at the start, or its derivatives do not match differences."""
-    G, rates = metric_at(dense, theta)
+    with recorded_in(Failures()) as failures:
+        G, rates = metric_at(dense, theta)
+    failures.raise_fatal()
+    if failures.n:
+        raise ValueError(f"The metric raised an exception at the start: {failures.first}.") from failures.error
     if not (np.all(np.isfinite(G)) and np.allclose(G, G.T) and np.linalg.eigvalsh(G).min() > 0):
         raise ValueError(f"The metric at the start is not symmetric and positive definite: {G.tolist()}.")
     direction = np.random.default_rng(1).standard_normal(theta.shape)

@@ -124,7 +124,8 @@ def to_arviz(
         hold, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
         posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
         `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
-        X, and for other than topic models, ``log_likelihood`` of each row; of linear models and `BayesianGaussian` also
+        X, and for other than topic models, or where `~sk_sgmcmc.sample` received ``log_likelihood``,
+        ``log_likelihood`` of each row; of linear models and `BayesianGaussian` also
         ``posterior_predictive`` and ``observed_data``.
 
     Examples
@@ -169,6 +170,9 @@ def to_arviz(
     groups = {"posterior": posterior}
     if stats := _sample_stats(estimator, posterior):
         groups["sample_stats"] = stats
+    if isinstance(estimator, Bunch) and "log_likelihood_" in estimator:
+        groups["log_likelihood"] = {"rows": estimator.log_likelihood_}
+        dims = dims | {"rows": ["row"]} if estimator.log_likelihood_.ndim == 3 else dims
     if X is not None:
         groups |= _groups_of_rows(estimator, X, y, exposure, random_state)
         dims = dims | {"y": ["row"], "rows": ["row"], "x": ["row", "feature"]}
@@ -237,6 +241,8 @@ def _sample_stats(estimator, posterior):
 
 def _groups_of_rows(estimator, X, y, exposure, random_state):
     """What a model states about each of the given rows."""
+    if isinstance(estimator, Bunch):
+        raise ValueError("X is given, but estimator is a result of sample: pass log_likelihood= to sample instead.")
     if not hasattr(estimator, "_log_likelihood_draws"):
         raise ValueError(
             f"X is given, but {type(estimator).__name__} has no likelihood of a row in closed form; leave X out, and "

@@ -5,7 +5,7 @@ from ._conjugate import DirichletCategorical, GammaPoisson, GaussianMean, LogNor
 from ._density import Density
 from ._examples import ChainedVonMisesFisher, ExponentialMixture, MatrixCompletion, RestrictedGaussian
 from ._manifold_density import ManifoldDensity
-from ._parameters import Positive, Simplex
+from ._parameters import Ordered, Positive, Simplex
 
 __all__ = [
     "ChainedVonMisesFisher",
@@ -17,6 +17,7 @@ __all__ = [
     "LogNormalMedian",
     "ManifoldDensity",
     "MatrixCompletion",
+    "Ordered",
     "Positive",
     "RestrictedGaussian",
     "Simplex",

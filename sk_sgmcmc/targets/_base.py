@@ -98,11 +98,8 @@ class Target(BaseEstimator):
         """Names of the entries of a state on flat space, or None."""
         return None
 
-    def _raise_lost_error(self):
-        """Raise the error, if any, of a user's function that compiled code called, where it was lost."""
-
-    def _more_results(self):
-        """Attributes that only the results of this target have."""
+    def _more_results(self, samples):
+        """Attributes that only the results of this target have, given its draws by name."""
         return {}
 
     def _metric(self):

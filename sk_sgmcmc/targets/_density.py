@@ -144,11 +144,10 @@ class Density(Target):
                 return found[:, None]
             if not open_.any():
                 break
-        self._raise_lost_error()
         return np.where(open_, 0.0, theta)[:, None]  # where `_check` explains what is not finite
 
     def _less_noise(self, dense):
-        return "" if dense.params.size else ", Density(..., control_variates=True)"
+        return "" if dense.params.size > self._rows()[1].size else ", Density(..., control_variates=True)"
 
     def _start(self, sampler):
         start = np.zeros(self.dim) if self.start is None else real_array("start", self.start)

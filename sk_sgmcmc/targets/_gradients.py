@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels._failures import Failures, current, recorded_in
 from ..kernels.models import named
+from ..utils._warnings import warn_user
 from ._named_data import named_rows, names_in, plain_rows
 from ._parameters import RESERVED
 
-MOST_DIFFERENCES = 30  # free coordinates; each costs two evaluations of the log density
+MOST_DIFFERENCES = 30  # free coordinates without a warning; each costs two evaluations of the log density
 SOURCES = ("jax", "autograd", "differences")
 _FEW_ROWS = 5
 # What a function raises if it is wrong, rather than evaluated where it is not defined.
@@ -25,30 +27,31 @@ HOW = (
 
 
 class PythonCall:
-    """A function that is called from compiled code, where an exception would be lost: it is kept for later.
+    """A function that is called from compiled code, where an exception would be lost.
+
+    It is reported to the `Failures` of the thread, and the log density is minus infinity there.
 
     Parameters
     ----------
     function : callable
         Of (x, rows, scale, slope).
-
-    Attributes
-    ----------
-    error : Exception or None
-        The first one, after which the function is called no more.
     """
 
     def __init__(self, function):
-        self.function, self.error = function, None
+        self.function = function
 
     def __call__(self, x, rows, scale, slope):
-        if self.error is not None:
+        failures = current()
+        if failures is not None and failures.fatal is not None:  # nothing counts any more
             return math.nan
         try:
             return float(self.function(x, rows, scale, slope))
-        except Exception as error:
-            self.error = error
-            return math.nan
+        except BaseException as error:
+            if failures is None:
+                raise
+            failures.add(error)
+            slope[:] = math.nan
+            return -math.inf
 
     def __reduce__(self):
         # numba tries to pickle what compiled code calls, and numba 0.61 lets pass only this refusal: not the TypeError
@@ -97,23 +100,38 @@ def call_of(function, layout, data):
     taken = [name for name in arguments if name in named_data]
     if not taken:
         raise ValueError(f"{shown} takes none of the data {', '.join(named_data)}. {HOW}")
-    rows, columns = named_rows(data, taken)
-    return named.Call(layout.parts, tuple(arguments), columns), rows
+    rows, columns, constants, fixed = named_rows(data, taken)
+    return named.Call(layout.parts, tuple(arguments), columns, fixed), (rows, constants) if fixed else rows
 
 
 def _some_rows(call, rows):
     """A few rows, or all of them for a function that takes no scale and may give each row a parameter."""
-    return rows[:_FEW_ROWS] if "scale" in call.order else rows
+    if "scale" not in call.order:
+        return rows
+    return (rows[0][:_FEW_ROWS], rows[1]) if call.constants else rows[:_FEW_ROWS]
+
+
+def _n_rows(call, rows):
+    return len(rows[0] if call.constants else rows)
 
 
 def try_once(function, call, layout, rows):
-    """Call a user's function in Python, with few rows if it may get few; raises if it does so or returns no number."""
-    rows = _some_rows(call, rows)
+    """Call a user's function in Python; raises if it does so or returns no number.
+
+    A function that may get few rows gets few, and all of them too if a constant array could be meant as rows.
+    """
+    _try(function, call, layout, _some_rows(call, rows))
+    if "scale" in call.order and any(shape for *_, shape in call.constants):
+        _try(function, call, layout, rows)
+
+
+def _try(function, call, layout, rows):
     theta = np.random.default_rng(0).uniform(0.1, 0.5, layout.n_free)
     x = np.concatenate([value.ravel() for value in layout.constrained(theta).values()])
     shapes = ", ".join(f"{name} {shape}" for name, shape, *_ in layout.parts)
     shapes += f", rows {rows.shape}" if "rows" in call.order else ""
-    shapes += "".join(f", {name} {(len(rows), *shape)}" for name, _, _, shape in call.columns)
+    shapes += "".join(f", {name} {(_n_rows(call, rows), *shape)}" for name, _, _, shape in call.columns)
+    shapes += "".join(f", {name} {shape}" for name, _, _, shape in call.constants)
     with np.errstate(all="ignore"):
         try:
             value = call.of(getattr(function, "py_func", function))(x, rows, 1.0, np.zeros(x.size))
@@ -157,15 +175,20 @@ def library_of(function):
     return None
 
 
-def _by_jax(call, function):
+def _by_jax(call, function, constants):
     import jax
 
     inner = call.of(function)
-    both = jax.jit(jax.value_and_grad(lambda x, rows, scale: inner(x, rows, scale, None)))
+
+    def density(x, rows, scale):
+        return inner(x, rows if constants is None else (rows, constants), scale, None)
+
+    both = jax.jit(jax.value_and_grad(density))
     doubles = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
     known = {}  # all rows, which stay where they are, on JAX's device
 
     def evaluate(x, rows, scale, slope):
+        rows = rows if constants is None else rows[0]
         with doubles(True):
             if scale == 1.0:
                 key = rows.__array_interface__["data"][0], rows.shape
@@ -180,7 +203,7 @@ def _by_jax(call, function):
     return evaluate
 
 
-def _by_autograd(call, function):
+def _by_autograd(call, function, constants):
     import autograd
 
     inner = call.of(function)
@@ -225,8 +248,8 @@ def free_density(function, call, layout, source, rows):
     layout : Layout
     source : str or None
         One of `SOURCES`; None chooses.
-    rows : ndarray
-        All of them.
+    rows : ndarray, or pair of ndarray
+        All of them, and the constants if the function takes any.
 
     Returns
     -------
@@ -240,26 +263,29 @@ def free_density(function, call, layout, source, rows):
         source = library_of(function)
     if source in ("jax", "autograd"):
         try:
-            evaluate = {"jax": _by_jax, "autograd": _by_autograd}[source](call, function)
+            differentiated = {"jax": _by_jax, "autograd": _by_autograd}[source]
+            evaluate = differentiated(call, function, rows[1] if call.constants else None)
         except ImportError as error:
             raise ImportError(f"gradient={source!r} needs {source}, which is not installed.") from error
         python = PythonCall(evaluate)
         slope = np.zeros(layout.n_numbers)
         point = np.concatenate([v.ravel() for v in layout.constrained(np.full(layout.n_free, 0.1)).values()])
         some = _some_rows(call, rows)
-        python(point, some, 1.0 if len(some) == len(rows) else 2.0, slope)
-        if python.error is not None:
+        with recorded_in(Failures()) as failures:
+            python(point, some, 1.0 if _n_rows(call, some) == _n_rows(call, rows) else 2.0, slope)
+        failures.raise_fatal()
+        if failures.n and not isinstance(failures.error, (ArithmeticError, np.linalg.LinAlgError)):
             raise ValueError(
-                f"{source} cannot differentiate log_density={name_of(function)}: {python.error}"
-            ) from python.error
+                f"{source} cannot differentiate log_density={name_of(function)}: {failures.error}"
+            ) from failures.error
         return FreeDensity(named.with_gradient(named.python_call(python), layout.parts), source, False, python)
     by_differences = not call.writes_gradient
     if by_differences and layout.n_free > MOST_DIFFERENCES:
-        raise ValueError(
-            f"log_density={name_of(function)} has no gradient, and its {layout.n_free} coordinates are too many for "
-            f"differences (at most {MOST_DIFFERENCES}: a gradient costs two evaluations for each). Add an argument "
-            "gradient and write the derivatives into it, or write the function with jax.numpy or autograd.numpy and "
-            'pass gradient="jax" or "autograd".'
+        warn_user(
+            f"log_density={name_of(function)} has no gradient, so each of its {layout.n_free} coordinates is "
+            f"differentiated by differences, and a step evaluates the function {2 * layout.n_free + 1} times. To save "
+            "time, add an argument gradient and write the derivatives into it, or write the function with jax.numpy or "
+            'autograd.numpy and pass gradient="jax" or "autograd".'
         )
     wrap = named.by_differences if by_differences else named.with_gradient
     described = f"differences, {2 * layout.n_free} evaluations each" if by_differences else "its own"

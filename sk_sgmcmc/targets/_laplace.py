@@ -119,7 +119,8 @@ def with_control_variates(dense, start, approximation, controlled_signal, force=
         Start of the search for a mode, if there is no approximation.
     approximation : Laplace or None
     controlled_signal : callable
-        Makes the signal that reads the mode, and gradient and log density there, in this order from ``params``.
+        Makes the signal that reads the mode, and gradient and log density there, in this order from ``params``, before
+        what these contain now.
     force : bool
         Whether to do so even without an approximation, or if it increases the noise of minibatches.
     """
@@ -136,7 +137,7 @@ def with_control_variates(dense, start, approximation, controlled_signal, force=
             )
     else:
         mode, slope, value = approximation.mode, approximation.slope, approximation.value
-    controlled = replace(dense, signal=controlled_signal(), params=np.concatenate([mode, slope, [value]]))
+    controlled = replace(dense, signal=controlled_signal(), params=np.concatenate([mode, slope, [value], dense.params]))
     return controlled if force or _noise(controlled, approximation) < _noise(dense, approximation) else dense
 
 

@@ -5,8 +5,10 @@ import time
 import numpy as np
 
 from ..dense.tuning import DenseGradient, check_finite, check_gradient, check_scale, points_away
+from ..kernels.models import user
 from ._density import BATCH, MANY_ROWS, Density
 from ._gradients import SOURCES, call_of, free_density, name_of, try_once
+from ._log_likelihood import PointwiseLogLikelihood
 from ._parameters import Layout
 
 _TIMED = 3  # calls, of which the fastest tells what a call costs
@@ -24,6 +26,8 @@ class NamedDensity(Density):
     data : array-like of shape (n_samples, n_columns), dict of arrays, DataFrame or None, default=None
     gradient : {"jax", "autograd", "differences"} or None, default=None
         Where derivatives come from; None chooses.
+    log_likelihood : callable, default=None
+        See `sample`.
 
     Attributes
     ----------
@@ -35,7 +39,7 @@ class NamedDensity(Density):
         What a call on all rows costs; after the checks.
     """
 
-    def __init__(self, log_density, parameters, data=None, gradient=None):
+    def __init__(self, log_density, parameters, data=None, gradient=None, log_likelihood=None):
         if gradient is not None and gradient not in SOURCES:
             raise ValueError(f"gradient={gradient!r} must be None or one of {', '.join(map(repr, SOURCES))}.")
         self.log_density, self.parameters, self.gradient = log_density, parameters, gradient
@@ -44,7 +48,21 @@ class NamedDensity(Density):
         try_once(log_density, call, self.layout, rows)
         self.free = free_density(log_density, call, self.layout, gradient, rows)
         self.scales = "scale" in call.order
-        super().__init__(self.free.jitted, self.layout.n_free, data=None if data is None else rows)
+        self.pointwise = None
+        if log_likelihood is not None:
+            self.pointwise = PointwiseLogLikelihood(log_likelihood, self.layout, data)
+        self._constants = np.zeros(0)
+        if call.constants:
+            rows, self._constants = rows
+        no_rows = data is None or (call.constants and not call.columns)
+        super().__init__(self.free.jitted, self.layout.n_free, data=None if no_rows else rows)
+
+    def _signal(self, controlled=False):
+        return user.user_signal(self.log_density_and_gradient, controlled, self._constants.size > 0)
+
+    def _rows(self):
+        X, _, shape = super()._rows()
+        return X, self._constants, shape
 
     def _public(self, theta, aux, sampler):
         return self.layout.constrained(theta[..., 0])
@@ -89,17 +107,12 @@ class NamedDensity(Density):
         return [self._start_near(self.layout.free(chain), dense, rng) for chain in by_chain]
 
     def _check(self, dense, starts):
-        try:
-            self._check_all(dense, starts)
-        finally:
-            self._raise_lost_error()
-
-    def _check_all(self, dense, starts):
-        """Check density and gradient, parameter by parameter, and time a call."""
         gradient = DenseGradient(dense, starts[0].shape)
         for start in starts:
             check_finite(gradient, start)
         theta = starts[0]
+        if self.pointwise is not None:
+            self.pointwise.check(self.layout.constrained(theta.ravel()))
         places = [(theta, "at the start"), *points_away(gradient, theta)]
         for point, where in places:
             for name, *_, free, _ in self.layout.blocks():
@@ -126,16 +139,9 @@ class NamedDensity(Density):
     def _gradient_doubt(self, gradient, draws):
         return None if self.free.by_differences else super()._gradient_doubt(gradient, draws)
 
-    def _more_results(self):
-        return {"gradient_": f"{self.free.described}, {1e6 * self.seconds:.2g} microseconds a call"}
-
-    def _raise_lost_error(self):
-        python = self.free.python
-        if python is not None and python.error is not None:
-            error = python.error
-            raise ValueError(
-                f"log_density={name_of(self.log_density)} raised {type(error).__name__} while chains ran: {error}"
-            ) from error
+    def _more_results(self, samples):
+        found = {"gradient_": f"{self.free.described}, {1e6 * self.seconds:.2g} microseconds a call"}
+        return found if self.pointwise is None else found | {"log_likelihood_": self.pointwise.of_draws(samples)}
 
     def _about(self, approximation, n_chains, rng):
         """Starts twice as far from the mode as draws are."""

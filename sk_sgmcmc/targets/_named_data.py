@@ -40,29 +40,44 @@ def plain_rows(data):
 
 
 def named_rows(data, names):
-    """One matrix of the parts of data that have these names, and where they are.
+    """The parts of data that have these names: a matrix of the observations, and a vector of the constants.
+
+    Observations are the arrays whose first axis has one common length, the one by which most rows have it over all
+    arrays; numbers and other arrays are constants. Only minibatches tell them apart.
 
     Returns
     -------
     rows : ndarray of shape (n_samples, n_columns)
     columns : tuple of (name, kind, first column, shape of a row)
+    constants : ndarray of shape (n_constants,)
+    fixed : tuple of (name, kind, first constant, shape)
     """
-    values = aligned(None, **{name: data[name] for name in names})
-    parts = {name: _part(name, value) for name, value in zip(names, values, strict=True)}
-    lengths = {name: len(part) for name, part in parts.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name} {n}" for name, n in lengths.items())
-        raise ValueError(f"The parts of data must have a row for each observation; they have {shown}.")
-    columns, blocks, at = [], [], 0
+    parts, observed = arrays_of(data, names)
+    n_rows = len(parts[observed[0]]) if observed else 1
+    columns, fixed, blocks, constants = [], [], [np.zeros((n_rows, 0))], [np.zeros(0)]
     for name, part in parts.items():
         kind = {"b": named.BOOLEAN, "f": named.NUMBER}.get(part.dtype.kind, named.WHOLE)
-        columns.append((name, kind, at, part.shape[1:]))
-        blocks.append(part.reshape(len(part), -1).astype(np.float64))
-        at += blocks[-1].shape[1]
-    return np.ascontiguousarray(np.concatenate(blocks, axis=1)), tuple(columns)
+        if name in observed:
+            columns.append((name, kind, sum(block.shape[1] for block in blocks), part.shape[1:]))
+            blocks.append(part.reshape(n_rows, -1).astype(np.float64))
+        else:
+            fixed.append((name, kind, sum(block.size for block in constants), part.shape))
+            constants.append(part.ravel().astype(np.float64))
+    rows = np.concatenate(blocks, axis=1) if observed else np.zeros((1, 1))
+    return np.ascontiguousarray(rows), tuple(columns), np.concatenate(constants), tuple(fixed)
 
 
-def _part(name, value):
+def arrays_of(data, names):
+    """The parts of data that have these names as arrays, and the names of observations, whose rows are aligned."""
+    parts = {name: _array(name, data[name]) for name in names}
+    lengths = [len(part) for part in parts.values() if part.ndim]
+    n_rows = max(lengths, key=lambda n: (n * lengths.count(n), n), default=1)
+    observed = [name for name, part in parts.items() if part.ndim and len(part) == n_rows]
+    values = aligned(None, **{name: data[name] for name in observed})
+    return parts | {name: _array(name, value) for name, value in zip(observed, values, strict=True)}, observed
+
+
+def _array(name, value):
     """An array of numbers, checked."""
     shown = f"data[{name!r}]"
     refuse_containers(value, shown)
@@ -75,10 +90,10 @@ def _part(name, value):
             f"{shown} must hold numbers, got {part.dtype}; give categories as whole numbers, such as the codes of "
             "pandas.factorize."
         )
-    if part.ndim == 0:
-        raise ValueError(f"{shown}={part} has no rows: write a number that all rows share into the function itself.")
     if part.size == 0:
         raise ValueError(f"{shown} is empty, of shape {part.shape}.")
+    if part.ndim == 0 and not np.isfinite(part):
+        raise ValueError(f"{shown} must be finite; got {part}.")
     if part.dtype.kind == "f" and not np.all(np.isfinite(part)):
         where = int(np.flatnonzero(~np.isfinite(part.reshape(len(part), -1)).all(axis=1))[0])
         raise ValueError(f"{shown} holds NaN or infinity, first in row {where}; leave such rows out.")

@@ -96,12 +96,50 @@ class Simplex(_Constraint):
             raise ValueError(f"Simplex({shape!r}): a simplex has two probabilities or more, such as Simplex(2).")
 
 
+class Ordered(_Constraint):
+    r"""Increasing numbers, among the ``parameters`` of `sk_sgmcmc.sample`.
+
+    They serve as cut points of ordinal regressions, or as means that give the components of a mixture an order. Chains
+    move the first number and the logarithms of the differences; the log density is that of the numbers themselves,
+    where they increase.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        How many numbers; the last axis of a longer shape increases, as in ``Ordered((5, 3))``, five vectors of three
+        numbers.
+
+    Notes
+    -----
+    :math:`x_k = z_1 + \sum_{j=2}^{k} e^{z_j}`, with the volume element :math:`\prod_{j=2}^{K} e^{z_j}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import sample
+    >>> from sk_sgmcmc.targets import Ordered
+    >>> def order_statistics(x):
+    ...     return -0.5 * (x**2).sum()
+    >>> draws = sample(order_statistics, parameters={"x": Ordered(3)}, n_chains=2, random_state=0).samples_["x"]
+    >>> bool(np.all(np.diff(draws) > 0)), draws.shape
+    (True, (2, 1000, 3))
+    """
+
+    def __init__(self, shape: int | tuple[int, ...]) -> None:
+        super().__init__(shape)
+        if not self.shape:
+            raise ValueError("Ordered(()): pass the number of increasing numbers, such as Ordered(3).")
+
+
+_KINDS = {Positive: named.POSITIVE, Simplex: named.SIMPLEX, Ordered: named.ORDERED}
+
+
 class Layout:
     """The parameters one after the other, in free coordinates and as numbers.
 
     Parameters
     ----------
-    parameters : dict of str to tuple, int, Positive or Simplex
+    parameters : dict of str to tuple, int, Positive, Simplex or Ordered
     """
 
     def __init__(self, parameters):
@@ -118,11 +156,11 @@ class Layout:
                 )
             if isinstance(part, np.ndarray):
                 raise ValueError(f"parameters[{name!r}] is an array; give its shape, {part.shape}, and values in init.")
-            if part in (Positive, Simplex):
+            if isinstance(part, type) and part in _KINDS:
                 raise ValueError(f"parameters[{name!r}] is a class; write {part.__name__}(...) with its shape.")
-            kind = {Positive: named.POSITIVE, Simplex: named.SIMPLEX}.get(type(part), named.FREE)
+            kind = _KINDS.get(type(part), named.FREE)
             shape = _shape_of(part, f"parameters[{name!r}]={part!r}") if kind == named.FREE else part.shape
-            width = shape[-1] if kind == named.SIMPLEX else 1
+            width = shape[-1] if kind in (named.SIMPLEX, named.ORDERED) else 1
             parts.append((name, shape, kind, int(np.prod(shape)) // width, width))
         self.parts = tuple(parts)
         self.names = [part[0] for part in parts]
@@ -138,11 +176,9 @@ class Layout:
         """A name for each free coordinate."""
         found = []
         for name, shape, kind, _, _, _free, _ in self.blocks():
-            of = {named.FREE: name, named.POSITIVE: f"log({name}", named.SIMPLEX: f"logratio({name}"}[kind]
             inner = (*shape[:-1], shape[-1] - 1) if kind == named.SIMPLEX else shape
             for index in np.ndindex(inner):
-                at = f"[{', '.join(map(str, index))}]" if index else ""
-                found.append(f"{of}{at}" + (")" if kind else ""))
+                found.append(_label(name, kind, index))
         return found
 
     def constrained(self, theta):
@@ -154,6 +190,9 @@ class Layout:
                 value = np.exp(value)
             elif kind == named.SIMPLEX:
                 value = _simplex_of(value.reshape(*lead, copies, width - 1))
+            elif kind == named.ORDERED:
+                value = value.reshape(*lead, copies, width)
+                value = np.concatenate([value[..., :1], np.exp(value[..., 1:])], axis=-1).cumsum(axis=-1)
             found[name] = value.reshape((*lead, *shape))
         return found
 
@@ -177,8 +216,23 @@ class Layout:
                         f"init[{name!r}] must hold positive probabilities that sum to 1; they sum to {sums}."
                     )
                 value = _free_of(value.reshape(copies, width))
+            elif kind == named.ORDERED:
+                gaps = np.diff(value, axis=-1)
+                if not np.all(gaps > 0):
+                    raise ValueError(f"init[{name!r}] must increase along its last axis; got {value}.")
+                value = np.concatenate([value[..., :1], np.log(gaps)], axis=-1)
             theta[free] = value.ravel()
         return theta
+
+
+def _label(name, kind, index):
+    """The name of a free coordinate."""
+    at = f"[{', '.join(map(str, index))}]" if index else ""
+    if kind == named.ORDERED and index[-1] > 0:
+        before = f"[{', '.join(map(str, (*index[:-1], index[-1] - 1)))}]"
+        return f"log({name}{at} - {name}{before})"
+    of = {named.POSITIVE: "log({})", named.SIMPLEX: "logratio({})"}.get(kind, "{}")
+    return of.format(name + at)
 
 
 def _basis(width):

@@ -18,7 +18,6 @@ from ..chains.run import run_chains
 from ..dense.chain import DenseData
 from ..dense.particles import make_chains
 from ..dense.tuning import DenseGradient
-from ..exceptions import ChainDivergedError
 from ..samplers._base import Sampler
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
 from ..utils._numbers import plain_integer
@@ -31,6 +30,7 @@ from ._base import Target
 from ._named import NamedDensity
 from ._result import SampleResult
 
+_MOST_FAILURES = 0.5  # exceptions for each trajectory, above which the draws are worth nothing
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` accepts more kinds
@@ -50,6 +50,7 @@ def sample(
     parameters: Mapping[str, Any] | None = None,
     data: Any = None,
     gradient: Literal["jax", "autograd", "differences"] | None = None,
+    log_likelihood: Callable[..., Any] | None = None,
     geometry: str | Sequence[tuple[str, int]] | None = None,
     n_iter: int = 2000,
     burn_in: float = 0.5,
@@ -76,20 +77,28 @@ def sample(
         no rows, or has up to 10,000 and ``batch_size`` is "auto"; otherwise it is `SGHMC`. For other targets, None is
         `SCIR` for counts, `ExponentialOU` for locations of logarithms, `SGHMC` on other flat space and `SGGMC` on other
         manifolds.
-    parameters : dict of str to shape, Positive or Simplex, default=None
-        Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4)}``, see
-        `sk_sgmcmc.targets.Positive` and `sk_sgmcmc.targets.Simplex`. The function receives numbers and arrays of these
-        shapes, inside their sets; the volume elements of the coordinates in which chains move are added to its value.
-    data : dict of arrays, DataFrame or array-like of shape (n_samples, n_columns), default=None
-        Of a function. Names of a dict or columns of a table are its arguments, as far as it takes them: arrays whose
-        first axis are the rows, whole numbers as int64, others as float64. Of a matrix, or of a table of numbers, it
-        takes ``rows``.
+    parameters : dict of str to shape, Positive, Simplex or Ordered, default=None
+        Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4), "cut": Ordered(3)}``, see
+        `sk_sgmcmc.targets.Positive`, `sk_sgmcmc.targets.Simplex` and `sk_sgmcmc.targets.Ordered`. The function receives
+        numbers and arrays of these shapes, inside their sets; the volume elements of the coordinates in which chains
+        move are added to its value.
+    data : dict of numbers and arrays, DataFrame or array-like of shape (n_samples, n_columns), default=None
+        Of a function. Names of a dict or columns of a table are its arguments, as far as it takes them: whole numbers
+        as int64, others as float64. Numbers and arrays of any shape are allowed. Minibatches consist of rows of the
+        observations: the arrays that share the length of their first axis, the one with the most rows over all arrays.
+        Everything else is a constant, and each minibatch receives it as it is. Of a matrix, or of a table of numbers,
+        the function takes ``rows``.
     gradient : {"jax", "autograd", "differences"} or None, default=None
         Of a function: where derivatives come from. If it has an argument ``gradient``, it writes them itself, into
         arrays named and shaped like the parameters: ``gradient.eta[:] = -eta``, and ``gradient.mu[()] = -mu`` for a
-        number. None takes these, or those of JAX or autograd if the function uses one, or else central differences, of
-        up to 30 coordinates. A function is compiled by numba if that is possible, whether jitted or not; others are
-        called from compiled code, one at a time. ``gradient_`` of the result tells which, and what a call costs.
+        number. None takes these, or those of JAX or autograd if the function uses one, or else central differences,
+        with a warning above 30 coordinates, since each costs two evaluations per step. A function is compiled by numba
+        if that is possible, whether jitted or not; others are called from compiled code, one at a time. ``gradient_``
+        of the result tells which, and what a call costs.
+    log_likelihood : callable, default=None
+        Of a function: returns the log likelihood of each observation, an array, given parameters and data by name. It
+        is evaluated in Python at each draw that is kept, for ``log_likelihood_`` of the result, from which ArviZ
+        compares models: ``arviz.loo(to_arviz(result))``, see `~sk_sgmcmc.inspection.to_arviz`.
     geometry : str or list of (str, int), default=None
         "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits. A
         list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the state a
@@ -148,13 +157,19 @@ def sample(
             ``step_size`` of the trajectory of each draw, (n_chains, n_kept).
         ``gradient_``
             For a function: where its derivatives come from, and what a call costs.
+        ``n_exceptions_``
+            For each chain, how often the log density raised an exception after the start. It then counts as minus
+            infinity: Metropolis samplers such as `NUTS` and `HMC` reject the state, and a warning gives the number and
+            the first message. Others, such as `SGHMC`, cannot reject a state and stop with an error.
+        ``log_likelihood_``
+            With ``log_likelihood``: its values at all draws, (n_chains, n_kept, n_observations).
 
     Raises
     ------
     ValueError
         If the sampler does not fit the target, or an argument is out of range.
     ChainDivergedError
-        If a chain becomes infinite or NaN.
+        If a chain becomes infinite or NaN, or if a log density raises an exception that the sampler cannot reject.
 
     Warns
     -----
@@ -190,7 +205,7 @@ def sample(
     n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(
         plain_integer, (n_iter, burn_in, thin, batch_size, n_chains, n_jobs)
     )
-    target = _as_target(target, parameters, data, gradient)
+    target = _as_target(target, parameters, data, gradient, log_likelihood)
     offers = _offers_on(target, geometry)
     if sampler is None:
         sampler, batch_size = target._choice(batch_size)
@@ -248,12 +263,7 @@ def sample(
     space = target._space(name)
     starts = starts if len(starts) == n_chains else starts * n_chains
     chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense)
-    try:
-        chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
-    except ChainDivergedError:
-        target._raise_lost_error()
-        raise
-    target._raise_lost_error()
+    chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt
     draws = stacked_draws(chains)
@@ -271,7 +281,9 @@ def sample(
     doubt = target._gradient_doubt(gradient, draws["theta"].reshape(-1, int(np.prod(shape))))
     if doubt is not None:
         warn_user(doubt, ConvergenceWarning)
-    found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results()}
+    _warn_of_failures(chains)
+    found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results(samples)}
+    found["n_exceptions_"] = np.array([chain.n_failures for chain in chains])
     if log_density is not None:
         found["log_density_"] = log_density
     if stats:
@@ -279,9 +291,9 @@ def sample(
     return SampleResult(**found, diagnostics_=as_table(diagnosis.columns))
 
 
-def _as_target(target, parameters, data, gradient):
+def _as_target(target, parameters, data, gradient, log_likelihood):
     """The target object that a user's target stands for."""
-    of_function = {"parameters": parameters, "data": data, "gradient": gradient}
+    of_function = {"parameters": parameters, "data": data, "gradient": gradient, "log_likelihood": log_likelihood}
     if isinstance(target, Target):
         given = [name for name, value in of_function.items() if value is not None]
         if given:
@@ -299,7 +311,7 @@ def _as_target(target, parameters, data, gradient):
             f"target={getattr(target, '__name__', target)} is a function: give its parameters by name, such as "
             'parameters={"mu": (), "tau": Positive(), "eta": (8,)}; or pass a Density.'
         )
-    return NamedDensity(target, parameters, data, gradient)
+    return NamedDensity(target, parameters, data, gradient, log_likelihood)
 
 
 def _offers_on(target, geometry):
@@ -311,6 +323,27 @@ def _offers_on(target, geometry):
         known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
         raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
     return offers
+
+
+def _warn_of_failures(chains):
+    """Warn of exceptions of a user's density, which counted as rejections."""
+    n, steps = sum(chain.n_failures for chain in chains), sum(chain.step for chain in chains)
+    if not n:
+        return
+    first = next(chain.first_failure for chain in chains if chain.n_failures)
+    times = "once" if n == 1 else f"{n} times"
+    said = (
+        f"The log density raised an exception {times} in {steps} trajectories, first {first}. Each exception counted "
+        "as a log density of minus infinity, and ended its trajectory."
+    )
+    if n <= _MOST_FAILURES * steps:
+        warn_user(said, RuntimeWarning)
+        return
+    warn_user(
+        f"The draws cannot be trusted: {said[0].lower()}{said[1:]} Correct the function, start (init) where it is "
+        "defined, or declare its domain by Positive, Simplex or Ordered parameters.",
+        ConvergenceWarning,
+    )
 
 
 def _diagnosis(samples, log_density, in_time):
@@ -326,13 +359,17 @@ def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
     unsettled = diagnosis.unsettled([name for name in diagnosis.names if name != "log_density"])
     name, remedy = target._labels() or next(iter(samples)), remedies["unsettled"]
     # Chains that lie apart or drift are jointly wide, whatever the spread of each.
-    doubts = spread_doubts(spread.heat if unsettled else spread.ratios, {"wide": remedies["wide"]}, name)
+    doubts = (
+        spread_doubts(spread.heat, {"wide": remedies["wide"]}, name)
+        if unsettled
+        else spread_doubts(spread.ratios, {"wide": remedies["wide"]}, name, spread.limits, spread.given)
+    )
     doubts += [f"{doubt} {remedies['wide']}" for doubt in _too_warm(target, sampler, samples, draws, unsettled)]
     if unsettled:
         if doubts:  # a longer run of chains that are too warm is as wrong
             remedy = f"Only then {remedy[0].lower()}{remedy[1:]}"
         doubts.append(f"{unsettled.message} {remedy}")
-    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name)
+    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name, spread.limits, spread.given)
     of_sampler = sampler._doubts()
     if spread.bounded and of_sampler:  # which is a waste, but no lack of convergence
         at = spread.bounded[0]

@@ -140,7 +140,7 @@ def sampling(X: Floats) -> None:
     def log_density(mean: Any, scale: Any, *, rows: Any) -> Any:
         return -0.5 * (((rows - mean) / scale) ** 2).sum()
 
-    parameters = {"mean": 3, "scale": targets.Positive(), "shares": targets.Simplex((5, 3))}
+    parameters = {"mean": 3, "scale": targets.Positive(), "shares": targets.Simplex((5, 3)), "cut": targets.Ordered(4)}
     result = sk_sgmcmc.sample(log_density, "nuts", parameters=parameters, data=X, gradient="jax", n_chains=4)
     assert_type(result.samples_["mean"], Floats)
     assert_type(result.sampler_, samplers.Sampler)

@@ -3,7 +3,8 @@
 A *layout* lists the parameters: a tuple of (name, shape, kind, copies, width), where each of ``copies`` is a vector of
 ``width`` numbers, of one of the kinds below. Free coordinates and numbers lie one parameter after the other. A positive
 number is the exponential of its coordinate. A simplex of ``width`` cells has one coordinate less: the softmax of their
-isometric image, whose volume element is the root of ``width`` times the product of the cells.
+isometric image, whose volume element is the root of ``width`` times the product of the cells. Of an increasing vector
+the coordinates are its first number and the logarithms of its differences.
 """
 
 import math
@@ -18,7 +19,7 @@ from numba.extending import is_jitted
 from .._frozen import frozen_in
 from .._jit import helper
 
-FREE, POSITIVE, SIMPLEX = range(3)
+FREE, POSITIVE, SIMPLEX, ORDERED = range(4)
 NUMBER, WHOLE, BOOLEAN = range(3)  # kinds of data
 _STEP = 6e-6  # of central differences: the cube root of the precision of a float64
 
@@ -46,6 +47,15 @@ def constrain(table, theta, x):
             for i in range(copies * width):
                 x[out + i] = np.exp(theta[lo + i])
                 log_volume += theta[lo + i]
+        elif kind == ORDERED:
+            for c in range(copies):
+                for i in range(width):
+                    at = c * width + i
+                    if i == 0:
+                        x[out + at] = theta[lo + at]
+                    else:
+                        x[out + at] = x[out + at - 1] + np.exp(theta[lo + at])
+                        log_volume += theta[lo + at]
         else:
             for c in range(copies):
                 z, cells = theta[lo + c * (width - 1) :], x[out + c * width :]
@@ -67,7 +77,7 @@ def constrain(table, theta, x):
 
 
 @helper
-def pull_back(table, x, slope, gradient):
+def pull_back(table, theta, x, slope, gradient):
     """Write the gradient in free coordinates, volume element included, given that in the numbers x, ``slope``."""
     for b in range(table.shape[0]):
         kind, lo, out, copies, width = table[b]
@@ -77,6 +87,13 @@ def pull_back(table, x, slope, gradient):
         elif kind == POSITIVE:
             for i in range(copies * width):
                 gradient[lo + i] = slope[out + i] * x[out + i] + 1.0
+        elif kind == ORDERED:
+            for c in range(copies):
+                total = 0.0
+                for i in range(width - 1, -1, -1):  # a coordinate moves all numbers from its own on
+                    at = c * width + i
+                    total += slope[out + at]
+                    gradient[lo + at] = total if i == 0 else total * np.exp(theta[lo + at]) + 1.0
         else:
             for c in range(copies):
                 cells, pull, along = x[out + c * width :], slope[out + c * width :], gradient[lo + c * (width - 1) :]
@@ -101,12 +118,15 @@ class Call:
     order : tuple of str
         Its arguments: parameters, names of data, and "rows", "scale" and "gradient" where it takes them.
     columns : tuple of (name, kind, first column, shape of a row)
-        Of the data that have names, in the rows.
+        Of the observations that have names, in the rows.
+    constants : tuple of (name, kind, first constant, shape)
+        Of the other data that have names. If there are any, ``rows`` is a pair of the rows and all constants.
     """
 
     layout: tuple
     order: tuple
     columns: tuple = ()
+    constants: tuple = ()
 
     @property
     def writes_gradient(self):
@@ -123,10 +143,18 @@ class Call:
             written.append(f"slope[{at}:{end}]{reshaped}")
             at = end
         parts["gradient"] = f"Gradient({', '.join(written)})"
+        suffix = {NUMBER: "", WHOLE: ".astype(int64)", BOOLEAN: " != 0.0"}
+        rows = "rows[0]" if self.constants else "rows"
         for name, kind, first, shape in self.columns:
             end = first + math.prod(shape)
-            part = f"whole(rows[:, {first}:{end}]).reshape((rows.shape[0], {', '.join(map(str, shape))}))"
-            parts[name] = part + {NUMBER: "", WHOLE: ".astype(int64)", BOOLEAN: " != 0.0"}[kind]
+            part = f"whole({rows}[:, {first}:{end}]).reshape(({rows}.shape[0], {', '.join(map(str, shape))}))"
+            parts[name] = part + suffix[kind]
+        for name, kind, first, shape in self.constants:
+            if shape:
+                parts[name] = f"rows[1][{first}:{first + math.prod(shape)}].reshape({shape})" + suffix[kind]
+            else:
+                number = {NUMBER: "rows[1][{}]", WHOLE: "int64(rows[1][{}])", BOOLEAN: "rows[1][{}] != 0.0"}[kind]
+                parts[name] = number.format(first)
         return f"def call(x, rows, scale, slope):\n    return function({', '.join(parts[n] for n in self.order)})\n"
 
     def of(self, function, whole=lambda part: part):
@@ -156,7 +184,7 @@ def with_gradient(call, layout):
         x, slope = np.empty(n_numbers), np.zeros(n_numbers)
         value = constrain(table, theta, x)
         value += call(x, rows, scale, slope)
-        pull_back(table, x, slope, gradient)
+        pull_back(table, theta, x, slope, gradient)
         return value
 
     return numba.njit(log_density_and_gradient)
@@ -168,6 +196,11 @@ def by_differences(call, layout):
 
     def log_density_and_gradient(theta, rows, scale, gradient):
         x, slope, moved = np.empty(n_numbers), np.zeros(n_numbers), theta.copy()
+        value = constrain(table, theta, x)
+        value += call(x, rows, scale, slope)
+        if not np.isfinite(value):
+            gradient[:] = np.nan
+            return value
         for k in range(theta.size):
             step = _STEP * (1.0 + abs(theta[k]))
             moved[k] = theta[k] + step
@@ -178,8 +211,6 @@ def by_differences(call, layout):
             low += call(x, rows, scale, slope)
             moved[k] = theta[k]
             gradient[k] = (high - low) / (2.0 * step)
-        value = constrain(table, theta, x)
-        value += call(x, rows, scale, slope)
         return value
 
     return numba.njit(log_density_and_gradient)
@@ -200,6 +231,8 @@ def _compiled(function, call, wrap, _frozen):
     options = {"error_model": "numpy", "fastmath": options.get("fastmath", False)}
     jitted = numba.njit(call.of(numba.njit(**options)(plain), np.ascontiguousarray))
     vector, rows = numba.types.Array(numba.float64, 1, "C"), numba.types.Array(numba.float64, 2, "C", readonly=True)
+    if call.constants:
+        rows = numba.types.Tuple((rows, numba.types.Array(numba.float64, 1, "C", readonly=True)))
     jitted.compile((vector, rows, numba.float64, vector))
     returned = jitted.nopython_signatures[0].return_type
     if not isinstance(returned, (numba.types.Float, numba.types.Integer, numba.types.Boolean)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._failures import explained_by, tell
 from .._jit import NOT_FINITE, OK
 from .._user import checked_function, kernel_of
 from ..runners import DENSE_SIGNAL
@@ -27,8 +28,17 @@ METRIC_HOW = (
 
 
 def _signal(jitted):
+    key = explained_by(lambda theta, X, params, scale: jitted(theta.ravel(), X, scale, np.zeros(theta.size)))
+
     def signal(theta, X, y, weight, params, scale, signal, extra):
-        extra[0] = jitted(theta.reshape(theta.size), X, scale, signal.reshape(signal.size))
+        at, gradient, raised = theta.reshape(theta.size), signal.reshape(signal.size), False
+        try:
+            extra[0] = jitted(at, X, scale, gradient)
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+            extra[0] = -np.inf
         return OK if np.isfinite(extra[0]) else NOT_FINITE
 
     return signal
@@ -36,14 +46,72 @@ def _signal(jitted):
 
 def _controlled_signal(jitted):
     """With ``params`` = (mode (D), gradient there (D), log density there), each on all the data."""
+    key = explained_by(lambda theta, X, params, scale: jitted(theta.ravel(), X, scale, np.zeros(theta.size)))
 
     def signal(theta, X, y, weight, params, scale, signal, extra):
-        D = theta.size
-        gradient = signal.reshape(D)
-        extra[0] = jitted(theta.reshape(D), X, scale, gradient)
-        if scale != 1.0:
-            at_mode = np.zeros(D)
-            extra[0] += params[2 * D] - jitted(params[:D].copy(), X, scale, at_mode)
+        D, raised = theta.size, False
+        at, mode, gradient, at_mode = theta.reshape(D), params[:D].copy(), signal.reshape(D), np.zeros(D)
+        try:
+            extra[0] = jitted(at, X, scale, gradient)
+            if scale != 1.0:
+                extra[0] += params[2 * D] - jitted(mode, X, scale, at_mode)
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+            extra[0] = -np.inf
+        elif scale != 1.0:
+            for i in range(D):
+                gradient[i] += params[D + i] - at_mode[i]
+        return OK if np.isfinite(extra[0]) else NOT_FINITE
+
+    return signal
+
+
+def _signal_of_constants(jitted):
+    """With ``params`` = constants, which the function receives beside the rows."""
+
+    def explain(theta, X, params, scale):
+        jitted(theta.ravel(), (X, params), scale, np.zeros(theta.size))
+
+    key = explained_by(explain)
+
+    def signal(theta, X, y, weight, params, scale, signal, extra):
+        at, gradient, raised = theta.reshape(theta.size), signal.reshape(signal.size), False
+        try:
+            extra[0] = jitted(at, (X, params), scale, gradient)
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+            extra[0] = -np.inf
+        return OK if np.isfinite(extra[0]) else NOT_FINITE
+
+    return signal
+
+
+def _controlled_signal_of_constants(jitted):
+    """With ``params`` = (mode, gradient there, log density there, constants)."""
+
+    def explain(theta, X, params, scale):
+        jitted(theta.ravel(), (X, params[2 * theta.size + 1 :]), scale, np.zeros(theta.size))
+
+    key = explained_by(explain)
+
+    def signal(theta, X, y, weight, params, scale, signal, extra):
+        D, raised = theta.size, False
+        at, mode, gradient, at_mode = theta.reshape(D), params[:D].copy(), signal.reshape(D), np.zeros(D)
+        constants = params[2 * D + 1 :]
+        try:
+            extra[0] = jitted(at, (X, constants), scale, gradient)
+            if scale != 1.0:
+                extra[0] += params[2 * D] - jitted(mode, (X, constants), scale, at_mode)
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+            extra[0] = -np.inf
+        elif scale != 1.0:
             for i in range(D):
                 gradient[i] += params[D + i] - at_mode[i]
         return OK if np.isfinite(extra[0]) else NOT_FINITE
@@ -52,29 +120,62 @@ def _controlled_signal(jitted):
 
 
 def _full_metric(jitted):
+    def explain(theta, X, params, scale):
+        jitted(theta.ravel(), X, scale, np.zeros((theta.size, theta.size)), np.zeros((theta.size,) * 3))
+
+    key = explained_by(explain)
+
     def metric(theta, X, y, weight, params, scale, out, extra):
-        D = theta.size
+        D, raised = theta.size, False
         rates = np.empty((D * D, D)) if out.shape[0] == D else out[D:]
-        jitted(theta.reshape(D), X, scale, out[:D], rates.reshape((D, D, D)))
-        return OK
+        try:
+            jitted(theta.reshape(D), X, scale, out[:D], rates.reshape((D, D, D)))
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+        return NOT_FINITE if raised else OK
 
     return metric
 
 
 def _diagonal_metric(jitted):
+    key = explained_by(
+        lambda theta, X, params, scale: jitted(
+            theta.ravel(), X, scale, np.zeros(theta.size), np.zeros((theta.size,) * 2)
+        )
+    )
+
     def metric(theta, X, y, weight, params, scale, out, extra):
-        D = theta.size
-        jitted(theta.reshape(D), X, scale, out[0], np.empty((D, D)) if out.shape[0] == 1 else out[1:])
-        return OK
+        D, raised = theta.size, False
+        rates = np.empty((D, D)) if out.shape[0] == 1 else out[1:]
+        try:
+            jitted(theta.reshape(D), X, scale, out[0], rates)
+        except Exception:
+            raised = True
+        if raised:
+            tell(key, theta, X, params, scale)
+        return NOT_FINITE if raised else OK
 
     return metric
 
 
-def user_signal(function, controlled=False):
-    """The signal kernel of a user's function, compiled; raises TypeError or ValueError if it is not one."""
+_SIGNALS = {
+    (False, False): _signal,
+    (True, False): _controlled_signal,
+    (False, True): _signal_of_constants,
+    (True, True): _controlled_signal_of_constants,
+}
+
+
+def user_signal(function, controlled=False, constants=False):
+    """The signal kernel of a user's function, compiled; raises TypeError or ValueError if it is not one.
+
+    With ``constants``, the function receives a pair, rows and constants, in place of the rows.
+    """
     lack = "the samplers need the gradient besides the log density"
     function = checked_function(function, "log_density_and_gradient", 4, lack, HOW)
-    signal = kernel_of(_controlled_signal if controlled else _signal, function, DENSE_SIGNAL)
+    signal = kernel_of(_SIGNALS[bool(controlled), bool(constants)], function, DENSE_SIGNAL)
     return _compiled(signal, "log_density_and_gradient", "a number scale and gradient (dim,)")
 
 

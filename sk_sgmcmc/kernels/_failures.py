@@ -1,0 +1,96 @@
+"""Exceptions of users' functions that compiled code calls.
+
+Kernels never raise, and an exception that crosses the boundary between two of them would be lost. The kernel of a
+user's function therefore catches it, returns a log density that is not finite, and reports the exception to the
+`Failures` that the calling thread has opened by `recorded_in`.
+"""
+
+import threading
+from contextlib import contextmanager
+
+import numba
+
+_thread = threading.local()
+
+
+class Failures:
+    """Exceptions of a user's function in one chain, or in one series of calls.
+
+    Attributes
+    ----------
+    n : int
+        Calls that raised.
+    first : str
+        Type and message of the first exception.
+    error : Exception or None
+        The first exception; not part of a pickle, since it may hold anything.
+    fatal : BaseException or None
+        One that is no property of the point, such as `KeyboardInterrupt` or `MemoryError`.
+    """
+
+    def __init__(self):
+        self.n, self.first, self.error, self.fatal = 0, "", None, None
+
+    def add(self, error):
+        """Count an exception."""
+        if isinstance(error, MemoryError) or not isinstance(error, Exception):
+            self.fatal = self.fatal or error
+            return
+        if self.n == 0:
+            self.first, self.error = f"{type(error).__name__}: {error}", error
+        self.n += 1
+
+    def raise_fatal(self):
+        """Raise what does not count as a rejection, if there was any."""
+        if self.fatal is not None:
+            fatal, self.fatal = self.fatal, None
+            raise fatal
+
+    def __getstate__(self):
+        return {**self.__dict__, "error": None}
+
+
+@contextmanager
+def recorded_in(failures):
+    """Let failures of users' functions that this thread calls be counted there."""
+    before, _thread.current = current(), failures
+    try:
+        yield failures
+    finally:
+        _thread.current = before
+
+
+def current():
+    """The `Failures` that this thread counts in, or None."""
+    return getattr(_thread, "current", None)
+
+
+_explanations = []  # functions of (theta, rows, params, scale) that call a jitted function again, to see what it raises
+
+
+def explained_by(function):
+    """The key by which `tell` finds a function of (theta, rows, params, scale) that raises as the jitted one does."""
+    _explanations.append(function)
+    return len(_explanations) - 1
+
+
+def _report(key, theta, rows, params, scale):
+    failures = current()
+    if failures is None:
+        return
+    if failures.n > 0:
+        failures.n += 1
+        return
+    try:
+        _explanations[key](theta.copy(), rows, params, scale)
+    except BaseException as error:
+        failures.add(error)
+    else:
+        failures.add(RuntimeError("an exception that did not occur again"))
+
+
+@numba.njit
+def tell(key, theta, rows, params, scale):
+    """Report that a jitted function raised; compiled code does not know what."""
+    with numba.objmode():
+        _report(key, theta, rows, params, scale)
