@@ -812,12 +812,6 @@ class DMRTopicModel(BayesianLDA):
         mean_intercept = mean_intercepts(chains[0].data, self.samples_["coef"])
         return {**super()._monitored(chains), "mean_intercept": mean_intercept}
 
-    def _doubts(self, chains):
-        found = super()._doubts(chains)
-        if chains[0].plan.streams or not self.sampler_._draws_in_time:
-            return found
-        return [*found, *intercept_doubts(mean_intercepts(chains[0].data, self.samples_["coef"]), self._longer(10))]
-
     def _set_fitted(self, chains):
         self._merged_into = None
         self._collect(chains, chains[0].topic_groups)
@@ -829,9 +823,12 @@ class DMRTopicModel(BayesianLDA):
         self._set_word_prior(chains)
 
     def _doubts(self, chains):
-        data, coef = chains[0].data, self._coef_draws
-        shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in coef], axis=0)
-        return [*super()._doubts(chains), *clip_message(shares)]
+        data = chains[0].data
+        shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in self._coef_draws], axis=0)
+        found = [*super()._doubts(chains), *clip_message(shares)]
+        if chains[0].plan.streams or not self.sampler_._draws_in_time:
+            return found
+        return [*found, *intercept_doubts(mean_intercepts(data, self.samples_["coef"]), self._longer(10))]
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
