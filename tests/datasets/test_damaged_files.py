@@ -201,6 +201,7 @@ def test_a_table_of_codes_out_of_range_and_parts_of_other_widths_are_refused(tmp
         (gzip.compress(b"1 200:1\n"), "ValueError"),
         (gzip.compress(bytes(5000)), "unpacks to more"),
     ],
+    ids=["not packed", "bad columns", "too large"],
 )
 def test_damaged_packed_texts_are_refused(content, match, tmp_path, monkeypatch):
     monkeypatch.setattr(_real, "_LARGEST_TEXT", 4096)

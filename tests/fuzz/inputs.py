@@ -127,7 +127,8 @@ def blocks(X, n_blocks):
     """Counts in so many blocks; what cannot be cut is one block as it is."""
     if not (sparse.issparse(X) or isinstance(X, np.ndarray)) or X.ndim != 2:
         return CountBlocks([X])
-    X = sparse.csr_array(X) if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else X
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        X = sparse.csr_array(X.astype(X.dtype.newbyteorder("=")))  # SciPy knows no other order of bytes
     cuts = np.linspace(0, X.shape[0], n_blocks + 1).astype(int)
     can = getattr(X, "format", "") == "csr"
     parts = [X[a:b] for a, b in itertools.pairwise(cuts)] if can else [X]

@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -714,3 +714,12 @@ def test_metadata_without_rows_are_refused(metadata):
     with warnings.catch_warnings(), pytest.raises(ValueError, match="metadata has no rows; give one for each document"):
         warnings.simplefilter("error")
         DMRTopicModel(2, n_iter=2).fit(np.ones((1, 3)), metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    "name", ["coef_table", "predict_prevalence", "doc_topic_priors", "prevalence_difference", "effects"]
+)
+def test_answers_about_metadata_need_a_fit(name):
+    given = {"coef_table": (), "prevalence_difference": ([[1.0]], [[2.0]]), "effects": ("x0",)}.get(name, ([[1.0]],))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(DMRTopicModel(), name)(*given)

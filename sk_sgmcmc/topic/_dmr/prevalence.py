@@ -133,8 +133,8 @@ def coefficient_table(model, tails):
 
 def difference_table(model, groups, tails):
     """How much more prevalent topics are in the first of two groups of rows of metadata, a row for each topic."""
-    coef, new, agreement = model._coef_draws, model._merged_into, model._agreement
     groups = [encoded_rows(model, metadata) for metadata in groups]
+    coef, new, agreement = model._coef_draws, model._merged_into, model._agreement
     a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)
     difference = a - b
     (low, high), positive = agreement.summary(difference, tails)
