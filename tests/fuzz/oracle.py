@@ -344,7 +344,7 @@ class _Run:
             if which is None:
                 return (), named
             X = inputs.rows(data)
-            positional = (inputs.blocks(X, case["blocks"]) if "blocks" in case else X,)
+            positional = (inputs.blocks(X, case["blocks"], data["form"]) if "blocks" in case else X,)
             if "y" in case and op in (*FITS, "score"):
                 positional = (*positional, inputs.labels(case["y"], data["n"]))
             if "sample_weight" in case and op in ("fit", "partial_fit"):
