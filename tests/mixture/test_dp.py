@@ -419,3 +419,11 @@ def test_a_code_for_missing_entries_warns():
     with pytest.warns(UserWarning, match=r"Column 1 of X holds the codes 0 to 3, and 999"):
         model = DPCategoricalMixture(likelihood="categorical", n_iter=20, random_state=0).fit(X)
     assert model.categories_[1].tolist() == [0, 1, 2, 3, 999]
+
+
+def test_weights_of_earlier_calls_count_in_a_stream():
+    X = (np.random.default_rng(0).random((40, 4)) < 0.5).astype(int)
+    params = {"likelihood": "bernoulli", "sampler": "scir", "assignments": "fresh", "n_iter": 20, "random_state": 0}
+    weighted = DPCategoricalMixture(**params).fit(X, sample_weight=np.full(40, 3.0)).partial_fit(X[:10])
+    plain = DPCategoricalMixture(**params).fit(np.tile(X, (3, 1))).partial_fit(X[:10])
+    assert weighted._chains[0]._total() == plain._chains[0]._total() == 130.0

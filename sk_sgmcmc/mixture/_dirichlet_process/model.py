@@ -34,6 +34,11 @@ def collapses(pair):
     return pair[1] == "conditionals"
 
 
+def _weight_of_all(X, weight):
+    """Sum of the rows' weights, which are 1 each if None."""
+    return float(X.shape[0]) if weight is None else float(weight.sum())
+
+
 def _steps_of_a_pass(pair, data):
     """Steps of one pass over the rows."""
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
@@ -298,7 +303,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         n_iter = self.n_iter or self._n_steps(pair, data)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw())
         chains = self._new_chains(sampler, pair, plan, concentration, streaming=False)
-        self.n_samples_seen_ = X.shape[0]
+        self.n_samples_seen_, self._weight_seen = X.shape[0], _weight_of_all(X, weight)
         self._with_y = y is not None
         return self._fit_rows([chain.bind(data) for chain in chains], n_iter, X)
 
@@ -356,8 +361,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
         n_batch = self._n_batch(sampler, pair, np.inf)
         fresh = not collapses(pair)
-        of_call = n if weight is None else float(weight.sum())
-        self._weight_seen = of_call if first else self._weight_seen + of_call
+        self._weight_seen = _weight_of_all(X, weight) + (0.0 if first else self._weight_seen)
         total = self.total_samples or (self._weight_seen if fresh else None)
         data = self._taken(X, weight, n_batch, total)
         n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * _steps_of_a_pass(pair, data)
