@@ -24,9 +24,17 @@ print(f"{X_train.shape[0]} documents, {X_train.sum():.0f} tokens")
 
 # %%
 # Each sampler makes the same number of passes over the documents, and its current state is scored every second pass.
+# Sixty passes show how soon each sampler predicts well, but are too few to converge. ``fit`` warns of that; here the
+# warnings are switched off.
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import GammaProcessTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
+
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 SAMPLERS = ["scir", "gibbs", "sghmc", "sgnht-em", "sg-nphmc-em", "sgr-nphmc"]
 models = {}
