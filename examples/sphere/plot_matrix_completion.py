@@ -12,7 +12,10 @@ the truncated singular value decomposition of the filled-in table does not.
 # A table with holes
 # ------------------
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
@@ -32,7 +35,11 @@ missing = np.isnan(table)
 # %%
 # Completed
 # ---------
-# By iterated truncated decompositions, whose number of iterations must be chosen (the best is shown), and by draws.
+# By iterated truncated decompositions, whose number of iterations must be chosen (the best is shown), and by draws. These
+# runs are short: single entries of the directions move slowly, and `~sk_sgmcmc.sample` warns of that. Here the true table
+# is known, so the intervals are checked against it, and the warnings are switched off.
+
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 
 def hard_impute(table, rank, n_iter):
