@@ -35,9 +35,9 @@ missing = np.isnan(table)
 # %%
 # Completed
 # ---------
-# By iterated truncated decompositions, whose number of iterations must be chosen (the best is shown), and by draws. These
-# runs are short: single entries of the directions move slowly, and `~sk_sgmcmc.sample` warns of that. Here the true table
-# is known, so the intervals are checked against it, and the warnings are switched off.
+# By iterated truncated decompositions, whose number of iterations must be chosen (the best is shown), and by draws.
+# These runs are short: single entries of the directions move slowly, and `~sk_sgmcmc.sample` warns of that. Here the
+# true table is known, so the intervals are checked against it, and the warnings are switched off.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
