@@ -228,7 +228,7 @@ class Checkpoint(Callback):
 
     Notes
     -----
-    `fit` refuses a parameter that cannot be pickled before its first step. If a later save fails for any reason, such
+    ``fit`` refuses a parameter that cannot be pickled before its first step. If a later save fails for any reason, such
     as a full disk, a single warning is issued; the fit continues and tries again, and the file keeps the last model
     that was saved whole. A machine that stops in the middle of a save leaves a file that ends
     in ``.part`` beside it, which may be deleted.

@@ -129,7 +129,7 @@ def make_count_vectorizer(
     Returns
     -------
     sklearn.feature_extraction.text.CountVectorizer
-        Not fitted. Can be pickled. `fit` warns if most letters of the texts belong to no token.
+        Not fitted. Can be pickled. ``fit`` warns if most letters of the texts belong to no token.
 
     Examples
     --------

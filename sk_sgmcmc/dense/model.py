@@ -99,7 +99,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
         while True:
             found, roots = curvatures, [None] * len(points)
-            if dense.metric is not None:
+            if sampler._uses_metric:
                 found, roots = self._in_units_of_metric(replace(dense, n_batch=n_batch), probe, points, curvatures)
             noise = max(
                 minibatch_variance(gradient, point, n_batch, rng, root=root)
