@@ -36,7 +36,7 @@ from ._rows import row_offsets
 _MAX_FEATURES = 5000
 _CUBES = 2e10  # cubes of the number of features, over all sweeps
 _FEWEST_DRAWS = 200
-_ROUNDING = 1e-6  # of the standard deviation of y, below which noise cannot be told from rounding in sums of squares
+_LEAST_NOISE = 1e-3  # of the standard deviation of y, by one residual of this size in the default prior
 
 
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
@@ -62,7 +62,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     noise_scale_prior : float or None, default=None
         A number is the scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`: the size of the residuals
         that it adds. None is a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard
-        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found.
+        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found;
+        a single residual of a thousandth of that scale keeps the noise from 0 where coefficients fit all rows.
     degrees_of_freedom_prior : float, default=1
         Degrees of freedom of that prior; with ``noise_scale_prior=``, how many residuals it adds.
     control_variates : bool, default=True
@@ -326,7 +327,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             )
             self._warn_of_prior(X, weight)
         self._noise = self._noise.with_floor(
-            _ROUNDING * (np.sqrt(self._sums.square / self._sums.total) or self._response_scale)
+            _LEAST_NOISE * (np.sqrt(self._sums.square / self._sums.total) or self._response_scale)
         )
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)

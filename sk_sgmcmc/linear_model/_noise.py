@@ -43,7 +43,7 @@ class InverseChiSquared:
 class HalfT:
     """Half-t prior of the noise's standard deviation, flat far below ``scale``; half-Cauchy for one of ``freedom``.
 
-    A residual of size ``floor``, at which rounding dominates, keeps the noise from 0 where coefficients fit all rows.
+    A residual of size ``floor`` keeps the noise from 0 where coefficients fit all rows.
     """
 
     freedom: float

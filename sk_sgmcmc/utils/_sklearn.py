@@ -109,9 +109,10 @@ def validate_data(estimator, X="no_validation", y="no_validation", **params):
             checks = {name: value for name, value in params.items() if name not in ("reset", "skip_check_array")}
             skip = params.get("skip_check_array", False)
             return X if skip else check_array(X, input_name="X", estimator=estimator, **checks)
+        X = well_formed(X)
         if params.get("reset", True) and hasattr(X, "columns"):
             warn_of_index_column(X.columns)
-        return _validate_data(estimator, well_formed(X), y, **params)
+        return _validate_data(estimator, X, y, **params)
 
 
 def _has_given_names(estimator, X):

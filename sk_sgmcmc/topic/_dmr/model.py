@@ -612,7 +612,7 @@ class DMRTopicModel(BayesianLDA):
         >>> from sk_sgmcmc import DMRTopicModel
         >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
         >>> len(model.coef_table()["mean"])  # an intercept and two parties, of two topics
         6
         """
@@ -671,7 +671,7 @@ class DMRTopicModel(BayesianLDA):
         >>> from sk_sgmcmc import DMRTopicModel
         >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
         >>> model.doc_topic_priors({"party": ["green", "red"]}).shape[-2:]
         (2, 2)
         """
@@ -700,7 +700,7 @@ class DMRTopicModel(BayesianLDA):
         >>> from sk_sgmcmc import DMRTopicModel
         >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
         >>> table = model.prevalence_difference({"party": ["green"]}, {"party": ["red"]})
         >>> bool(np.abs(table["difference"]).min() > 0.5)
         True
@@ -759,7 +759,7 @@ class DMRTopicModel(BayesianLDA):
         >>> from sk_sgmcmc import DMRTopicModel
         >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=100, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
         >>> table = model.effects("party")
         >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
         ('red', 'green', True)
