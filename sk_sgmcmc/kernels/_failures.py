@@ -8,8 +8,6 @@ user's function therefore catches it, returns a log density that is not finite, 
 import threading
 from contextlib import contextmanager
 
-import numba
-
 _thread = threading.local()
 
 
@@ -69,12 +67,13 @@ _explanations = []  # functions of (theta, rows, params, scale) that call a jitt
 
 
 def explained_by(function):
-    """The key by which `tell` finds a function of (theta, rows, params, scale) that raises as the jitted one does."""
+    """The key by which `report` finds a function of (theta, rows, params, scale) that raises as the jitted one does."""
     _explanations.append(function)
     return len(_explanations) - 1
 
 
-def _report(key, theta, rows, params, scale):
+def report(key, theta, rows, params, scale):
+    """Count an exception of the jitted function of a key at a point; compiled code does not know which it was."""
     failures = current()
     if failures is None:
         return
@@ -87,10 +86,3 @@ def _report(key, theta, rows, params, scale):
         failures.add(error)
     else:
         failures.add(RuntimeError("an exception that did not occur again"))
-
-
-@numba.njit
-def tell(key, theta, rows, params, scale):
-    """Report that a jitted function raised; compiled code does not know what."""
-    with numba.objmode():
-        _report(key, theta, rows, params, scale)

@@ -133,7 +133,12 @@ class Ordered(_Constraint):
             raise ValueError("Ordered(()): pass the number of increasing numbers, such as Ordered(3).")
 
 
-_KINDS = {Positive: named.POSITIVE, Simplex: named.SIMPLEX, Ordered: named.ORDERED}
+_SETS = (Positive, Simplex, Ordered)
+
+
+def _kind_of(part):
+    """The number of a part's kind in the kernels; not a table of this module, which would load them on import."""
+    return {Positive: named.POSITIVE, Simplex: named.SIMPLEX, Ordered: named.ORDERED}.get(type(part), named.FREE)
 
 
 class Layout:
@@ -158,9 +163,9 @@ class Layout:
                 )
             if isinstance(part, np.ndarray):
                 raise ValueError(f"parameters[{name!r}] is an array; give its shape, {part.shape}, and values in init.")
-            if isinstance(part, type) and part in _KINDS:
+            if isinstance(part, type) and part in _SETS:
                 raise ValueError(f"parameters[{name!r}] is a class; write {part.__name__}(...) with its shape.")
-            kind = _KINDS.get(type(part), named.FREE)
+            kind = _kind_of(part)
             shape = _shape_of(part, f"parameters[{name!r}]={part!r}") if kind == named.FREE else part.shape
             width = shape[-1] if kind in (named.SIMPLEX, named.ORDERED) else 1
             parts.append((name, shape, kind, int(np.prod(shape)) // width, width))

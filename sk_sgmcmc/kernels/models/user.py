@@ -1,8 +1,9 @@
 """A user's own log density as a signal."""
 
+import numba
 import numpy as np
 
-from .._failures import explained_by, tell
+from .._failures import explained_by, report
 from .._jit import NOT_FINITE, OK
 from .._user import checked_function, kernel_of
 from ..runners import DENSE_SIGNAL
@@ -27,6 +28,13 @@ METRIC_HOW = (
 )
 
 
+@numba.njit
+def _tell(key, theta, rows, params, scale):
+    """Report that a jitted function raised."""
+    with numba.objmode():
+        report(key, theta, rows, params, scale)
+
+
 def _signal(jitted):
     key = explained_by(lambda theta, X, params, scale: jitted(theta.ravel(), X, scale, np.zeros(theta.size)))
 
@@ -37,7 +45,7 @@ def _signal(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
             extra[0] = -np.inf
         return OK if np.isfinite(extra[0]) else NOT_FINITE
 
@@ -58,7 +66,7 @@ def _controlled_signal(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
             extra[0] = -np.inf
         elif scale != 1.0:
             for i in range(D):
@@ -83,7 +91,7 @@ def _signal_of_constants(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
             extra[0] = -np.inf
         return OK if np.isfinite(extra[0]) else NOT_FINITE
 
@@ -109,7 +117,7 @@ def _controlled_signal_of_constants(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
             extra[0] = -np.inf
         elif scale != 1.0:
             for i in range(D):
@@ -133,7 +141,7 @@ def _full_metric(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
         return NOT_FINITE if raised else OK
 
     return metric
@@ -154,7 +162,7 @@ def _diagonal_metric(jitted):
         except Exception:
             raised = True
         if raised:
-            tell(key, theta, X, params, scale)
+            _tell(key, theta, X, params, scale)
         return NOT_FINITE if raised else OK
 
     return metric
