@@ -384,7 +384,8 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
         pull = axes.along(slopes)
         products = -axes.of(chosen) * pull / temperature
         ratios = products.mean(axis=(0, 1))
-        deviation = products.std(axis=(0, 1))
+        unit = np.maximum(np.abs(products).max(axis=(0, 1)), 1.0)  # squares of huge products would overflow
+        deviation = unit * (products / unit).std(axis=(0, 1))
         v = np.maximum(2.0, (deviation / np.maximum(ratios, 1.0)) ** 2)
         bends = _bends(draws, chosen, slopes, at) / temperature
     bounded = []
