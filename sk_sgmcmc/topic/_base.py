@@ -275,11 +275,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         check_count("n", n)
         self._refuse_unknown(params)
         *_, texts = aligned(X, **params, texts=texts)
-        texts = texts if texts is None or hasattr(texts, "__len__") else list(texts)
-        n_docs = self._filled(X, **params)[1].size
+        texts = documents.checked_texts(texts, self._filled(X, **params)[1].size)
         chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)
-        if texts is not None and len(texts) != n_docs:
-            raise ValueError(f"texts holds {len(texts)} texts, but X has {n_docs} documents; give one for each.")
         some = np.unique(chosen)
         draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
         return documents.document_table(chosen, draws, texts, interval, self.topic_names_)

@@ -160,7 +160,7 @@ def test_gradient_and_mode_are_those_of_the_coupled_prior():
         density, residual = likelihood(known, made.doc_priors(rows, value), with_value=True)
         return density, rows.pull(residual)
 
-    made.maximise(likelihood_of, 200)
+    made.maximise(likelihood_of, {"maxiter": 200})
     slope = made.gradient(likelihood_of(made.value)[1], made.value)
     assert np.abs(slope).max() < 0.05
 

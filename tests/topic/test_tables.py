@@ -375,10 +375,13 @@ def test_representative_documents_are_the_purest(model):
         assert rows["text"].tolist() == [texts[i] for i in rows["document"]]
         assert np.all((rows["low"] <= rows["proportion"]) & (rows["proportion"] <= rows["high"]))
     assert "text" not in model.representative_docs(DATA.counts)
-    with pytest.raises(ValueError, match="texts holds 2 texts, but X has 120"):
+    with pytest.raises(ValueError, match="There are 2 texts, but X has 120"):
         model.representative_docs(DATA.counts, ["a", "b"])
     some = model.representative_docs(DATA.counts, iter(texts), n=1)
     assert some["text"].tolist() == table[table["rank"] == 1]["text"].tolist()
+    for given in (0, "a text", {"a": "b"}, np.array([["a", "b"]] * 120)):
+        with pytest.raises(ValueError, match="texts must be a list or an array with a text for each document; got"):
+            model.representative_docs(DATA.counts, given)
     for n in (0, 1.5, "2"):
         with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
             model.representative_docs(DATA.counts, n=n)
@@ -614,7 +617,8 @@ def test_merged_topics_are_mixtures_in_every_draw(model):
     with pytest.raises(NotFittedError):
         merged.resume(DATA.counts)
     assert merged.fit(DATA.counts).components_.shape == (2, 40)
-    merged.partial_fit(DATA.counts)
+    with pytest.warns(UserWarning, match="count twice"):
+        merged.partial_fit(DATA.counts)
 
 
 def test_one_topic_alone_is_unchanged_and_all_become_one(model):

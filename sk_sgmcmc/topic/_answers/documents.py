@@ -1,5 +1,7 @@
 """Tables of documents' topics, from draws of their proportions."""
 
+import reprlib
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date
 
 import numpy as np
@@ -50,6 +52,18 @@ def info_table(components, X, shares, stability, agree, n_words, interval, featu
 def representatives(proportions, n):
     """Documents with the largest proportion of each topic, (n_topics, n)."""
     return np.array([largest(column, min(n, len(proportions))) for column in proportions.T])
+
+
+def checked_texts(texts, n_docs):
+    """Texts of ``n_docs`` documents with a length; None if there are none."""
+    if texts is None:
+        return None
+    if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
+        raise ValueError(f"texts must be a list or an array with a text for each document; got {reprlib.repr(texts)}.")
+    texts = texts if hasattr(texts, "__len__") else list(texts)
+    if len(texts) != n_docs:
+        raise ValueError(f"There are {len(texts)} texts, but X has {n_docs} documents; give one text for each.")
+    return texts
 
 
 def document_table(chosen, draws, texts, interval, topic_names):
