@@ -33,7 +33,7 @@ print(f"{X.shape[0]:,} documents, {X.shape[1]:,} words, {X.sum():,.0f} tokens")
 # %%
 # How many topics?
 # ----------------
-# Held-out score, exclusivity and stability of three numbers; this page goes on with twenty. The band holds two standard
+# Held-out score, exclusivity and stability of three numbers; this page goes on with twenty. The band shows two standard
 # errors of the difference from the best. Every second paragraph is enough to see this.
 
 search = search_n_components(BayesianLDA(n_iter=N_ITER, random_state=0), X[::2], [10, 20, 40], feature_names=words)
@@ -60,7 +60,7 @@ TopicMapDisplay.from_estimator(lda, X)
 # %%
 # One question
 # ------------
-# Which topics hold the word "economy", and which documents show what the first of them is about?
+# Which topics contain the word "economy", and which documents show what the first of them is about?
 
 found = lda.find_topics("economy")
 print(found.head(4).round(4).to_string(index=False))

@@ -139,8 +139,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     variances of the normal distributions that mix to it (Park and Casella, 2008). It targets the posterior exactly. A
     learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column, and is
     drawn given the coefficients and given the ratios of coefficients to scale. The half-t prior of the noise is a
-    mixture of scaled inverse chi-squared ones, whose scale is drawn too (Huang and Wand, 2013). Noise below a millionth
-    of the standard deviation of y cannot be told from rounding: where coefficients fit all rows, draws stay near that.
+    mixture of scaled inverse chi-squared ones, whose scale is drawn too (Huang and Wand, 2013). Noise much below a
+    thousandth of the standard deviation of y is overestimated, since that prior adds a residual of this size.
 
     ``prior_scale="auto"`` standardises dense columns by all rows so far (without an intercept, by their root mean
     squares), so that a change of their units or a shift changes no prediction.
