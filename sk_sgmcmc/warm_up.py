@@ -21,7 +21,7 @@ from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets import Density
 from .targets._sample import sample
 from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
-from .topic._counts.collapsed import compile_sweeps
+from .topic._counts.sweeps import compile_sweeps
 
 _COUNTS = make_lda(n_samples=60, n_features=30, n_components=3, document_length=30, random_state=0).counts
 _ROWS = np.random.default_rng(0).normal(size=(60, 3))

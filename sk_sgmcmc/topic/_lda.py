@@ -13,10 +13,9 @@ from ..samplers._base import Sampler
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ..utils._typing import Callbacks, RandomState
-from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
+from ._counts.document_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
-from ._counts.seeds import SeedWords
-from ._counts.word_prior import DEFAULT
+from ._counts.word_prior import DEFAULT, SeedWords
 
 
 class BayesianLDA(CountTopicModel):
@@ -299,7 +298,7 @@ class BayesianLDA(CountTopicModel):
 
     def _document_prior(self, alpha, stored, plan):
         make = FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior
-        return make(alpha, stored, bears_heat=True)
+        return make(alpha, stored, allows_tempering=True)
 
     # -- fitted --------------------------------------------------------------------------------------------------
 
@@ -317,7 +316,7 @@ class BayesianLDA(CountTopicModel):
         return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _set_word_prior(self, chains):
-        prior = chains[self.reference_chain_].word_prior
+        prior = chains[self.reference_chain_].word_prior.value
         if np.ndim(prior):  # one column for all topics, or one for each
             prior = prior[:, 0].copy() if prior.shape[1] == 1 else prior.T.copy()
         self.topic_word_prior_ = prior

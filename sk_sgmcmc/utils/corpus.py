@@ -150,6 +150,8 @@ class Corpus:
         Count of each pair, positive.
     n_words : int
         Number of columns.
+    described : ndarray or csr_array of shape (n_docs, n_columns), or None
+        What documents have besides words, as numbers.
 
     Notes
     -----
@@ -161,6 +163,7 @@ class Corpus:
     words: np.ndarray
     counts: np.ndarray
     n_words: int
+    described: object = None
 
     def __post_init__(self):
         for name, dtype in (("indptr", np.int64), ("words", np.int32), ("counts", np.float64)):
@@ -168,7 +171,7 @@ class Corpus:
 
     def __reduce__(self):
         # Through the constructor, so that a copy is read-only like the original.
-        return Corpus, (self.indptr, self.words, self.counts, self.n_words)
+        return Corpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
 
     def __repr__(self):
         return f"Corpus(n_docs={self.n_docs}, n_words={self.n_words}, n_pairs={self.words.size})"
@@ -183,6 +186,18 @@ class Corpus:
         if X.shape[1] > np.iinfo(np.int32).max:
             raise ValueError(f"X has {X.shape[1]} columns; at most {np.iinfo(np.int32).max} words can be handled.")
         return cls(X.indptr, X.indices, X.data, X.shape[1])
+
+    def with_described(self, described):
+        """The same documents, with what they have besides words."""
+        return Corpus(self.indptr, self.words, self.counts, self.n_words, described)
+
+    def corpora(self):
+        """Iterate over parts of the documents that fit in memory: this corpus, unlike one of many blocks."""
+        yield self
+
+    def in_memory(self):
+        """Return this corpus; one of many blocks refuses."""
+        return self
 
     @property
     def n_docs(self):
@@ -214,7 +229,7 @@ class Corpus:
     def digest(self, *more):
         """A digest of the documents, and of ``more`` arrays, in bytes, by which they are recognised."""
         found = blake2b(digest_size=16)
-        for part in (self.indptr, self.words, self.counts, *more):
+        for part in (self.indptr, self.words, self.counts, *self.keys_beside(), *more):
             found.update(part)
         return found.digest()
 
@@ -228,7 +243,7 @@ class Corpus:
 
     def keys_beside(self):
         """Keys of what documents have besides their words, a tuple of arrays (n_docs,)."""
-        return ()
+        return () if self.described is None else (row_keys(sparse.csr_array(self.described)),)
 
     def rows(self, start, stop):
         """The documents start:stop as a Corpus; words and counts are views, only the row pointers are new.
@@ -244,7 +259,10 @@ class Corpus:
         if not 0 <= start <= stop <= self.n_docs:
             raise IndexError(f"rows {start}:{stop} are not within the corpus's rows 0:{self.n_docs}.")
         lo, hi = self.indptr[start], self.indptr[stop]
-        return Corpus(self.indptr[start : stop + 1] - lo, self.words[lo:hi], self.counts[lo:hi], self.n_words)
+        described = None if self.described is None else self.described[start:stop]
+        return Corpus(
+            self.indptr[start : stop + 1] - lo, self.words[lo:hi], self.counts[lo:hi], self.n_words, described
+        )
 
     def take(self, order):
         """The documents in another order (with repeats or a selection if wanted), copied into place.
@@ -261,7 +279,8 @@ class Corpus:
         sizes = np.diff(self.indptr)[order]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         source = np.arange(indptr[-1]) + np.repeat(self.indptr[:-1][order] - indptr[:-1], sizes)
-        return Corpus(indptr, self.words[source], self.counts[source], self.n_words)
+        described = None if self.described is None else self.described[order]
+        return Corpus(indptr, self.words[source], self.counts[source], self.n_words, described)
 
     def joined(self, other):
         """The documents of this corpus, and those of another one behind them.
@@ -279,7 +298,12 @@ class Corpus:
             raise ValueError(f"other has {other.n_words} words; it needs at least the {self.n_words} of this corpus.")
         indptr = np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]])
         words, counts = (np.concatenate([getattr(c, name) for c in (self, other)]) for name in ("words", "counts"))
-        return Corpus(indptr, words, counts, other.n_words)
+        described = self.described
+        if described is not None:
+            stack = sparse.vstack if sparse.issparse(described) or sparse.issparse(other.described) else np.vstack
+            described = stack((described, other.described))
+            described = sparse.csr_array(described) if sparse.issparse(described) else described
+        return Corpus(indptr, words, counts, other.n_words, described)
 
     @cached_property
     def is_whole(self):

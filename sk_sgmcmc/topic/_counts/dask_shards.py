@@ -16,9 +16,9 @@ import numpy as np
 
 from ...utils._futures import losses, results_of, wait_for
 from ...utils._numbers import summable
-from ...utils.blocks import checked_again, checked_block, load_block, sizes_of
-from .block_data import TOPIC_BYTES, Scratch
-from .shard_steps import Change, Shard, joined, sampled
+from ...utils._warnings import warn_user
+from ...utils.blocks import CountBlocks, checked_again, checked_block, load_block, present_client, sizes_of
+from .corpus import SAMPLE, TOPIC_BYTES, Change, Scratch, Shard, arranged, joined, sampled
 
 _ROUNDS_PER_CHECKPOINT = 10
 _COPIES = 2  # of the assignments at a checkpoint, of which the older one is overwritten
@@ -69,7 +69,7 @@ def _arranged(shard, order, described):
     return shard.of_docs(order)._replace(described=described)
 
 
-def _evaluated(function, shard, z, args):
+def _evaluated(function, shard, z, *args):
     return function(shard, z, *args)
 
 
@@ -108,7 +108,7 @@ class DaskShards:
 
     Parameters
     ----------
-    data : BlockData
+    data : TokenCorpus
     client : distributed.Client
 
     Attributes
@@ -119,25 +119,27 @@ class DaskShards:
         The worker of each shard.
     """
 
+    is_in_memory = False
+
     def __init__(self, data, client):
         self.client, self.blocks = client, data.corpus.blocks
-        self.n_shards, self.n_tokens = data.n_shards, data.corpus.n_tokens
+        self.n_shards, self.n_tokens = data.shards_wanted, data.n_tokens
+        self._every = max(1, -(-data.n_tokens // SAMPLE))
         self.scratch = Scratch(self.blocks.folder, _COPIES * TOPIC_BYTES * data.n_chains * self.n_tokens)
         self.threads, self.places, self.moves = {}, [None] * self.n_shards, Lock()
         self.shards = self._made_shards(not data.is_whole)
         extents = self.results([self._submit(_extent, each) for each in self.shards])
         self.sizes = [n_tokens for *_, n_tokens in extents]
-        self.n_groups = sum(self._arrange(i, data.corpus, *extents[i][:2]) for i in range(self.n_shards))
+        self.n_groups = self.n_shards
+        if data.corpus.described is not None:
+            self.n_groups = sum(self._arrange(i, data, *extents[i][:2]) for i in range(self.n_shards))
 
-    def _arrange(self, i, corpus, first_doc, n_docs):
-        """Sort the documents of shard ``i`` by their metadata, and send these; returns the number of groups."""
-        arranged = corpus.arranged(first_doc, first_doc + n_docs)
-        if arranged is None:
-            return 1
-        order, group, first = arranged
+    def _arrange(self, i, data, first_doc, n_docs):
+        """Sort documents of shard ``i`` by what they have besides words, and send it; returns the number of groups."""
+        order, described = arranged(data.corpus.described[first_doc : first_doc + n_docs], data.prepare)
         with _large_graphs():
-            self.shards[i] = self._submit(_arranged, self.shards[i], order, corpus.described(group, first))
-        return first.size
+            self.shards[i] = self._submit(_arranged, self.shards[i], order, described)
+        return described.given.shape[0]
 
     def _submit(self, function, *args, at=None):
         """The future of a task, to be run on the worker ``at``, or on others if it cannot."""
@@ -212,9 +214,9 @@ class DaskShards:
         self._wait(shards)
         return shards
 
-    def sample(self, n):
-        """Every n-th document, a `Shard`."""
-        return joined(self.results([self._submit(sampled, shard, n) for shard in self.shards]))
+    def sample(self):
+        """Documents, evenly spaced, a `Shard`."""
+        return joined(self.results([self._submit(sampled, shard, self._every) for shard in self.shards]))
 
     def assignments(self, z=None):
         """The assignments of a chain."""
@@ -245,15 +247,12 @@ class DaskShards:
                 for i in range(first, self.n_shards)
             ]
             new = [self._submit(itemgetter(0), each) for each in done]
-            statistics = [self._submit(itemgetter(2), each) for each in done] if now.step.learns else []
-            return [*new, *statistics, *self._summed(done, places[first:])], [each.key for each in done]
+            return [*new, *self._summed(done, places[first:])], [each.key for each in done]
 
         futures = self._at_places(submit)
-        new, results = futures[:n], self.results(futures[n:])
+        new, changes = futures[:n], self.results(futures[n:])
         # From here on nothing can be lost.
-        n_statistics = n if now.step.learns else 0
-        now.statistics.extend(results[:n_statistics])
-        for change in results[n_statistics:]:
+        for change in changes:
             change.add_to(now.sums)
         now.next_shard = self.n_shards
         z.futures, z.shards, z.z = [*before[:first], *new], self, None
@@ -270,14 +269,32 @@ class DaskShards:
             changes = [self._submit(Change.sum_of, changes[i : i + _FAN_IN]) for i in range(0, len(changes), _FAN_IN)]
         return changes
 
-    def evaluate(self, z, pool, function, *args):
-        """Values of a function of each shard and its assignments, in order."""
+    def evaluate(self, z, pool, function, *args_of):
+        """As `LocalShards.evaluate`."""
+        with losses(self.client):
+            return self.results(self.keep(z, pool, function, *args_of))
+
+    def keep(self, z, pool, function, *args_of):
+        """As `LocalShards.keep`."""
         with losses(self.client):
             self._settle()
             assigned = z.futures or self._send(z.z)
             with _large_graphs():
-                args = [self._submit(_same, args)] * self.n_shards  # sent once
-            return self.results(self._for_each(partial(_evaluated, function), self.shards, assigned, args))
+                args_of = [self._sent(args) for args in args_of]
+            return self._for_each(partial(_evaluated, function), self.shards, assigned, *args_of)
+
+    def evaluate_kept(self, kept, pool, function, *args):
+        """As `LocalShards.evaluate_kept`."""
+        with losses(self.client):
+            with _large_graphs():
+                args_of = [self._sent([arg] * self.n_shards) for arg in args]
+            return self.results(self._for_each(partial(_evaluated, function), self.shards, kept, *args_of))
+
+    def _sent(self, args):
+        """Futures of an argument for each shard; sent once if it is the same for all."""
+        if all(each is args[0] for each in args):
+            return [self._submit(_same, args[0])] * self.n_shards
+        return [self._submit(_same, each) for each in args]
 
     def wants_checkpoint(self, z, step):
         """Whether assignments should be copied before the next round, after ``step`` of them."""
@@ -309,6 +326,20 @@ class DaskShards:
 
     def _wait(self, futures):
         wait_for(self.client, futures)
+
+
+def checked_blocks(X):
+    """X as `CountBlocks`; where there are Dask workers, they check the blocks that they can load."""
+    blocks = X if isinstance(X, CountBlocks) else CountBlocks(X)
+    client = present_client()
+    if blocks.is_dask and client is None:
+        warn_user(
+            "X is a Dask array, but there is no Dask client: its blocks are loaded and fitted in this process. Start "
+            "one first, for example client = dask.distributed.Client()."
+        )
+    elif client is not None and blocks.is_elsewhere and not blocks.is_checked:
+        blocks.take_sizes(remote_sizes(client, blocks))
+    return blocks
 
 
 def remote_sizes(client, blocks):

@@ -96,12 +96,12 @@ def spread_doubts(chains, draws, probe, prior_of, word_counts, prior_scale=None)
     def share_of(c):
         return probe.topic_shares(draws.mean_of_chain(c)[:, probe.words].T, prior_of(c, last, probe.docs))
 
-    priors = [chain.topic_word_prior for chain in chains]
+    priors = [chain.word_prior.table() for chain in chains]
     found = variance_doubts(draws, share_of, word_counts, priors, prior_scale, sampler.temperature)
     own = [
         doubt
         for chain in chains
-        for doubt in chain.doc_prior.doubts({name: value[: chain.n_kept] for name, value in chain.kept.items()})
+        for doubt in chain.doc_prior.warnings({name: value[: chain.n_kept] for name, value in chain.kept.items()})
     ]
     return [*found, *own[:1]]
 

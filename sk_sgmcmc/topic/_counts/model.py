@@ -17,27 +17,35 @@ from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._by_rows import by_rows
+from ...utils._dask import refuse_dask
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
-from ...utils.blocks import CountsLike
+from ...utils.blocks import CountBlocks, CountsLike
 from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
 from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
 from .._draws import Samples, chosen_draws
-from .answers import best_chain, scored_draws
-from .block_data import BlockCorpus
-from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks
-from .defaults import checked_sweeps, checked_total, default_batch, default_steps, stores_assignments, stream_batch
+from .corpus import BlockCorpus, TokenCorpus, refuse_too_many_tokens
+from .dask_shards import checked_blocks
 from .doubts import poor_doubts, spread_doubts, twin_doubts
+from .plan import (
+    ChainConfig,
+    checked_sweeps,
+    checked_total,
+    default_batch,
+    default_steps,
+    refuse_minibatches,
+    resolved_sampler,
+    shards_of,
+    stores_assignments,
+    stream_batch,
+)
 from .predictive import PredictiveProbe, predictive_draws
-from .record import kept_draws
-from .samplers import chain_class, resolved_sampler
-from .setting import Setting
-from .stream import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
+from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .tokens import TokenData, refuse_too_many_tokens
+from .updates import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES
 
@@ -51,9 +59,11 @@ class CountTopicModel(TopicsOfWords):
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
 
     ``_priors(n_words)``
-        The checked priors that `TopicChain` takes: of documents at the start, (n_topics,), and of topics.
+        Checked priors: of documents at the start, (n_topics,), and of topics, as `WordPrior` takes it.
     ``_document_prior(alpha, stored, plan)``
         A `DocumentPrior` for a chain.
+    ``_prepared(given)``
+        What documents have besides words, as their prior takes it, if that is not ``given`` itself.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`; it calls `_collect`.
     ``_prior_of_draw(data, c, s, docs)``
@@ -78,6 +88,7 @@ class CountTopicModel(TopicsOfWords):
     }
 
     _takes_blocks = False  # whether X may be `CountBlocks`
+    _prepared = None
     _is_merged = False  # whether topics were merged after they were drawn
     _known = frozenset()  # digests of a stream's blocks
     _seeds = None  # seed words with which chains were made
@@ -94,23 +105,35 @@ class CountTopicModel(TopicsOfWords):
         tags.input_tags.positive_only = True
         return tags
 
-    def _check_X(self, X, *, reset):
-        """A checked corpus; sets or compares the number and names of features."""
-        if is_in_blocks(X, self):
-            corpus = BlockCorpus(as_blocks(X))
+    def _check_X(self, X, *, reset, described=None):
+        """A checked corpus; sets or compares the number and names of features.
+
+        ``described`` is what documents have besides words, (n_docs, n_columns).
+        """
+        if self._is_in_blocks(X):
+            corpus = BlockCorpus(checked_blocks(X))
             validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
-            if reset:
-                warn_of_other_values(corpus, type(self).__name__)
-            return corpus
-        if not reset and self.new_features == "extend" and hasattr(X, "columns"):
-            return Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
-        refuse_texts(X, type(self).__name__)
-        dtypes = [np.float64, np.float32, np.int64, np.int32]
-        checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
-        corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
+        elif not reset and self.new_features == "extend" and hasattr(X, "columns"):
+            corpus = Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
+        else:
+            refuse_texts(X, type(self).__name__)
+            dtypes = [np.float64, np.float32, np.int64, np.int32]
+            checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
+            corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
         if reset:
             warn_of_other_values(corpus, type(self).__name__)
-        return corpus
+        return corpus if described is None else corpus.with_described(described)
+
+    def _is_in_blocks(self, X):
+        """Whether X consists of blocks of counts; raises if this model does not take them."""
+        found = isinstance(X, CountBlocks) or type(X).__module__.startswith("dask.array")
+        if found and not self._takes_blocks:
+            refuse_dask(X)
+            raise TypeError(
+                f"{type(self).__name__} does not take CountBlocks; BayesianLDA, DMRTopicModel and "
+                "GammaProcessTopicModel do. Pass a matrix in memory, or block after block to partial_fit."
+            )
+        return found
 
     # -- fit -------------------------------------------------------------------------------------------------------
 
@@ -146,8 +169,8 @@ class CountTopicModel(TopicsOfWords):
     def _fit(self, X, feature_names=None, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        make_chain = chain_class(sampler, pair, is_in_blocks(X, self))
         corpus = self._check_X(X, reset=True, **given)
+        refuse_minibatches(corpus, sampler, pair)
         warn_if_empty(corpus)
         self._begin(checked_names(feature_names, corpus.n_words))
         stored = stores_assignments(sampler, corpus, self.assignments, self.total_samples)
@@ -156,9 +179,9 @@ class CountTopicModel(TopicsOfWords):
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw(corpus))
         n_warm = plan.n_burn if self._collapses(sampler) else int(_WARM_SHARE * plan.n_burn)
         fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
-        setting, alpha = self._setting(sampler, pair, corpus, n_batch, stored, plan)
-        chains = self._new_chains(make_chain, setting, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
-        return self._run([chain.bind(setting.data) for chain in chains], n_iter)
+        config, alpha = self._chain_config(sampler, pair, corpus, n_batch, stored, plan)
+        chains = self._new_chains(config, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
+        return self._run([chain.bind(config.data) for chain in chains], n_iter)
 
     def _begin(self, feature_names=None):
         """Forget the documents seen and the names given, and take new names of the words."""
@@ -167,10 +190,10 @@ class CountTopicModel(TopicsOfWords):
         self.n_samples_seen_ = self._n_stored = 0
         self.word_counts_ = np.zeros(0)
 
-    def _setting(self, sampler, pair, corpus, n_batch, stored, plan, is_known=False):
+    def _chain_config(self, sampler, pair, corpus, n_batch, stored, plan, is_known=False):
         """Count a corpus as seen, unless it ``is_known``.
 
-        Returns the `Setting` of a run over it, and the prior of documents at the start.
+        Returns the `ChainConfig` of a run over it, and the prior of documents at the start.
         """
         self.n_samples_seen_ += 0 if is_known else corpus.n_docs
         seen = self.n_samples_seen_ - self._n_stored
@@ -179,39 +202,36 @@ class CountTopicModel(TopicsOfWords):
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
         n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(corpus.n_words)
         self._token_args = n_batch, total
-        data = self._token_data(corpus)
+        data = self._token_corpus(corpus)
         self._fingerprint = data.fingerprint()
         if not is_known:
             counts = corpus.word_counts
             self.word_counts_ = None if counts is None else counts + padded(self.word_counts_, corpus.n_words)
         self._name_samplers(resolved, plan.streams)
+        flat = self._flat_arguments(pair)
         n_sweeps = (0, 1) if stored else n_sweeps
-        return Setting(data, plan, resolved, word_prior, stored, n_sweeps, self.init, self._flat_arguments(pair)), alpha
+        return ChainConfig(data, plan, resolved, pair, word_prior, stored, n_sweeps, self.init, flat), alpha
 
-    def _new_chains(self, make_chain, setting, alpha, **more):
+    def _new_chains(self, config, alpha, **more):
         return [
-            setting.new_chain(make_chain, seed, self._document_prior(alpha, setting.stored, setting.plan), **more)
+            config.new_chain(seed, self._document_prior(alpha, config.stored, config.plan), **more)
             for seed in self._chain_seeds()[1:]
         ]
 
     def _bytes_per_draw(self, corpus):
         return 4 * self.n_chains * corpus.n_words * self.n_components
 
-    def _token_data(self, corpus):
+    def _token_corpus(self, corpus):
         """Documents in the form to which chains are bound, with those from which chains start if these differ."""
-        n_batch, total = self._token_args
-        if isinstance(corpus, BlockCorpus):
-            return bound_blocks(corpus, self.n_components, self._threads_per_chain(), self.n_chains)
-        refuse_too_many_tokens(corpus, self.n_chains)
-        start = None if self._young is None else self._tokens(self._young.corpus, n_batch, total)
-        return self._tokens(corpus, n_batch, total, self._threads_per_chain(), start)
-
-    def _tokens(self, corpus, *args):
-        """Documents in memory as tokens; arguments as for `TokenData`."""
-        return TokenData(corpus, *args)
+        (n_batch, total), early = self._token_args, None
+        more = {"n_threads": self._threads_per_chain(), "n_chains": self.n_chains, "prepare": self._prepared}
+        make = shards_of(corpus, self.n_chains)
+        if self._young is not None:
+            early = TokenCorpus(self._young.corpus, make, self.n_components, prepare=self._prepared).documents
+        return TokenCorpus(corpus, make, self.n_components, n_batch=n_batch, total_samples=total, early=early, **more)
 
     def _bound_data(self, X, y=None, **given):
-        data = self._token_data(self._check_X(X, reset=False, **given))
+        data = self._token_corpus(self._check_X(X, reset=False, **given))
         self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
         return data
 
@@ -300,9 +320,15 @@ class CountTopicModel(TopicsOfWords):
             Fitted.
         """
         self._checked_sampler(streams=True)
-        for block in blocks_of(X) if is_in_blocks(X, self) else [X]:
+        for block in self._blocks_of(X):
             self._partial_fit(block, feature_names)
         return self
+
+    def _blocks_of(self, X):
+        """Iterate over matrices in memory that make up X."""
+        if not self._is_in_blocks(X):
+            return [X]
+        return (corpus.to_csr() for corpus in BlockCorpus(checked_blocks(X)).corpora())
 
     def _partial_fit(self, X, feature_names=None, **given):
         self._validate_params()
@@ -321,21 +347,22 @@ class CountTopicModel(TopicsOfWords):
             self._begin()
         self._feature_names = names
         if begins_stream:
-            warn_if_fitted(self._fingerprint, self._token_data(corpus))
-            self._n_stored = self.n_samples_seen_ if self._chains[0].assignments.stored else 0
+            self._token_args = corpus.n_docs, None
+            warn_if_fitted(self._fingerprint, self._token_corpus(corpus))
+            self._n_stored = self.n_samples_seen_ if self._chains[0].stored else 0
         keeps = first and self.init == "soft"
         self._young, self._known, is_known, restart = after_block(self._young, self._known, corpus, keeps)
         # The last block of a stream may be shorter than a minibatch.
         n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         plan = StreamPlan(self.burn_in, self._bytes_per_draw(corpus))
-        setting, alpha = self._setting(sampler, pair, corpus, n_batch, False, plan, is_known)
+        config, alpha = self._chain_config(sampler, pair, corpus, n_batch, False, plan, is_known)
         # From here on chains change, and nothing is refused.
         if first:
             fits_word_prior = self._young is not None and pair[0] != "euclidean" and self._fits_word_prior(SWEEPS)
-            chains = self._new_chains(chain_class(sampler, pair), setting, alpha, fits_word_prior=fits_word_prior)
+            chains = self._new_chains(config, alpha, fits_word_prior=fits_word_prior)
         else:
-            chains = [setting.continued(chain, begins_stream, **self._streaming_params()) for chain in self._chains]
-        chains = [chain.begin_block(setting.data, restart) for chain in chains]
+            chains = [config.continued(chain, begins_stream, self._streaming_params()) for chain in self._chains]
+        chains = [chain.begin_block(config.data, restart) for chain in chains]
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
 
     def _collapses(self, sampler):
@@ -343,7 +370,7 @@ class CountTopicModel(TopicsOfWords):
         return fitting_pair(sampler, self._offers)[1] == "conditionals"
 
     def _streaming_params(self):
-        """Arguments of `DocumentPrior.use` when chains continue as a stream."""
+        """Samplers of the documents' prior, by name, with which chains continue as a stream."""
         return {}
 
     def _refuse_other_way(self, sampler, pair):
@@ -359,7 +386,7 @@ class CountTopicModel(TopicsOfWords):
     def _collect(self, chains, groups=None):
         """Stack the chains' kept draws into ``samples_``, with the topics of each of ``groups`` in one order."""
         samples, draws = kept_draws(chains)
-        data = chains[0].data.start or chains[0].data
+        data = chains[0].data.start
 
         def best(means):
             return best_chain(means, data, lambda c, docs: self._prior_in_chain(samples, c, chains[c], data, docs))
@@ -384,7 +411,7 @@ class CountTopicModel(TopicsOfWords):
         if chains[0].plan.streams:
             return found
         twins = twin_doubts(self.components_, self._topics_in_use()) if self.init == "random" else []
-        data = chains[0].data.start or chains[0].data
+        data = chains[0].data.start
         probe = PredictiveProbe(data)
         prior_of = partial(self._prior_of_draw, data)
         scale = float(self.topic_prior_scale) if self.topic_prior == "normal" else None
@@ -456,25 +483,25 @@ class CountTopicModel(TopicsOfWords):
 
     def _transform(self, X, **given):
         check_is_fitted(self)
-        if is_in_blocks(X, self):
-            return np.concatenate(for_each_block(self, self._transform, X, **given))
-        corpus = X if isinstance(X, Corpus) else self._check_X(X, reset=False, **given)
         topics = [partial(words_of, self.components_)]
-        proportions = doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
-        return as_precise_as(X, proportions)
+        found = [
+            doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
+            for corpus in self._check_X(X, reset=False, **given).corpora()
+        ]
+        return as_precise_as(X, found[0] if len(found) == 1 else np.concatenate(found))
 
     def _filled(self, X, **given):
         """The counts, and which documents have any."""
         check_is_fitted(self)
-        refuse_blocks(X)
+        refuse_dask(X)
         counts = self._check_X(X, reset=False, **given).to_csr()
         return counts, np.diff(counts.indptr) > 0
 
     def _proportion_draws(self, X, n_draws, random_state, *, groups=None, **given):
         """Draws of the documents' proportions, each given a draw of the topics by the reference chain."""
         check_is_fitted(self)
-        refuse_blocks(X)
-        corpus = self._check_X(X, reset=False, **given)
+        refuse_dask(X)
+        corpus = self._check_X(X, reset=False, **given).in_memory()
         refuse_too_many_tokens(corpus, 1, "fewer rows at once")
         c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
         chosen = chosen_draws(n_kept, n_draws)
@@ -517,17 +544,16 @@ class CountTopicModel(TopicsOfWords):
 
     def _completion(self, X, **given):
         check_is_fitted(self)
-        if is_in_blocks(X, self):
-            return joined_results(for_each_block(self, self._completion, X, **given))
-        corpus = X if isinstance(X, Corpus) else self._check_X(X, reset=False, **given)
-        observed, hidden = split_tokens(corpus.to_csr())
         draws = self._topic_draws
         n_chains, n_kept, *_ = draws.shape
         chosen = scored_draws(n_chains * n_kept)
         topics = [partial(draws.mean_of_words, *divmod(i, n_kept)) for i in chosen]
-        return document_completion(
-            observed, hidden, topics, doc_topic_prior=self._doc_prior(corpus, chosen), n_jobs=self.n_jobs
-        )
+        found = []
+        for corpus in self._check_X(X, reset=False, **given).corpora():
+            observed, hidden = split_tokens(corpus.to_csr())
+            prior = self._doc_prior(corpus, chosen)
+            found.append(document_completion(observed, hidden, topics, doc_topic_prior=prior, n_jobs=self.n_jobs))
+        return found[0] if len(found) == 1 else joined_results(found)
 
     def _held_out(self, X, y=None, **given):
         corpus = self._check_X(X, reset=False, **given)

@@ -6,32 +6,32 @@ import numpy as np
 
 from ...chains.chain import Chain
 from ...samplers.state import SamplerState
-from .chain import TopicChain
+from .minibatch_chain import MinibatchChain
 from .softmax_topics import SoftmaxTopics
-from .stream import still_due
+from .updates import pending_restart
 
 # Standard deviation of the topics between particles over that of draws, below which intervals are clearly too narrow.
 _TOO_CLOSE = 0.8
 
 
-class Particle(TopicChain):
+class Particle(MinibatchChain):
     """A chain whose topics stay where they are: `ParticleTopicChain` moves those of all particles."""
 
     def _topics_at(self, counts):
-        return SoftmaxTopics(self.sampler, counts, self.word_prior, **self.flat)
+        return SoftmaxTopics(self.sampler, counts, self.word_prior.value, **self.flat)
 
     def _rescale(self):
         """Do nothing: all particles have the same units, which `ParticleTopicChain` changes."""
 
-    def renumber(self, order):
+    def permute(self, order):
         """Reorder the topics, and the stored assignments."""
-        self.assignments.renumber(order)
+        self.z = np.argsort(order).astype(np.uint16)[self.z]
         self.counts = np.ascontiguousarray(self.counts[:, order])
-        self.doc_prior.renumber(order)
-        self.topics.renumber(order)
+        self.doc_prior.permute(order)
+        self.topics.permute(order)
 
 
-def _of_first(name):
+def _shared_property(name):
     return property(lambda self: getattr(self.particles[0], name), doc=f"``{name}``, which all particles share.")
 
 
@@ -40,8 +40,8 @@ class ParticleTopicChain(Chain):
 
     Parameters
     ----------
-    seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs
-        As for `TopicChain`; each particle has a copy of ``doc_prior``.
+    seed, plan, sampler, word_prior, doc_prior, **kwargs
+        As for `MinibatchChain`; each particle has copies of the priors.
 
     Attributes
     ----------
@@ -57,17 +57,18 @@ class ParticleTopicChain(Chain):
     the way.
     """
 
-    sampler, n_topics, n_words, assignments, n_warm, is_started, topic_groups, word_prior = map(
-        _of_first,
-        ("sampler", "n_topics", "n_words", "assignments", "n_warm", "is_started", "topic_groups", "word_prior"),
+    sampler, n_topics, n_words, stored, n_warm, is_started, topic_groups, word_prior = map(
+        _shared_property,
+        ("sampler", "n_topics", "n_words", "stored", "n_warm", "is_started", "topic_groups", "word_prior"),
     )
+    has_topics = True
     restart_due = None
     record = mean = None  # draws are the particles, whose topics are neither recorded nor averaged over time
 
-    def __init__(self, seed, plan, sampler, word_prior, n_words, doc_prior, **kwargs):
+    def __init__(self, seed, plan, sampler, word_prior, doc_prior, **kwargs):
         super().__init__(seed, plan)
         self.particles = [
-            Particle(s, plan, sampler, word_prior, n_words, deepcopy(doc_prior), **kwargs)
+            Particle(s, plan, sampler, deepcopy(word_prior), deepcopy(doc_prior), **kwargs)
             for s in seed.spawn(sampler.n_particles)
         ]
         for particle in self.particles:
@@ -125,7 +126,7 @@ class ParticleTopicChain(Chain):
         for particle in self.particles[1:]:
             order = particle.order_like(first.topics.cells, particle.topics.cells)
             if order is not None:
-                particle.renumber(order)
+                particle.permute(order)
 
     def _begin_to_move(self):
         """Make the sampler's state from the present particles."""
@@ -162,11 +163,11 @@ class ParticleTopicChain(Chain):
         """
         particles = self.particles
         first = particles[0]
-        known = first.assignments is not None and first.assignments.stored and first.flat["prior_scale"] == 0
+        known = first.stored and first.flat["prior_scale"] == 0
         if len(particles) < 2 or first.topics is None or not known or self.plan.streams:
             return None
         topics = np.stack([each.topics.cells / each.topics.total for each in particles])
-        shapes = np.stack([each.topic_word_prior + each.counts for each in particles])
+        shapes = np.stack([each.word_prior.table() + each.counts for each in particles])
         mass = shapes.sum(axis=1, keepdims=True)
         means = shapes / mass
         expected = ((means * (1.0 - means) / (mass + 1.0)).mean(axis=0) + means.var(axis=0, ddof=1)).sum()
@@ -199,30 +200,26 @@ class ParticleTopicChain(Chain):
         """The present topics, averaged over particles, (n_words, n_topics)."""
         return np.mean([particle.present_topics() for particle in self.particles], axis=0)
 
-    def with_topics(self, sampler):
-        """As `TopicChain.with_topics`."""
-        return self
-
     def begin_block(self, data, restart):
-        """As `TopicChain.begin_block`; particles that know all documents do not restart from them."""
-        restart = still_due(self.restart_due, restart, data)
+        """As `MinibatchChain.begin_block`; particles that know all documents do not restart from them."""
+        restart = pending_restart(self.restart_due, restart, data)
         self.restart_due = None if restart is None or restart.again else restart
         for particle in self.particles:
             particle.begin_block(data, None)
         return self.bind(data)
 
-    def start_streaming(self, sampler, plan, n_sweeps, **of_prior):
+    def start_streaming(self, sampler, plan, n_sweeps, prior_params):
         """Switch from stored to fresh assignments."""
         self._ensure_started()
         self.plan = plan
         for particle in self.particles:
-            particle.start_streaming(sampler, plan, n_sweeps, **of_prior)
+            particle.start_streaming(sampler, plan, n_sweeps, prior_params)
         self.state = None
 
-    def take_sampler(self, sampler, n_sweeps, **of_prior):
+    def take_sampler(self, sampler, n_sweeps, prior_params):
         """Continue with another step size of the same sampler, and other sweeps over a minibatch."""
         for particle in self.particles:
-            particle.take_sampler(sampler, n_sweeps, **of_prior)
+            particle.take_sampler(sampler, n_sweeps, prior_params)
         if self.state is not None:
             self.state.sampler = sampler
 

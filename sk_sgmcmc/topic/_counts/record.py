@@ -1,4 +1,4 @@
-"""Kept draws of topics as the counts of their assignments, from which topics are drawn on demand."""
+"""Kept draws of topics, as counts of their assignments, from which topics are drawn on demand; the reference chain."""
 
 from functools import cached_property
 
@@ -6,14 +6,19 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ...chains.chain import stacked_draws
+from ...chains.convergence import evenly
 from ...kernels.math import dirichlet_rows
 from ...kernels.models.lda import staying
-from ...metrics import align_topics
+from ...metrics import align_topics, document_completion, split_tokens
 from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
 # Topics of two draws are matched only if one of them kept less than this share of its tokens in between.
 _STAYS = 0.5
 _WORDS_AT_ONCE = 10_000  # so that temporary arrays are small
+
+# Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
+_SCORED_DRAWS = 10
+_REFERENCE_DOCS = 1000  # documents used to choose a reference chain
 
 
 class Counts:
@@ -215,7 +220,7 @@ def kept_draws(chains):
         return samples, AveragedDraws(draws, [chain.mean_topics().T for chain in chains])
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
     return samples, ConditionalDraws(
-        records, [chain.word_prior for chain in chains], n_kept, samples.pop("components", None)
+        records, [chain.word_prior.value for chain in chains], n_kept, samples.pop("components", None)
     )
 
 
@@ -235,3 +240,32 @@ def _matched(before, now, groups):
         same = np.flatnonzero(groups == value)
         order[same] = same[linear_sum_assignment(-shared[np.ix_(same, same)])[1]]
     return order
+
+
+# ------------------------------------------------------------------------------------------------ the reference chain
+
+
+def scored_draws(n_draws):
+    """Indices of the draws that held-out scores average over."""
+    return evenly(n_draws, _SCORED_DRAWS)
+
+
+def best_chain(means, data, doc_prior_of):
+    """The chain whose mean topics predict hidden words best, on up to 1000 of the fitted documents.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_chains, n_topics, n_words)
+    data : Shard
+    doc_prior_of : callable
+        Function from the index of a chain and those of documents to the documents' Dirichlet prior.
+    """
+    some = evenly(data.n_docs, _REFERENCE_DOCS)
+    observed, hidden = split_tokens(data.counts(some))
+    if hidden.nnz == 0:
+        return 0
+    scores = [
+        document_completion(observed, hidden, mean, doc_topic_prior=doc_prior_of(c, some)).score
+        for c, mean in enumerate(means)
+    ]
+    return int(np.argmax(scores))

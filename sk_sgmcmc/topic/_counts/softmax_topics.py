@@ -102,7 +102,7 @@ class SoftmaxTopics:
         self.cells, self.total = np.empty(self.theta.shape), np.empty(self.theta.shape[1])
         softmax.softmax_cells(self.theta, self.spread, self.cells, self.total)
 
-    def renumber(self, order):
+    def permute(self, order):
         """Reorder the topics."""
         self.spread, self.counted = np.ascontiguousarray(self.spread[:, order]), self.counted[order]
         self.replace(np.ascontiguousarray(self.theta[:, order]))

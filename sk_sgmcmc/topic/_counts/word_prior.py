@@ -1,9 +1,10 @@
-"""The Dirichlet prior of the topics: one number that burn-in fits, and which topics have equal priors."""
+"""The Dirichlet prior of the topics: fixed, fitted in burn-in, or with words that a user expects in some topics."""
 
 import numpy as np
 from scipy.special import digamma
 
 from ...metrics import align_topics
+from .._answers.words import columns_of
 
 # The value of "auto" where it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
@@ -17,6 +18,102 @@ LEAST_PASSES = 2 * PASSES_PER_FIT  # of burn-in; fewer would leave the prior nea
 # Below, words would stay in the topics where they are; above, topics would become alike.
 _SMALLEST, _LARGEST = 1e-3, 1.0
 _CELLS_PER_PIECE = 2**22  # of the counts, sorted at a time
+_FORMS = 'words to topics, such as {"canal": 0}, or names of topics to lists of words, such as {"Water": ["canal"]}'
+_MOST_QUOTED = 5  # words in a message
+
+
+class WordPrior:
+    """A prior of the topics, a Dirichlet distribution over words for each; in this class a fixed one.
+
+    Parameters
+    ----------
+    value : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
+        Its parameter: for all words, for each, or for each in each topic.
+    n_words, n_topics : int
+    """
+
+    def __init__(self, value, n_words, n_topics):
+        self.value, self.n_words, self.n_topics = value, n_words, n_topics
+
+    @property
+    def distinguishes_topics(self):
+        """Whether topics have priors of their own."""
+        return np.ndim(self.value) == 2 and self.value.shape[1] > 1
+
+    def start(self):
+        """Take the value under which first assignments are drawn."""
+
+    def begin(self, n_tokens):
+        """Take the value under which sweeps over ``n_tokens`` begin."""
+
+    def table(self):
+        """The parameter, (n_words, n_topics); a view, which takes no memory if it is one number."""
+        return np.broadcast_to(self.value, (self.n_words, self.n_topics))
+
+    def update(self, counts, n_passes):
+        """Learn from the counts (n_words, n_topics) after a pass of collapsed sweeps; whether the value has changed."""
+        return False
+
+    def seed_shares(self, is_normal=False):
+        """How the tokens of each word are divided among topics at the start, (n_words, n_topics); None: equally.
+
+        Squares of the prior, so that one topic with a seed outweighs many without. ``is_normal`` says whether the value
+        is the mean of logarithms, not the parameter of a Dirichlet distribution.
+        """
+        value = self.value
+        if not self.distinguishes_topics or not np.any(np.ptp(value, axis=1) > 0):
+            return None
+        most = value.max(axis=1, keepdims=True)
+        weights = np.exp(2.0 * (value - most)) if is_normal else (value / most) ** 2
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def common(self):
+        """One number for all words, without the seeds of single topics."""
+        return float(np.mean(self.value if self.seed_shares() is None else self.value.min(axis=1)))
+
+    def exchangeable_groups(self, of_documents):
+        """A number for each topic; topics with equal ones can change places without changing the posterior.
+
+        ``of_documents`` are such numbers for the documents' prior alone, (n_topics,).
+        """
+        labels = np.vstack([of_documents, self.value]) if self.distinguishes_topics else of_documents
+        return np.unique(np.atleast_2d(labels), axis=1, return_inverse=True)[1].ravel()
+
+    def order_like(self, before, after, groups):
+        """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
+
+        Both are cells (n_words, n_topics). Topics change places within ``groups`` of equal priors, if this prior
+        distinguishes topics.
+        """
+        own = self.distinguishes_topics
+        if np.ptp(groups) > 0 and not (own and np.unique(groups).size < groups.size):
+            return None
+        shares = ((cells / cells.sum(axis=0)).T for cells in (before, after))
+        return align_topics(*shares, groups=groups if own else None)
+
+    def extended(self, value, n_words):
+        """The prior of a larger vocabulary, for which ``value`` is the parameter."""
+        return type(self)(value, n_words, self.n_topics)
+
+
+class FittedWordPrior(WordPrior):
+    """One number for all words, fitted to the counts every few passes of collapsed sweeps in burn-in."""
+
+    def start(self):
+        self.value = DEFAULT
+
+    def begin(self, n_tokens):
+        self.value = first_word_prior(n_tokens, self.n_words, self.n_topics)
+
+    def update(self, counts, n_passes):
+        if n_passes % PASSES_PER_FIT:
+            return False
+        self.value = fitted_word_prior(counts, self.value)
+        return True
+
+    def extended(self, value, n_words):
+        """The same: the fit goes on."""
+        return FittedWordPrior(self.value, n_words, self.n_topics)
 
 
 def first_word_prior(n_tokens, n_words, n_topics):
@@ -43,21 +140,127 @@ def fitted_word_prior(counts, word_prior, n_updates=5):
     return word_prior
 
 
-def equal_topics(labels, topic_word_prior):
-    """A number for each topic, equal where ``labels`` (n_topics,) and columns of the prior are equal."""
-    if topic_word_prior.strides[1] != 0:
-        labels = np.vstack([labels, topic_word_prior])
-    return np.unique(np.atleast_2d(labels), axis=1, return_inverse=True)[1].ravel()
+class SeedWords:
+    """Seed words in either form that users write.
 
+    Parameters
+    ----------
+    given : dict
+        Words to topics, numbers or lists of numbers; or names of topics to lists of words. Names belong to the first
+        topics, in their order.
 
-def order_like(before, after, groups, word_prior):
-    """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
-
-    Both are cells (n_words, n_topics). Topics change places within ``groups`` of equal priors, if ``word_prior``
-    distinguishes topics.
+    Attributes
+    ----------
+    topic_names : list of str
+        Names of the first topics.
     """
-    have_own = np.ndim(word_prior) == 2 and word_prior.shape[1] > 1
-    if np.ptp(groups) > 0 and not (have_own and np.unique(groups).size < groups.size):
-        return None
-    shares = ((cells / cells.sum(axis=0)).T for cells in (before, after))
-    return align_topics(*shares, groups=groups if have_own else None)
+
+    def __init__(self, given):
+        by_name = {key: _holds_words(key, value) for key, value in given.items()}
+        if len(set(by_name.values())) > 1:
+            raise ValueError(
+                f"seed_words must map {_FORMS}, but not both at once; got {given!r}. Write all of it in one form."
+            )
+        self.topic_names = list(given) if any(by_name.values()) else []
+        wrong = [name for name in self.topic_names if not isinstance(name, str)]
+        if wrong:
+            raise ValueError(
+                f"seed_words must map {_FORMS}; got {given!r}. Names of topics must be str; {wrong[0]!r} is not."
+            )
+        if self.topic_names:
+            self._pairs = [(word, k) for k, words in enumerate(given.values()) for word in _listed(words)]
+        else:
+            self._pairs = [(word, _listed(topics)) for word, topics in given.items()]
+
+    def checked(self, n_topics):
+        """Self; raises for topics that do not exist."""
+        if len(self.topic_names) > n_topics:
+            raise ValueError(
+                f"seed_words must name at most n_components={n_topics} topics; got {len(self.topic_names)} names. "
+                f"Set n_components={len(self.topic_names)} or more."
+            )
+        for word, topics in self._pairs:
+            topics = np.asarray(topics)
+            if topics.dtype.kind not in "iu" or not topics.size or topics.min() < 0 or topics.max() >= n_topics:
+                raise ValueError(
+                    f"seed_words[{word!r}] must be a topic from 0 to {n_topics - 1}, or a list of topics; got "
+                    f"{topics.tolist()!r}."
+                )
+        return self
+
+    def places(self, names):
+        """Topics and columns of each seed, two arrays; raises for words that are not among the ``names``."""
+        topics = [np.atleast_1d(topics) for _, topics in self._pairs]
+        columns = columns_of([word for word, _ in self._pairs], names)
+        return np.concatenate(topics), np.repeat(columns, [each.size for each in topics])
+
+    def in_prior(self, word_prior, weight, names, n_topics):
+        """The prior of topics, (n_topics, n_words), in which seed words weigh more in their topics.
+
+        Parameters
+        ----------
+        word_prior : ndarray of shape (), (n_words,) or (n_topics, n_words)
+        weight : float
+            What is added for a seed.
+        names : ndarray of shape (n_words,)
+        n_topics : int
+        """
+        prior = np.broadcast_to(word_prior, (n_topics, names.size)).copy()
+        is_seed = np.zeros(prior.shape, dtype=bool)
+        is_seed[self.checked(n_topics).places(names)] = True
+        prior[is_seed] += weight
+        return prior
+
+    def doubts(self, components, names, topic_names):
+        """Messages about seeded topics whose seed words are more probable together in another topic.
+
+        Words that are seeds of the other topic too do not count.
+
+        Parameters
+        ----------
+        components : ndarray of shape (n_topics, n_words)
+        names : ndarray of shape (n_words,)
+        topic_names : sequence of str
+        """
+        is_seed = np.zeros(components.shape, dtype=bool)
+        is_seed[self.places(names)] = True
+        lost = []
+        for k in np.flatnonzero(is_seed.any(axis=1)):
+            own = is_seed[k] & ~is_seed  # (n_topics, n_words): which words count against each other topic
+            excess = (components * own).sum(axis=1) - own @ components[k]
+            j = int(np.argmax(excess))
+            if excess[j] > 0:
+                lost.append((k, j, np.flatnonzero(own[j])))
+        return [_lost_message(*each, components, names, topic_names) for each in lost]
+
+
+def _lost_message(k, other, columns, components, names, topic_names):
+    words = ", ".join(map(str, names[columns[:_MOST_QUOTED]])) + (", …" if columns.size > _MOST_QUOTED else "")
+    together = " together" if columns.size > 1 else ""
+    here, there = components[[k, other]][:, columns].sum(axis=1)
+    return (
+        f"The seed words of topic {k} ({topic_names[k]}) are more prominent in topic {other} ({topic_names[other]}): "
+        f"the probability of {words}{together} is {there:.2g} there and {here:.2g} in their own topic. Check "
+        f"top_words() before you interpret topic {k}. Try a larger seed_weight, more seed words, or another "
+        "n_components."
+    )
+
+
+def _holds_words(key, value):
+    """Whether a value holds words rather than topics."""
+    if isinstance(value, str):
+        raise ValueError(
+            f"seed_words must map {_FORMS}; got {value!r} for {key!r}. If it is a word, pass a list of words."
+        )
+    found = {isinstance(each, str) for each in _listed(value)}
+    if len(found) > 1:
+        raise ValueError(f"seed_words[{key!r}] must hold either words or topics; got {value!r}.")
+    if not found:
+        raise ValueError(f"seed_words[{key!r}] must hold at least one word or topic; got {value!r}.")
+    return found.pop()
+
+
+def _listed(value):
+    """A value, or the values that it holds, as a list."""
+    value = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+    return np.ravel(np.asarray(value, dtype=object)).tolist()

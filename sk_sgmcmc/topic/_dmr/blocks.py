@@ -1,65 +1,17 @@
-"""Metadata of documents in blocks: read block after block into one table, and handed on to shards."""
+"""Metadata of documents in blocks: read block after block into one table."""
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
-from ...utils import row_keys
 from ...utils._dask import is_dask
 from ...utils._sparse import well_formed
 from ...utils._tables import rows_of_table
 from ...utils.blocks import load_block
-from .._counts.block_data import BlockCorpus
-from .._counts.blocks import as_blocks
-from .._counts.shard_steps import Described
-from .metadata import DescribedCorpus, groups_of
-
-_DOCS_AT_ONCE = 100_000  # whose priors are averaged at a time
-
-
-class DescribedBlocks(BlockCorpus):
-    """A corpus in blocks with encoded metadata, one row per document, or None.
-
-    Parameters
-    ----------
-    blocks : CountBlocks
-    encoded : ndarray or csr_array of shape (n_docs, n_metadata), or None
-    encoder : MetadataEncoder
-    """
-
-    def __init__(self, blocks, encoded, encoder):
-        super().__init__(blocks)
-        self.encoded, self.encoder = encoded, encoder
-
-    def arranged(self, start, stop):
-        first, group, order = groups_of(self.encoded[start:stop])
-        return order, group, start + first
-
-    def described(self, group, first):
-        given = self.encoded[first]
-        return Described(group, given, self.encoder.rows(given))
-
-    def corpora(self):
-        doc = 0
-        for corpus in super().corpora():
-            encoded = None if self.encoded is None else self.encoded[doc : doc + corpus.n_docs]
-            yield DescribedCorpus.of(corpus, encoded)
-            doc += corpus.n_docs
-
-    def fingerprint(self):
-        return super().fingerprint(), zlib.crc32(row_keys(sparse.csr_array(self.encoded)))
-
-    def mean_of(self, priors_of):
-        """Mean over documents of ``priors_of(encoded)``, (n_topics,)."""
-        total = 0.0
-        for start in range(0, self.n_docs, _DOCS_AT_ONCE):
-            part = self.encoded[start : start + _DOCS_AT_ONCE]
-            first, group, _ = groups_of(part)
-            total = total + np.bincount(group) @ priors_of(part[first])
-        return total / self.n_docs
+from .._counts.corpus import BlockCorpus
+from .._counts.dask_shards import checked_blocks
 
 
 def is_in_tables(metadata):
@@ -188,7 +140,7 @@ def _stacked(tables):
 
 def blocks_with_metadata(X, metadata):
     """Iterate over the blocks of X that hold documents, CSR matrices, and their metadata."""
-    blocks = as_blocks(X)
+    blocks = checked_blocks(X)
     table = joined_metadata(metadata, blocks)
     ends = np.cumsum([0, *(each.n_docs for each in blocks.sizes if each.n_docs)]).tolist()
     if table is not None and _n_rows(table) != ends[-1]:

@@ -8,7 +8,6 @@ from scipy import sparse
 
 from ...utils._sklearn import validate_data
 from ...utils._sparse import well_formed
-from .._counts.blocks import is_in_blocks
 
 
 def refuse_table(y):
@@ -26,7 +25,7 @@ def refuse_table(y):
 
 def taken_apart(model, X, metadata, *, reset):
     """Counts, metadata, and the indices of the columns of metadata, of an X that may hold both."""
-    if is_in_blocks(X, model):
+    if model._is_in_blocks(X):
         raise ValueError(
             "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
             "one for all documents."

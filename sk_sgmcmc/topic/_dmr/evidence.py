@@ -6,7 +6,7 @@ from .group_counts import group_counts, information, likelihood
 
 
 class Evidence:
-    """What the topics of documents at hand tell about the coefficients.
+    """The likelihood of the coefficients given the topics of documents.
 
     Parameters
     ----------
@@ -45,12 +45,11 @@ class Evidence:
         return expansion(self.rows, prior, information(self.counts, prior))
 
 
-def _in_shard(shard, z, coefficients, what, *args):
-    """The answer of the method ``what`` of a shard's `Evidence`; computed wherever the shard is."""
-    counts = group_counts(shard, z, len(coefficients.value))
+def _of_shard(shard, counts, coefficients, what, *args):
+    """The result of the method ``what`` of a shard's `Evidence`; computed where the shard is."""
     # Sums over documents must not depend on how many threads a worker gives to BLAS.
     with one_blas_thread():
-        return getattr(Evidence(coefficients, shard.described.rows, counts), what)(*args)
+        return getattr(Evidence(coefficients, shard.rows, counts), what)(*args)
 
 
 def _summed(parts):
@@ -74,27 +73,36 @@ class EvidenceInShards:
     Parameters
     ----------
     coefficients : Coefficients
-    shards : AssignedShards
+    assigned : AssignedShards
     """
 
-    def __init__(self, coefficients, shards):
-        self.coefficients, self.shards = coefficients, shards
+    def __init__(self, coefficients, assigned):
+        self.coefficients = coefficients
+        self.counts = assigned.keep(group_counts, len(coefficients.value))
 
-    def _ask(self, what, *args):
-        return _summed(self.shards.map(_in_shard, self.coefficients.alone(), what, *args))
+    def _sum(self, what, *args):
+        return _summed(self.counts.map(_of_shard, self.coefficients.alone(), what, *args))
 
     def slope(self, value):
         """As `Evidence.slope`."""
-        return self._ask("slope", value)
+        return self._sum("slope", value)
 
     def likelihood(self, value):
         """As `Evidence.likelihood`."""
-        return self._ask("likelihood", value)
+        return self._sum("likelihood", value)
 
     def curvature(self, jointly=True):
         """As `Evidence.curvature`."""
-        return self._ask("curvature", jointly)
+        return self._sum("curvature", jointly)
 
     def expansion(self):
         """As `Evidence.expansion`."""
-        return self._ask("expansion")
+        return self._sum("expansion")
+
+
+def evidence_of(coefficients, assigned):
+    """The evidence of all documents: of one shard in memory, or a sum over shards."""
+    if assigned.shards.n_shards == 1 and assigned.documents is not None:
+        shard = assigned.documents
+        return Evidence(coefficients, shard.rows, group_counts(shard, assigned.z, len(coefficients.value)))
+    return EvidenceInShards(coefficients, assigned)

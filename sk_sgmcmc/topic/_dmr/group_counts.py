@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.models import dmr
-from .._counts.tokens import lengths_of
 
 
 class GroupCounts(NamedTuple):
@@ -40,7 +39,7 @@ def group_counts(data, z, n_topics, lengths=None):
 
 def group_lengths(data):
     """Groups, distinct lengths of their documents, and how many documents have them."""
-    length = lengths_of(data)
+    length = data.lengths
     order = np.lexsort((length, data.group))
     group, length = data.group[order], length[order]
     first = np.flatnonzero(np.append(True, (np.diff(group) != 0) | (np.diff(length) != 0))[: group.size])

@@ -1,110 +1,19 @@
 """Metadata of documents, in any accepted form, as numeric columns; and documents grouped by metadata."""
 
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 from scipy import sparse
 
 from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
-from ...utils import Corpus, row_keys
 from ...utils._column_warnings import warn_of_index_column, warn_of_levels
 from ...utils._sparse import well_formed
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
-from .._counts.tokens import TokenData
 
 _DENSE_COLUMNS = 64  # with at most so many, encoded levels are dense columns
 _SHOWN = 5  # unknown levels quoted in a message
-
-
-@dataclass(frozen=True, eq=False)
-class DescribedCorpus(Corpus):
-    """A corpus with encoded metadata, one row per document, or None."""
-
-    described: object = None
-
-    @classmethod
-    def of(cls, corpus, described):
-        """A corpus with metadata added."""
-        return cls(corpus.indptr, corpus.words, corpus.counts, corpus.n_words, described)
-
-    def __reduce__(self):
-        return DescribedCorpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
-
-    def digest(self, *more):
-        """As for `Corpus`, with the metadata."""
-        return super().digest(np.ascontiguousarray(row_keys(sparse.csr_array(self.described))), *more)
-
-    def keys_beside(self):
-        """As for `Corpus`: those of the metadata."""
-        return () if self.described is None else (row_keys(sparse.csr_array(self.described)),)
-
-    def joined(self, other):
-        """As for `Corpus`, with the metadata of both."""
-        parts = self.described, other.described
-        if any(map(sparse.issparse, parts)):
-            return DescribedCorpus.of(super().joined(other), sparse.csr_array(sparse.vstack(parts)))
-        return DescribedCorpus.of(super().joined(other), np.vstack(parts))
-
-
-def groups_of(encoded):
-    """Documents grouped by their encoded metadata.
-
-    Returns
-    -------
-    first : ndarray of int64, shape (n_groups,)
-        The first document of each group, ascending.
-    group : ndarray of int64, shape (n_docs,)
-        Groups of the documents in the order in which groups are adjacent, ascending.
-    order : ndarray of int64, shape (n_docs,)
-        That order.
-    """
-    _, first, group = np.unique(row_keys(sparse.csr_array(encoded)), return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
-    first, group = np.sort(first), rank[group]
-    order = np.argsort(group, kind="stable")
-    return first, group[order].astype(np.int64), order
-
-
-class MetadataTokens(TokenData):
-    """Tokens of documents sorted by metadata: documents with the same metadata are adjacent, and form a group.
-
-    Parameters
-    ----------
-    encoder : MetadataEncoder
-    corpus : DescribedCorpus
-    *args
-        As for `TokenData`.
-
-    Attributes
-    ----------
-    n_groups : int
-    rows : DenseRows or SparseRows
-        Standardised metadata of the groups, with ones for the intercept.
-    given : ndarray or csr_array of shape (n_groups, n_metadata)
-        The encoded metadata of the groups, not standardised.
-    """
-
-    def __init__(self, encoder, corpus, *args):
-        first, group, order = groups_of(corpus.described)
-        super().__init__(corpus if first.size == 1 else corpus.take(order), *args)
-        self.group, self.n_groups = group, first.size
-        self.given = corpus.described[first]
-        self.rows = encoder.rows(self.given)
-
-    def mean_of(self, priors_of):
-        """Mean over documents of ``priors_of(encoded)``, (n_topics,)."""
-        return np.bincount(self.group) @ priors_of(self.given) / self.n_docs
-
-    def fingerprint(self):
-        """As for `TokenData`, including the metadata."""
-        value = super().fingerprint()
-        for part in (self.group, row_keys(sparse.csr_array(self.given))):
-            value = zlib.crc32(np.ascontiguousarray(part), value)
-        return value
 
 
 class MetadataEncoder:

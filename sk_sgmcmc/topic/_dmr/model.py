@@ -24,11 +24,9 @@ from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
 from .._answers.merging import new_topics
-from .._counts.block_data import BlockCorpus
-from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
-from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
-from .doc_prior import (
+from .blocks import blocks_with_metadata, joined_metadata
+from .document_prior import (
     COEF_SAMPLER,
     L_BFGS,
     MetadataPrior,
@@ -40,7 +38,7 @@ from .documents import refuse_table, taken_apart
 from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
 from .intercepts import intercept_doubts, mean_intercepts
-from .metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
+from .metadata import MetadataEncoder
 from .prevalence import (
     are_clipped,
     clip_message,
@@ -414,7 +412,7 @@ class DMRTopicModel(BayesianLDA):
         """
         self._checked_sampler(streams=True)
         refuse_table(y)
-        for block, own in blocks_with_metadata(X, metadata) if is_in_blocks(X, self) else [(X, metadata)]:
+        for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
         self._observed = None  # only the first block's would be known
         return self
@@ -484,8 +482,7 @@ class DMRTopicModel(BayesianLDA):
                 warn_of_other_values(corpus, type(self).__name__)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
-        if isinstance(corpus, BlockCorpus):
-            metadata = joined_metadata(metadata, corpus.blocks)
+        metadata = joined_metadata(metadata, getattr(corpus, "blocks", None))
         if reset and metadata is None and self.formula is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
@@ -504,9 +501,7 @@ class DMRTopicModel(BayesianLDA):
         if reset:
             self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
             self._documents = None if metadata is None else corpus.checksum
-        if isinstance(corpus, BlockCorpus):
-            return DescribedBlocks(corpus.blocks, described, self._encoder)
-        return DescribedCorpus.of(corpus, described)
+        return corpus.with_described(described)
 
     def _known_metadata(self, corpus, may_lack):
         """Encoded metadata of documents for which none were passed: those of `fit`, if they are its documents."""
@@ -526,8 +521,8 @@ class DMRTopicModel(BayesianLDA):
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
 
-    def _tokens(self, corpus, *args):
-        return MetadataTokens(self._encoder, corpus, *args)
+    def _prepared(self, given):
+        return self._encoder.rows(given)
 
     def _refuse_width(self, n_columns, metadata=None, **given):
         # X may lack its columns of metadata where these are given beside it.

@@ -8,7 +8,7 @@ from ...utils import as_table
 from ...utils._numbers import interval_tails
 from ...utils._rowwise import rowwise_product
 from .._answers.merging import summed
-from .._counts.answers import scored_draws
+from .._counts.record import scored_draws
 from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 

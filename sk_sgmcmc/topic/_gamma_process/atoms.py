@@ -102,7 +102,7 @@ class Atoms:
     def use(self, sampler):
         """Continue a stream with another step size of the same sampler."""
 
-    def renumber(self, order):
+    def permute(self, order):
         """Reorder the atoms."""
         K = self.prior.n_atoms
         self.theta[:K], self.theta[K : 2 * K] = self.theta[:K][order], self.theta[K : 2 * K][order]

@@ -19,7 +19,7 @@ from ...utils._typing import Callbacks, RandomState, Table
 from ...utils._warnings import warn_user
 from .._counts.model import CountTopicModel
 from .atoms import ProcessPrior
-from .doc_prior import START_MASS, START_WEIGHT, GammaProcessPrior
+from .document_prior import START_MASS, START_WEIGHT, GammaProcessPrior
 
 _PAIR = [tuple, list]
 _MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ...kernels.models import gamma_process
-from .._counts.tokens import lengths_of
 
 
 def _draw_scales(docs, lengths, atoms, logs, rng):
@@ -15,7 +14,7 @@ class StoredStatistics:
 
     Parameters
     ----------
-    data : TokenData
+    data : Shard
     n_topics : int
 
     Attributes
@@ -29,7 +28,7 @@ class StoredStatistics:
     """
 
     def __init__(self, data, n_topics):
-        self.lengths = lengths_of(data)
+        self.lengths = data.lengths
         self.docs = np.arange(data.n_docs)
         self.above = self._no_counts(n_topics)
         self.logs, self.total_log = np.zeros(data.n_docs), 0.0
@@ -79,6 +78,13 @@ class StoredStatistics:
         return *gamma_process.cells_of(self.above), self.total_log, self.typical
 
 
+def statistics_of(shard, z, n_topics, atoms, rng):
+    """Parts of `SummedStatistics` of a shard; called where it is."""
+    seen = StoredStatistics(shard, n_topics)
+    seen.read_all(shard, z, atoms, rng)
+    return seen.summed()
+
+
 class SummedStatistics:
     """Statistics of all documents, summed over shards whose assignments are not at hand.
 
@@ -99,7 +105,7 @@ class SummedStatistics:
         """``above``, which holds no more levels than are in use."""
         return self.above
 
-    def renumber(self, order):
+    def permute(self, order):
         """Reorder the topics."""
         self.above = self.above[order]
 
@@ -124,7 +130,7 @@ class AveragedStatistics:
         self.above, self.total_log, self.typical = np.zeros((n_topics, 1)), 0.0, 0.0
         self.n_seen = 0
 
-    def renumber(self, order):
+    def permute(self, order):
         """Reorder the topics."""
         self.above, self.base = self.above[order], self.base[order]
 
@@ -134,8 +140,9 @@ class AveragedStatistics:
         self.above, self.total_log, self.typical = stored.used_levels() / n, stored.total_log / n, stored.typical / n
         self.n_seen = 1
 
-    def remember(self, docs, doc_counts, lengths, least_share, atoms, rng):
+    def remember(self, doc_counts, lengths, least_share, atoms, rng):
         """Mix in a minibatch, with a share of at least ``least_share``."""
+        docs = np.arange(lengths.size)
         self.n_seen += 1
         share = max(1.0 / self.n_seen, least_share)
         n_levels = int(np.max(doc_counts, initial=0.0)) + 1

@@ -7,7 +7,7 @@ from a random one; everything it does belongs to the time before burn-in.
 import numpy as np
 from numba import types
 
-from ..._jit import BOOL, F1, F1_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
+from ..._jit import BOOL, F1, F1_IN, F2_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 from ...math.arrays import set_to
 
 BLOCK = 16  # topics whose weights are summed before one of them is searched for
@@ -22,7 +22,7 @@ B1 = writable(BOOL, 1)
 
 
 @helper
-def _apart(n):
+def isolated_buffer(n):
     """An array of float32 that is far from any other in memory.
 
     A compiled loop that sums, and also writes, takes another path, with another rounding, if what it writes begins less
@@ -32,7 +32,8 @@ def _apart(n):
 
 
 @kernel(
-    I8(I8, I8, I1_IN, I8, I1_IN, I4_IN, F1_IN, F4_2, F1, F1, F1, F1_IN, F8, F8, F8, F8, F8, U2_1, RNG), fast_sums=True
+    I8(I8, I8, I1_IN, I8, I1_IN, I4_IN, F1_IN, F4_2, F1, F1, F1, F2_IN, I1_IN, F8, F8, F8, F8, F8, U2_1, RNG),
+    fast_sums=True,
 )
 def soft_pass(
     start,
@@ -47,6 +48,7 @@ def soft_pass(
     scale,
     seen,
     alpha,
+    group,
     beta,
     total,
     window,
@@ -58,7 +60,8 @@ def soft_pass(
     """One pass over documents order[start:stop]: EM for a document's proportions, then a decayed step of the topics.
 
     ``raw * scale[0]`` (n_words, n_topics) are the expected counts of the whole corpus (``total`` tokens) and ``mass``
-    their column sums. The step is (tokens of the document) / (memory), the memory growing from ``window`` tokens as
+    their column sums. ``alpha`` (n_groups, n_topics) are the documents' priors, and ``group`` the row of each. The step
+    is (tokens of the document) / (memory), the memory growing from ``window`` tokens as
     (1 + seen / (10 unit))**growth. Forgetting is one number, so a document costs nothing for words it lacks. Equal
     words of a document are adjacent. If ``z`` (n_tokens,) has room, every token also receives a topic, in proportion to
     its expectations.
@@ -66,21 +69,28 @@ def soft_pass(
     V, K = raw.shape
     n_blocks = (K + BLOCK - 1) // BLOCK
     assigns = z.shape[0] > 0
-    expected, block = _apart(K), _apart(n_blocks)
+    expected, block = isolated_buffer(K), isolated_buffer(n_blocks)
     weighted = weights.shape[0] > 0
     vb, b32 = V * beta, np.float32(beta)
     longest = 1
     for b in range(start, stop):
         d = order[b]
         longest = max(longest, token_ptr[d + 1] - token_ptr[d])
-    ids, cnt = np.empty(longest, np.int32), _apart(longest)
-    a, share, own, inv, prior = _apart(K), _apart(K), _apart(K), _apart(K), _apart(K)
-    set_to(prior, alpha)
+    ids, cnt = np.empty(longest, np.int32), isolated_buffer(longest)
+    a, share, own, inv, prior = (
+        isolated_buffer(K),
+        isolated_buffer(K),
+        isolated_buffer(K),
+        isolated_buffer(K),
+        isolated_buffer(K),
+    )
     for b in range(start, stop):
         d = order[b]
         lo, hi = token_ptr[d], token_ptr[d + 1]
         if lo == hi:
             continue
+        if b == start or alpha.shape[0] > 1:
+            set_to(prior, alpha[group[d]])
         n = 0
         length = 0.0
         for i in range(lo, hi):

@@ -1,4 +1,4 @@
-"""Lazily updated topics: a step moves only the words of its minibatch."""
+"""Topics on the simplex: updated lazily, word by word, and their conditional means."""
 
 import numpy as np
 
@@ -6,29 +6,30 @@ from ...chains.chain import TINY
 from ...kernels.samplers import simplex
 from ...samplers.state import SamplerState
 
+_LEAST_SCALE = 1e-6  # of the scale, at which it is applied, so that float32 holds the numbers
 # After this time the state is wholly forgotten, as after an infinite one: exp(-LONGEST) is exactly 0.
 LONGEST = 750.0
 
-# Rows are drawn in blocks of about this many cells, each with a random stream of its own, so that threads share them.
-_CELLS_PER_BLOCK, _MAX_BLOCKS = 2**16, 16
+# Rows are drawn in parts of about this many cells, each with a random stream of its own, so that threads share them.
+_CELLS_PER_PART, _MAX_PARTS = 2**16, 16
 
 
-def in_blocks(work, n_rows, width, pool=None):
-    """Call ``work(block, start, stop)`` for blocks of rows, in the threads of ``pool`` if there is one.
+def in_parts(work, n_rows, width, pool=None):
+    """Call ``work(part, start, stop)`` for parts of the rows, in the threads of ``pool`` if there is one.
 
-    The blocks do not depend on the threads.
+    The parts do not depend on the threads.
     """
-    n_blocks = n_blocks_of(n_rows, width)
-    if n_blocks == 1:
+    n_parts = n_parts_of(n_rows, width)
+    if n_parts == 1:
         work(0, 0, n_rows)
         return
-    cuts = [n_rows * i // n_blocks for i in range(n_blocks + 1)]
-    list((map if pool is None else pool.map)(work, range(n_blocks), cuts[:-1], cuts[1:]))
+    cuts = [n_rows * i // n_parts for i in range(n_parts + 1)]
+    list((map if pool is None else pool.map)(work, range(n_parts), cuts[:-1], cuts[1:]))
 
 
-def n_blocks_of(n_rows, width):
-    """Number of blocks into which `in_blocks` cuts a matrix."""
-    return min(_MAX_BLOCKS, max(1, n_rows * width // _CELLS_PER_BLOCK))
+def n_parts_of(n_rows, width):
+    """Number of parts into which `in_parts` cuts a matrix."""
+    return min(_MAX_PARTS, max(1, n_rows * width // _CELLS_PER_PART))
 
 
 def shapes_of(rows, word_prior, counts, pool=None):
@@ -39,7 +40,7 @@ def shapes_of(rows, word_prior, counts, pool=None):
     def work(_, start, stop):
         simplex.lazy_shape(word_prior, counts, rows[start:stop], shapes[start:stop])
 
-    in_blocks(work, *shapes.shape, pool)
+    in_parts(work, *shapes.shape, pool)
     return shapes
 
 
@@ -168,18 +169,18 @@ class LazyTopics:
             rest = rng.standard_gamma(self._rest_shape)
         else:
             rest = np.maximum(self.mass - updated, 0.0)
-        n_blocks = n_blocks_of(*shape.shape)
+        n_parts = n_parts_of(*shape.shape)
         streams = (
             [rng]
-            if n_blocks == 1
-            else [np.random.Generator(np.random.PCG64(s)) for s in rng.integers(2**62, size=n_blocks)]
+            if n_parts == 1
+            else [np.random.Generator(np.random.PCG64(s)) for s in rng.integers(2**62, size=n_parts)]
         )
 
         def bring(i, start, stop):
             part = slice(start, stop)
             self.state.advance(shape[part], elapsed[part], streams[i], rows[part], hyper)
 
-        in_blocks(bring, *shape.shape, pool)
+        in_parts(bring, *shape.shape, pool)
         self.updated_at[rows] = self.now
         self._rest, self._updated = rest, simplex.column_sums(self.theta, rows)
         return self.theta, rest + self._updated
@@ -229,3 +230,62 @@ class LazyTopics:
         # Take the exact sum, so that rounding errors do not accumulate.
         self.mass = total.copy() if self.sampler._is_lazy else self.mass
         return cells / total
+
+
+class MeanTopics:
+    r"""The conditional mean of lazily updated topics given the shapes that minibatches estimated, and its average.
+
+    A step of length :math:`h` at shapes :math:`\hat a` moves the mean of every cell to
+    :math:`e^{-h} m + (1 - e^{-h}) \hat a`, where :math:`\hat a` exceeds the shape between minibatches, the base, in the
+    words of the minibatch only. So what :math:`m` has beyond the base is kept as a matrix that a step changes in these
+    words, times a number.
+
+    Parameters
+    ----------
+    beyond : ndarray of shape (n_words, n_topics)
+        What the first shapes have beyond the base.
+    worth : float
+        Steps that these stand for in the average.
+    step : int
+        Present step of the chain.
+    """
+
+    def __init__(self, beyond, worth, step):
+        self.beyond, self.scale = np.array(beyond, dtype=np.float32), 1.0
+        self.average = self.beyond.copy() if worth > 0 else None
+        self.time, self.seen = float(worth), step
+
+    def add(self, rows, counts, forgotten):
+        """A step at shapes that have ``counts`` (n_rows, n_topics) beyond the base, and forgets a share."""
+        self.scale *= 1.0 - forgotten
+        if self.scale < _LEAST_SCALE:
+            self.beyond *= np.float32(self.scale)
+            self.scale = 1.0
+        self.beyond[rows] += (forgotten / self.scale) * counts
+
+    def look(self, step):
+        """Take the present mean into the average, in which weights grow in proportion to time."""
+        passed, self.seen = step - self.seen, step
+        self.time += passed
+        if self.average is None:
+            self.average, self.time = self.beyond * np.float32(self.scale), 0.0
+        elif passed:
+            weight = 2.0 * passed / (self.time + passed)
+            self.average *= np.float32(1.0 - weight)
+            self.average += np.float32(weight * self.scale) * self.beyond
+
+    def topics(self, base):
+        """The average as topics (n_words, n_topics), whose columns sum to 1; ``base`` is the shape of all words."""
+        cells = base + (self.scale * self.beyond if self.average is None else self.average)
+        return cells / cells.sum(axis=0)
+
+    def present(self, base):
+        """The present mean likewise."""
+        cells = base + self.scale * self.beyond
+        return cells / cells.sum(axis=0)
+
+    def extend(self, n_new):
+        """Append words that no minibatch has held."""
+        new = np.zeros((n_new, self.beyond.shape[1]), dtype=np.float32)
+        self.beyond = np.vstack([self.beyond, new])
+        self.average = None if self.average is None else np.vstack([self.average, new])

@@ -1,4 +1,4 @@
-"""A young stream: the documents from which its chains restart, and how."""
+"""Updates of a model by `partial_fit`: the documents from which chains of a young stream restart, and how."""
 
 from copy import deepcopy
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from ...utils import Corpus
 from ...utils._warnings import warn_user
-from .heat import first_temperature, temperature
+from .sweeps import first_temperature, temperature
 
 # A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much,
 # or when this much of them has come again.
@@ -36,15 +36,15 @@ class Restart(NamedTuple):
     again: bool
 
 
-FIRST, LONGER = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
+FIRST_RESTART, LONGER_RESTART = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
 
 
-def still_due(owed, restart, data):
+def pending_restart(owed, restart, data):
     """The `Restart` due after another block, if one is ``owed`` that Ctrl-C came before; either may be None.
 
     Sweeps that go on are left out instead: those from which they would go on are still there.
     """
-    is_owed = owed is not None and not owed.again and data.start is not None
+    is_owed = owed is not None and not owed.again and data.early is not None
     return owed if is_owed and (restart is None or restart.again) else restart
 
 
@@ -79,14 +79,14 @@ class YoungStream(NamedTuple):
         joined = self.corpus.joined(corpus)
         if joined.n_tokens < _GROWTH * self.begun_at:
             return self._replace(corpus=joined, is_settled=False), None
-        return YoungStream(joined, joined.n_tokens), FIRST
+        return YoungStream(joined, joined.n_tokens), FIRST_RESTART
 
     def after_known_block(self, corpus):
         """The same after a block that the stream holds already."""
         n_tokens, repeated = self.corpus.n_tokens, self.repeated + corpus.n_tokens
         if repeated < (_GROWTH - 1.0) * n_tokens:
             return self._replace(repeated=repeated), None
-        due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if self.is_settled else LONGER
+        due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if self.is_settled else LONGER_RESTART
         return YoungStream(self.corpus, n_tokens, is_settled=True), due
 
 
@@ -164,41 +164,39 @@ class Swept(NamedTuple):
     mean: np.ndarray
     n_averaged: int
 
-    def renumbered(self, order):
+    def permuted(self, order):
         """The same with the topics in another order."""
         return Swept(np.argsort(order).astype(np.uint16)[self.z], self.mean[:, order], self.n_averaged)
 
 
-def swept(collapsed, data, doc_prior, rng, after_pass, restart, before, bears_heat):
+def swept(collapsed, shard, doc_prior, rng, after_pass, restart, before):
     """Make the sweeps of a restart.
 
     Parameters
     ----------
     collapsed : CollapsedSweeps
-    data : TokenData
-    doc_prior : ndarray of shape (n_topics,)
+    shard : Shard
+    doc_prior : DocumentPrior
     rng : Generator
     after_pass : callable
         Called after each sweep, with ``collapsed`` and the number of sweeps so far.
     restart : Restart
     before : Swept or None
         What the last sweeps over the same documents led to, if these continue from there.
-    bears_heat : bool
-        Whether sweeps that do not continue begin warm.
 
     Returns
     -------
     Swept
         The average is over the last third of the sweeps; if they continue, it takes them all into that of before.
     """
-    group, n_sweeps = np.zeros(data.n_docs, dtype=np.int64), restart.n_sweeps
+    (prior, group), n_sweeps = doc_prior.table(shard), restart.n_sweeps
     mean, first = 0.0, 2 * n_sweeps // 3 if before is None else 0
     n_averaged = n_sweeps - first
-    is_warm = bears_heat and before is None and collapsed.is_fast
-    hottest = first_temperature(data, doc_prior.size) if is_warm else 1.0
+    tempers = doc_prior.allows_tempering and before is None and collapsed.is_fast
+    hottest = first_temperature(shard, prior.shape[1]) if tempers else 1.0
     for i in range(n_sweeps):
         collapsed.temperature = temperature(hottest, i, n_sweeps)
-        collapsed.sweep(data, 0, data.n_docs, doc_prior[None], group, rng)
+        collapsed.sweep(shard, 0, shard.n_docs, prior, group, rng)
         after_pass(collapsed, i + 1)
         if i >= first:
             mean = mean + collapsed.counts / n_averaged

@@ -8,10 +8,10 @@ import numpy as np
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import SAMPLERS, fitting_pair, make_sampler
 from ...utils._rowwise import one_blas_thread
-from .._counts.doc_prior import DocumentPrior
+from .._counts.document_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, OptimisedCoefficients, QuadraticSummary
-from .evidence import Evidence, EvidenceInShards
-from .group_counts import counts_of_rows, group_counts, group_lengths
+from .evidence import Evidence, evidence_of
+from .group_counts import counts_of_rows
 
 # Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
 # are chosen again; and the latter where coefficients do not move after every pass.
@@ -76,163 +76,137 @@ class MetadataPrior(DocumentPrior):
     """
 
     reads_every_draw = True
-    _unpickled = (*DocumentPrior._unpickled, "_table", "_batch_rows", "_lengths")
-    _table = _lengths = None
     held = None  # summary of the documents with stored assignments, made when these are dropped
-    is_released = False  # whether it was made because shards were given back
+    is_released = False  # whether it was made because shards were released
+    _cached = None, None  # documents, and the table of their priors
+    _batch = None
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales, smooth=()):
         super().__init__(alpha, stored)
         make = OptimisedCoefficients if coef_sampler == L_BFGS else Coefficients
         self.coefficients = make(coef_sampler, stored, self.alpha, n_metadata, scales, smooth)
 
-    def bind(self, data):
-        self._table = self._lengths = None
-        super().bind(data)
+    def __getstate__(self):
+        unpickled = ("_cached", "_batch")
+        return {name: value for name, value in self.__dict__.items() if name not in unpickled}
 
-    def begin(self, data, z, alpha, rng, swept=True):
+    def start(self):
         if not self.stored:
             self.coefficients.reset()
-            self._maximise(Evidence(self.coefficients, data.rows, group_counts(data, z, self.alpha.size)), data)
+        self._cached = None, None
 
-    def table(self, docs=None):
+    def table(self, shard, docs=None):
         if docs is None or self.stored:
-            if self._table is None:
-                self._table = self.coefficients.doc_priors(self.data.rows)
-            return self._table, self.data.group if docs is None else self.data.group[docs]
-        groups, group = np.unique(self.data.group[docs], return_inverse=True)
-        self._batch_rows = self.data.rows.take(groups), group.astype(np.int64)
-        return self.coefficients.doc_priors(self._batch_rows[0]), self._batch_rows[1]
+            of, prior = self._cached  # shards may be processed in threads
+            if of is not shard:
+                with one_blas_thread():  # of which the last bits may depend
+                    prior = self.coefficients.doc_priors(shard.rows)
+                self._cached = shard, prior
+            return prior, shard.group if docs is None else shard.group[docs]
+        groups, group = np.unique(shard.group[docs], return_inverse=True)
+        self._batch = shard.rows.take(groups), group.astype(np.int64)
+        return self.coefficients.doc_priors(self._batch[0]), self._batch[1]
 
-    def renumber(self, order):
-        super().renumber(order)
+    def permute(self, order):
+        super().permute(order)
         self.coefficients.reorder(order)
 
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
-    def doubts(self, draws):
+    def warnings(self, draws):
         return self.coefficients.doubts(draws["coef"])
 
-    # -- stored assignments of all documents ----------------------------------------------------------------------
+    # -- all documents ---------------------------------------------------------------------------------------------
 
-    def after_pass(self, z, now, collapsed):
+    def update(self, assigned, progress):
         """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
-        self._learn(lambda: self._evidence(z), now)
-
-    def _evidence(self, z):
-        return Evidence(self.coefficients, self.data.rows, self._counts(z))
-
-    def _learn(self, evidence, now):
-        """`after_pass`; ``evidence`` is a function that returns an `Evidence`."""
-        fits = self.coefficients.stays_at_mode or (now.burns_in and now.n_passes in _FIT_AT)
-        every, n_steps = self._pace(now)
-        adapts = now.burns_in and now.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
-        adapts = adapts or self.coefficients.whitener is None
-        if now.n_passes % every and not fits and not adapts:
+        n_groups, n_tokens = assigned.size
+        affordable = n_tokens / (_TOKENS_PER_PRIOR * max(1, n_groups * self.alpha.size))
+        if progress.is_start:
+            if not self.stored:
+                self._maximise(evidence_of(self.coefficients, assigned), affordable)
             return
-        evidence = evidence()
+        fits = self.coefficients.stays_at_mode or (progress.burns_in and progress.n_passes in _FIT_AT)
+        every, n_steps = self._pace(progress, affordable)
+        adapts = progress.burns_in and progress.n_passes in (_PRECONDITION_AT if every == 1 else _SELDOM_AT)
+        adapts = adapts or self.coefficients.whitener is None
+        if progress.n_passes % every and not fits and not adapts:
+            return
+        evidence = evidence_of(self.coefficients, assigned)
         if fits:
-            self._maximise(evidence, self.data)
+            self._maximise(evidence, affordable)
         else:
             if adapts:
                 self.coefficients.choose_coordinates(evidence.curvature())
-            rng = self._stream_of(now)
+            rng = self._stream_of(progress)
             for _ in range(n_steps):
                 self.coefficients.move(evidence.slope, rng)
-        self._table = None
+        self._cached = None, None
 
-    def _affordable(self, data):
-        """Steps per pass whose cost is a small share of the pass; a step computes the priors of all groups."""
-        return data.n_tokens / (_TOKENS_PER_PRIOR * max(1, data.n_groups * self.alpha.size))
-
-    def _pace(self, now):
+    @staticmethod
+    def _pace(progress, affordable):
         """Passes from one move of the coefficients to the next, and steps of each move.
 
-        Where the chain comes from the mode and has long to go, single steps do: kept draws need more.
+        ``affordable`` steps per pass cost a small share of the pass; a step computes the priors of all groups. Where
+        the chain comes from the mode and has long to go, single steps do: kept draws need more.
         """
-        affordable = max(self._affordable(self.data), 1e-9)  # 0 without tokens
-        if now.step < _SETTLES * now.n_burn:
+        affordable = max(affordable, 1e-9)  # 0 without tokens
+        if progress.step < _SETTLES * progress.n_burn:
             return round(np.clip(_RARER / affordable, 1, _MOST_PASSES)), 1
         return round(np.clip(1.0 / affordable, 1, _MOST_PASSES)), int(np.clip(affordable, 1, STEPS_PER_PASS))
 
-    def _counts(self, z):
-        if self._lengths is None:
-            self._lengths = group_lengths(self.data)
-        return group_counts(self.data, z, self.alpha.size, self._lengths)
-
-    def after_epoch(self, z, now):
-        self.after_pass(z, now, None)
-
     @staticmethod
-    def _stream_of(now):
+    def _stream_of(progress):
         """The coefficients' own random stream, so that with fixed coefficients the chain is that of LDA."""
-        return np.random.default_rng([now.seed, now.step])
+        return np.random.default_rng([progress.seed, progress.step])
 
-    def _maximise(self, evidence, data):
+    def _maximise(self, evidence, affordable):
         if self.coefficients.whitener is None:
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
-        options = self.coefficients.search(self._affordable(data))
+        options = self.coefficients.search(affordable)
         # SciPy 1.12 leaves its objective in a cycle of references, which would keep the documents and their files.
         held = weakref.proxy(evidence)
         self.coefficients.maximise(lambda value: held.likelihood(value), options)
         self.coefficients.choose_coordinates(evidence.curvature())
-
-    # -- shards ----------------------------------------------------------------------------------------------------
-
-    def unbound(self):
-        """A copy for shards: the coefficients, without the state of their sampler."""
-        other = DocumentPrior.unbound(self)
-        other.coefficients = self.coefficients.alone()
-        return other
-
-    def of_shard(self, shard):
-        with one_blas_thread():
-            return self.coefficients.doc_priors(shard.described.rows), shard.group
-
-    def after_shards(self, shards, now):
-        """As `after_pass`."""
-        self._learn(lambda: EvidenceInShards(self.coefficients, shards), now)
-
-    def release_shards(self, shards):
-        self.held = QuadraticSummary(self.coefficients.value, *EvidenceInShards(self.coefficients, shards).expansion())
-        self.is_released = True
+        self._cached = None, None
 
     # -- minibatches ----------------------------------------------------------------------------------------------
 
-    def after_minibatch(self, docs, doc_counts, z, now):
+    def update_from_batch(self, batch, progress):
         if self.stored:
             return
-        rows, group = self._batch_rows
-        n_draws = len(doc_counts)
-        scale = self.data.total_samples / docs.size / n_draws
-        counts = counts_of_rows(doc_counts.reshape(-1, self.alpha.size), np.tile(group, n_draws))
+        rows, group = self._batch
+        n_draws = len(batch.counts)
+        scale = batch.n_samples / batch.docs.size / n_draws
+        counts = counts_of_rows(batch.counts.reshape(-1, self.alpha.size), np.tile(group, n_draws))
         evidence = Evidence(self.coefficients, rows, counts, scale)
         n = self.coefficients.state.n_steps
         # The information in a stream grows; in a fit the start used all documents.
-        if self.coefficients.whitener is None or (np.isinf(now.n_burn) and n >= 16 and n & (n - 1) == 0):
+        if self.coefficients.whitener is None or (np.isinf(progress.n_burn) and n >= 16 and n & (n - 1) == 0):
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
-        self.coefficients.move(evidence.slope, self._stream_of(now), scale * n_draws)
+        self.coefficients.move(evidence.slope, self._stream_of(progress), scale * n_draws)
 
     # -- streams --------------------------------------------------------------------------------------------------
 
-    def saved(self, z):
+    def release(self, assigned):
+        """Keep the log likelihood of the coefficients given these documents, to second order."""
+        if self.stored and not self.is_released:
+            expansion = evidence_of(self.coefficients, assigned).expansion()
+            self.held, self.is_released = QuadraticSummary(self.coefficients.value, *expansion), True
+
+    def for_pickle(self, assigned):
+        if assigned is None or not self.stored or self.is_released:
+            return self
         saved = copy(self)
-        saved.held = self._summary(z) if z is not None else self.held if self.is_released else None
+        saved.release(assigned)
+        saved.is_released = False
         return saved
 
-    def _summary(self, z):
-        """Log likelihood of the coefficients given stored assignments, for a stream that continues from them."""
-        if not self.stored or self.data is None or self.is_released:
-            return self.held
-        return QuadraticSummary(self.coefficients.value, *self._evidence(z).expansion())
-
-    def stream(self, z):
-        summary = self._summary(z)
-        super().stream(z)
-        self.coefficients.begin(False)
-        self.coefficients.held, self.held = summary, None
-
-    def use(self, coef_sampler):
-        if coef_sampler is not None:
-            self.coefficients.continue_with(coef_sampler)
+    def stream(self, sampler_params):
+        if self.stored:
+            super().stream(sampler_params)
+            self.coefficients.begin(False)
+            self.coefficients.held, self.held = self.held, None
+        if sampler_params["coef_sampler"] is not None:
+            self.coefficients.continue_with(sampler_params["coef_sampler"])

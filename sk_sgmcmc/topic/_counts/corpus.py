@@ -1,0 +1,854 @@
+"""The documents of a count topic model as tokens, in shards: in memory, or in memory-mapped files.
+
+A shard is a range of documents that is processed together. How many there are follows from the sizes of the corpus and
+of the topics, never from the number of threads or machines, so that these change no draw. Shards on Dask workers are in
+`dask_shards`.
+"""
+
+import errno
+import mmap
+import os
+import shutil
+import tempfile
+import zlib
+from collections import deque
+from copy import copy
+from threading import Lock, RLock
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...kernels.math import lanes
+from ...kernels.models.lda import assignments
+from ...utils import row_keys
+from ...utils._memory import available_memory
+from ...utils._numbers import summable
+from ...utils.blocks import joined_checksums
+
+# Counts with no more tokens than this are not checked.
+_MANY_TOKENS = 2 * 10**7
+# Tokens per stored entry above which counts are refused: text has a few, and expanding so many takes hours for what
+# scaled counts show as well.
+_TOKENS_PER_ENTRY = 1000
+WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # of a token
+_COPIES_OF_WEIGHTS = 3  # while they are made
+# In memory: with 16 shards, burn-in ends where it ends with one. A shard has at least so many tokens.
+_MOST_SHARDS, _MIN_TOKENS = 16, 100_000
+_SHARD_TOKENS = 2_000_000  # of a shard of blocks: some tenths of a second of work
+_CELLS_PER_TOKEN = 4  # of the topics per token of a shard, at most, so that copying the topics takes little of the time
+SAMPLE = 5_000_000  # tokens of the documents from which chains over blocks start
+_SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
+_DOCS_AT_ONCE = 100_000  # whose own values are averaged at a time
+
+_lock = RLock()  # chains in several threads share what is made at first use
+
+
+# ------------------------------------------------------------------------------------------------------------- shards
+
+
+class Described(NamedTuple):
+    """What documents of a shard have besides words, by groups of documents that are equal in it.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n_docs,)
+        Ascending.
+    given : ndarray or csr_array of shape (n_groups, n_columns)
+    rows : object
+        The same as the documents' prior takes it; None where only ``given`` is needed.
+    """
+
+    group: np.ndarray
+    given: object
+    rows: object = None
+
+
+class Shard(NamedTuple):
+    """Documents that are processed together, as tokens.
+
+    Parameters
+    ----------
+    token_ptr : ndarray of int64, shape (n_docs + 1,)
+        The tokens of document d are ``token_ptr[d]:token_ptr[d + 1]``; it starts at 0.
+    words : ndarray of int32, shape (n_tokens,)
+    weights : ndarray of float64, shape (n_tokens,), or (0,) if every token weighs 1
+    first_doc : int
+        Index of its first document in the corpus.
+    n_words : int
+        Words of the corpus.
+    described : Described or None
+        What documents have besides words; they are then in the order of their groups.
+    """
+
+    token_ptr: np.ndarray
+    words: np.ndarray
+    weights: np.ndarray
+    first_doc: int
+    n_words: int
+    described: Described | None = None
+
+    @property
+    def n_docs(self):
+        """Number of documents."""
+        return self.token_ptr.size - 1
+
+    @property
+    def n_tokens(self):
+        """Number of tokens, whatever they weigh."""
+        return self.words.size
+
+    @property
+    def group(self):
+        """The row of each document in a table of priors, (n_docs,)."""
+        return np.zeros(self.n_docs, dtype=np.int64) if self.described is None else self.described.group
+
+    @property
+    def given(self):
+        """What the groups have besides words."""
+        return self.described.given
+
+    @property
+    def rows(self):
+        """The same as the documents' prior takes it."""
+        return self.described.rows
+
+    @property
+    def total(self):
+        """Sum of the tokens' weights."""
+        return float(self.weights.sum() if self.weights.size else self.words.size)
+
+    @property
+    def lengths(self):
+        """Sum of the weights of each document's tokens, (n_docs,)."""
+        weights = self.weights if self.weights.size else np.ones(self.words.size)
+        docs = np.repeat(np.arange(self.n_docs), np.diff(self.token_ptr))
+        return np.bincount(docs, weights, minlength=self.n_docs).astype(np.float64)
+
+    def counts(self, docs=slice(None)):
+        """Counts of words of some documents, a csr_array (n_docs, n_words)."""
+        weights = self.weights if self.weights.size else np.ones(self.words.size)
+        counts = sparse.csr_array((weights, self.words, self.token_ptr), shape=(self.n_docs, self.n_words))[docs]
+        counts.sum_duplicates()
+        return counts
+
+    def tokens_of(self, docs):
+        """Where the tokens of some documents are, and their ends, (n_docs + 1,)."""
+        starts, lengths = self.token_ptr[docs], np.diff(self.token_ptr)[docs]
+        ptr = np.concatenate([[0], np.cumsum(lengths)])
+        return np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths), ptr
+
+    def of_docs(self, docs):
+        """Some of its documents, or all in another order; only with words."""
+        tokens, ptr = self.tokens_of(docs)
+        weights = self.weights[tokens] if self.weights.size else self.weights
+        return Shard(ptr, self.words[tokens], weights, self.first_doc, self.n_words)
+
+    def active(self):
+        """The words that occur, and each word's index among them, -1 for the others; all words if most of them occur.
+
+        Rows of words left out would then save less than taking the others by an index costs.
+        """
+        slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
+        n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
+        if 2 * n > self.n_words:
+            return np.arange(self.n_words), np.arange(self.n_words, dtype=np.int32)
+        return rows[:n].copy(), slot
+
+
+def groups_of(described):
+    """Documents grouped by what they have besides words.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (n_groups,)
+        The first document of each group, ascending.
+    group : ndarray of int64, shape (n_docs,)
+        Groups of the documents in the order in which groups are adjacent, ascending.
+    order : ndarray of int64, shape (n_docs,)
+        That order.
+    """
+    _, first, group = np.unique(row_keys(sparse.csr_array(described)), return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
+    first, group = np.sort(first), rank[group]
+    order = np.argsort(group, kind="stable")
+    return first, group[order].astype(np.int64), order
+
+
+def sampled(shard, n):
+    """Every ``n``-th document of the corpus, as far as it lies in a shard; a `Shard`."""
+    if n == 1:
+        return shard
+    docs = np.arange(-shard.first_doc % n, shard.n_docs, n)
+    some = shard.of_docs(docs)
+    if shard.described is None:
+        return some
+    used, group = np.unique(shard.group[docs], return_inverse=True)
+    return some._replace(described=Described(group.astype(np.int64), shard.given[used]))
+
+
+def joined(parts):
+    """One shard of adjacent parts."""
+    parts = [part for part in parts if part.n_docs] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [np.diff(part.token_ptr) for part in parts]
+    return Shard(
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
+        np.concatenate([part.words for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        parts[0].first_doc,
+        parts[0].n_words,
+        None if parts[0].described is None else _joined_described([part.described for part in parts]),
+    )
+
+
+def _joined_described(parts):
+    firsts = np.cumsum([0, *(part.given.shape[0] for part in parts)])
+    group = np.concatenate([part.group + first for part, first in zip(parts, firsts, strict=False)])
+    given = [part.given for part in parts]
+    return Described(group, sparse.csr_array(sparse.vstack(given)) if sparse.issparse(given[0]) else np.vstack(given))
+
+
+def cuts(token_ptr, n_shards):
+    """Ends of the shards, (n_shards + 1,), cut by tokens, as the lengths of documents differ."""
+    inner = token_ptr[0] + (token_ptr[-1] - token_ptr[0]) * np.arange(1, n_shards) // n_shards
+    return np.concatenate([[0], np.searchsorted(token_ptr, inner), [token_ptr.size - 1]])
+
+
+# --------------------------------------------------------------------------------------------------------- the corpus
+
+
+class BlockCorpus:
+    """Checked counts in blocks, where a `Corpus` would not fit in memory.
+
+    Parameters
+    ----------
+    blocks : CountBlocks
+    described : ndarray or csr_array of shape (n_docs, n_columns), or None
+        What documents have besides words.
+    """
+
+    word_counts = None  # known once all tokens are assigned
+
+    def __init__(self, blocks, described=None):
+        self.blocks, self.described = blocks, described
+        self.n_docs, self.n_words = blocks.shape
+        self.n_tokens = blocks.n_tokens
+        self.is_whole = all(each.is_whole for each in blocks.sizes)
+        self.has_unit_rows = all(each.has_unit_rows for each in blocks.sizes)
+        self.is_hardly_whole = all(each.is_hardly_whole for each in blocks.sizes if each.n_tokens)
+
+    @property
+    def checksum(self):
+        """As for `Corpus`, however the documents are divided into blocks."""
+        return joined_checksums(self.blocks.sizes)
+
+    def with_described(self, described):
+        """As for `Corpus`."""
+        return BlockCorpus(self.blocks, described)
+
+    def corpora(self):
+        """Iterate over the blocks that contain documents, as `Corpus`."""
+        doc = 0
+        for corpus in self.blocks.corpora():
+            if corpus.n_docs:
+                own = None if self.described is None else self.described[doc : doc + corpus.n_docs]
+                yield corpus.with_described(own)
+            doc += corpus.n_docs
+
+    def in_memory(self):
+        """Refuse to become a matrix in memory."""
+        raise TypeError("X is a CountBlocks, and this needs a matrix in memory; pass some of the documents.")
+
+    to_csr = in_memory
+
+    def n_shards(self, n_topics):
+        """Number of shards, under topics of so many columns."""
+        least = self.n_words * n_topics / _CELLS_PER_TOKEN
+        return max(1, round(self.n_tokens / (self.blocks.shard_tokens or max(_SHARD_TOKENS, least))))
+
+    def refuse_too_many_tokens(self, n_chains, *, here=True):
+        """Raise if few entries stand for very many tokens, or the tokens of a block would not fit in memory.
+
+        All tokens lie on disk, whose room is checked when their files are made. ``here`` says whether this process
+        makes the tokens of blocks.
+        """
+        there = available_memory() if here else np.inf
+        for i, each in enumerate(self.blocks.sizes):
+            needed = each.n_tokens * (WORD_BYTES + (0 if each.is_whole else _COPIES_OF_WEIGHTS * WEIGHT_BYTES))
+            what = f"{self.blocks.name_of(i)} holds {each.n_tokens:.3g} tokens"
+            _refuse(what, each.n_tokens, each.n_entries, needed, there, "smaller blocks")
+        needed = self.n_tokens * (WORD_BYTES + n_chains * TOPIC_BYTES)
+        n_entries = sum(each.n_entries for each in self.blocks.sizes)
+        _refuse(f"X holds {self.n_tokens:.3g} tokens", self.n_tokens, n_entries, needed, np.inf, "smaller blocks")
+
+
+def refuse_too_many_tokens(corpus, n_chains, instead="parts of its rows to partial_fit"):
+    """Raise if the tokens of a `Corpus` would not fit in memory, or if few entries stand for very many tokens.
+
+    ``instead`` says what to pass so that there are fewer tokens at once.
+    """
+    n_tokens = float(corpus.n_tokens)
+    if n_tokens <= _MANY_TOKENS:
+        return
+    weights = 0 if corpus.is_whole else _COPIES_OF_WEIGHTS * WEIGHT_BYTES
+    needed = n_tokens * (WORD_BYTES + n_chains * TOPIC_BYTES + weights)
+    what = f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}"
+    _refuse(what, n_tokens, corpus.counts.size, needed, available_memory(), instead)
+
+
+def _refuse(what, n_tokens, n_entries, needed, there, instead):
+    if n_tokens <= _MANY_TOKENS:
+        return
+    if needed > there:
+        why = f"but only {there / 2**30:.3g} GiB are free"
+        how = f"Pass {instead}, or scale its counts down"
+    elif n_tokens > _TOKENS_PER_ENTRY * n_entries:
+        why = f"for only {n_entries} entries that are not zero, and hours"
+        how = "Scale its counts down"
+    else:
+        return
+    factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
+    raise ValueError(
+        f"{what}; giving every token a topic takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} "
+        "has the same proportions, and the wider posterior of so many fewer tokens."
+    )
+
+
+class TokenCorpus:
+    """Documents as tokens in shards, and how they are read; chains are bound to it, and share it.
+
+    Parameters
+    ----------
+    corpus : Corpus or BlockCorpus
+    make_shards : callable
+        Function from this object to its shards: `InMemoryShards`, `MemoryMappedShards` or `DaskShards`.
+    n_topics : int
+    n_batch : int, default=None
+        Documents in a minibatch; None: all.
+    total_samples : float, default=None
+        Number of documents behind the posterior, N in the scale N/n; None: those of the corpus.
+    n_threads, n_chains : int, default=1
+        Threads of a chain, and chains that will be bound; change no draw.
+    prepare : callable, default=None
+        Function from what groups of documents have besides words to `Described.rows`.
+    early : Shard, default=None
+        Documents of a growing corpus from which chains start, if they are others.
+    """
+
+    def __init__(
+        self, corpus, make_shards, n_topics, *, n_batch=None, total_samples=None, n_threads=1, n_chains=1,
+        prepare=None, early=None,
+    ):  # fmt: skip
+        self.corpus, self.prepare, self.n_chains, self.n_threads = corpus, prepare, n_chains, n_threads
+        self.n_docs, self.n_words, self.n_tokens = corpus.n_docs, corpus.n_words, corpus.n_tokens
+        self.is_whole = corpus.is_whole
+        self.n_batch = corpus.n_docs if n_batch is None else n_batch
+        self.total_samples = float(corpus.n_docs if total_samples is None else total_samples)
+        self.n_topics, self.early = n_topics, early
+        self._make, self._shards, self._start = make_shards, None, None
+
+    @property
+    def shards(self):
+        """The shards, where they are processed; made at first use."""
+        with _lock:
+            if self._shards is None:
+                self._shards = self._make(self)
+            return self._shards
+
+    @property
+    def n_groups(self):
+        """Groups of documents that are equal in what they have besides words, each of one shard."""
+        return self.shards.n_groups
+
+    @property
+    def documents(self):
+        """All documents as one `Shard`, if they are in memory."""
+        return self.shards.whole
+
+    @property
+    def start(self):
+        """The documents from which chains start, a `Shard`: all of them, or evenly spaced ones of many."""
+        with _lock:
+            if self._start is None:
+                found = self.early if self.early is not None else self.shards.sample()
+                if self.prepare is not None and found.described is not None and found.rows is None:
+                    found = found._replace(described=found.described._replace(rows=self.prepare(found.given)))
+                self._start = found
+            return self._start
+
+    @property
+    def starts_with_all(self):
+        """Whether `start` are all documents whose assignments chains keep at their start."""
+        return self.early is not None or self.shards.is_in_memory
+
+    def without_shards(self):
+        """A copy for a chain that has finished, so that files and workers' memory are released."""
+        self.start  # noqa: B018 - may be needed later, and comes from the shards
+        other = object.__new__(TokenCorpus)
+        other.__dict__.update(self.__dict__, _shards=None)
+        return other
+
+    def fingerprint(self):
+        """By which to recognise the data: words, what documents have besides, and how they are cut into shards."""
+        described = self.corpus.described
+        own = 0 if described is None else zlib.crc32(row_keys(sparse.csr_array(described)))
+        return self.corpus.checksum, own, self.shards_wanted
+
+    @property
+    def shards_wanted(self):
+        """Number of shards."""
+        if hasattr(self.corpus, "n_shards"):
+            return self.corpus.n_shards(self.n_topics)
+        return number_of_shards(self.n_tokens, self.n_words * lanes.padded(self.n_topics))
+
+    def mean_of(self, values_of):
+        """Mean over documents of ``values_of(given)``, (n_groups, n): what groups have, to n numbers for each."""
+        total, described = 0.0, self.corpus.described
+        for start in range(0, self.n_docs, _DOCS_AT_ONCE):
+            part = described[start : start + _DOCS_AT_ONCE]
+            first, group, _ = groups_of(part)
+            total = total + np.bincount(group) @ values_of(part[first])
+        return total / self.n_docs
+
+
+def number_of_shards(n_tokens, n_cells):
+    """Number of shards in memory for documents of ``n_tokens`` and topics of ``n_cells``; 1 for small corpora."""
+    least = max(_MIN_TOKENS, n_cells / _CELLS_PER_TOKEN)
+    return int(min(max(n_tokens // least, 1), _MOST_SHARDS))
+
+
+# ----------------------------------------------------------------------------------------------- shards on this machine
+
+
+class LocalShards:
+    """Shards whose tokens and assignments are arrays of this process, processed by threads.
+
+    A subclass sets ``n_shards``, ``n_threads``, ``n_words``, ``token_ptr``, ``words``, ``weights``, ``ends`` and
+    ``described``, a list with the `Described` of each shard or None.
+    """
+
+    is_in_memory = False
+
+    @property
+    def n_groups(self):
+        """Groups of documents, each of one shard."""
+        return sum(1 if each is None else each.given.shape[0] for each in self.described)
+
+    @property
+    def n_tokens(self):
+        """Number of tokens."""
+        return self.words.size
+
+    def shard(self, i):
+        """Shard ``i``, and the range of its tokens."""
+        start, stop = self.ends[i], self.ends[i + 1]
+        ptr = self.token_ptr[start : stop + 1]
+        part = slice(int(ptr[0]), int(ptr[-1]))
+        weights = self.weights[part] if self.weights.size else self.weights
+        return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words, self.described[i]), part
+
+    def evaluate(self, z, pool, function, *args_of):
+        """Values of ``function(shard, z, *args)`` for all shards, in order; changes nothing.
+
+        ``args_of`` are lists with an argument for each shard.
+        """
+
+        def work(i):
+            shard, part = self.shard(i)
+            return function(shard, z[part], *(args[i] for args in args_of))
+
+        return list((map if pool is None else pool.map)(work, range(self.n_shards)))
+
+    def keep(self, z, pool, function, *args_of):
+        """As `evaluate`, but values stay where they are computed, for `evaluate_kept`."""
+        return self.evaluate(z, pool, function, *args_of)
+
+    def evaluate_kept(self, kept, pool, function, *args):
+        """Values of ``function(shard, kept value, *args)`` for all shards, in order."""
+
+        def work(i):
+            return function(self.shard(i)[0], kept[i], *args)
+
+        return list((map if pool is None else pool.map)(work, range(self.n_shards)))
+
+    def wants_checkpoint(self, z, step):
+        """Whether assignments should be copied before the next round: never, as they cannot be lost."""
+        return False
+
+    def proceed(self, now, z, pool):
+        """Process the next shards of a `Round` in the threads of ``pool``, and write their assignments into ``z``."""
+        n = _SHARDS_PER_CALL * self.n_threads
+        numbers, lock, results = range(now.next_shard, min(now.next_shard + n, self.n_shards)), Lock(), deque()
+
+        def work(i):
+            shard, part = self.shard(i)
+            done = now.step(shard, z[part], now.seed_of(i))
+            z[part] = done.z
+            with lock:
+                done.change.add_to(now.sums)
+
+        results.extend(map(work, numbers) if pool is None else pool.map(work, numbers))
+        now.next_shard = numbers.stop
+
+
+class InMemoryShards(LocalShards):
+    """Shards in memory.
+
+    Parameters
+    ----------
+    data : TokenCorpus
+    """
+
+    is_in_memory = True
+
+    def __init__(self, data):
+        corpus, described = data.corpus, None
+        if corpus.described is not None:
+            first, group, order = groups_of(corpus.described)
+            given = corpus.described[first]
+            described = Described(group, given, None if data.prepare is None else data.prepare(given))
+            corpus = corpus if first.size == 1 else corpus.take(order)
+        self.token_ptr, self.words, weights = corpus.expand_tokens()
+        self.weights = summable(weights)
+        self.n_words, self.n_threads, self.n_shards = data.n_words, data.n_threads, data.shards_wanted
+        self.whole = Shard(self.token_ptr, self.words, self.weights, 0, self.n_words, described)
+        self.ends, self._prepare = cuts(self.token_ptr, self.n_shards), data.prepare
+        self.described = [described]
+        if self.n_shards > 1:
+            self.described = [self._part(described, data.prepare, i) for i in range(self.n_shards)]
+
+    def part(self, start, stop, n_shards):
+        """Documents start:stop alone, in so many shards."""
+        other = copy(self)
+        other.n_shards, other.ends = n_shards, start + cuts(self.token_ptr[start : stop + 1], n_shards)
+        other.described = [other._part(self.whole.described, self._prepare, i) for i in range(n_shards)]
+        return other
+
+    def _part(self, described, prepare, i):
+        """What the documents of shard ``i`` have besides words."""
+        group = None if described is None else described.group[self.ends[i] : self.ends[i + 1]]
+        if group is None or not group.size:
+            return described
+        given = described.given[group[0] : group[-1] + 1]
+        return Described(group - group[0], given, None if prepare is None else prepare(given))
+
+    def sample(self):
+        """All documents."""
+        return self.whole
+
+    def assignments(self, z=None):
+        """Room for the assignments of a chain, or ``z`` itself."""
+        return np.empty(self.words.size, dtype=np.uint16) if z is None else z
+
+
+class OneShard:
+    """A `Shard` in memory, with which no chain goes on.
+
+    Parameters
+    ----------
+    shard : Shard
+    """
+
+    is_in_memory, n_shards = True, 1
+
+    def __init__(self, shard):
+        self.whole, self.n_tokens = shard, shard.n_tokens
+        self.n_groups = 1 if shard.described is None else shard.given.shape[0]
+
+    def evaluate(self, z, pool, function, *args_of):
+        """As `LocalShards.evaluate`."""
+        return [function(self.whole, z, *(args[0] for args in args_of))]
+
+
+class Scratch:
+    """Arrays in files without a name, which the system deletes with the last array, and if the process is killed.
+
+    Parameters
+    ----------
+    parent : str, path-like or None
+        Folder of the files. None: the system's folder for temporary files.
+    needed : int
+        Bytes to be written.
+    """
+
+    def __init__(self, parent, needed):
+        self.folder = tempfile.gettempdir() if parent is None else os.fspath(parent)
+        if needed > shutil.disk_usage(self.folder).free:
+            self._refuse(needed)
+
+    def _refuse(self, needed):
+        raise ValueError(
+            f"Words and assignments need {needed / 2**30:.3g} GiB more, but only "
+            f"{shutil.disk_usage(self.folder).free / 2**30:.3g} GiB are free in {self.folder}; name a folder with more "
+            "room by CountBlocks(..., folder=...)."
+        )
+
+    def new(self, dtype, size):
+        """An array in a file of its own; an ordinary one if it is empty."""
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        n_bytes = int(size) * np.dtype(dtype).itemsize
+        with tempfile.TemporaryFile(prefix="sk_sgmcmc-", dir=self.folder) as file:
+            self._reserve(file, n_bytes)
+            # Not numpy.memmap, which joblib would hand to other processes by the name of its file.
+            return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=dtype)
+
+    def _reserve(self, file, n_bytes):
+        """Give a file its length, with blocks of the disk: writing to a map of a file that has none kills Python."""
+        file.truncate(n_bytes)
+        try:
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        except AttributeError:  # not on this system
+            pass
+        except OSError as error:  # others: of file systems that cannot reserve
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                self._refuse(n_bytes)
+
+
+class MemoryMappedShards(LocalShards):
+    """Shards of blocks in memory-mapped files.
+
+    Parameters
+    ----------
+    data : TokenCorpus
+    """
+
+    def __init__(self, data):
+        corpus, blocks = data.corpus, data.corpus.blocks
+        self.n_words, self.n_shards, self.n_threads = data.n_words, data.shards_wanted, data.n_threads
+        self._every = max(1, -(-data.n_tokens // SAMPLE))
+        per_token = WORD_BYTES + data.n_chains * TOPIC_BYTES + (0 if data.is_whole else WEIGHT_BYTES)
+        self.scratch = Scratch(blocks.folder, per_token * data.n_tokens + 8 * data.n_docs)
+        self.token_ptr = self.scratch.new(np.int64, data.n_docs + 1)
+        self.words = self.scratch.new(np.int32, data.n_tokens)
+        self.weights = self.scratch.new(np.float64, 0 if data.is_whole else data.n_tokens)
+        doc = token = 0
+        for part in blocks.corpora():
+            ptr, words, weights = part.expand_tokens()
+            self.token_ptr[doc + 1 : doc + ptr.size] = token + ptr[1:]
+            self.words[token : token + words.size] = words
+            if self.weights.size:
+                weights = weights if weights.size else np.ones(words.size)
+                self.weights[token : token + words.size] = summable(weights)
+            doc, token = doc + part.n_docs, token + words.size
+        self.ends = cuts(self.token_ptr, self.n_shards)
+        self.described = [None] * self.n_shards
+        if corpus.described is not None:
+            for i in range(self.n_shards):
+                self._arrange(i, corpus.described, data.prepare)
+
+    def _arrange(self, i, described, prepare):
+        """Sort the documents of shard ``i`` by what they have besides words."""
+        start = self.ends[i]
+        order, self.described[i] = arranged(described[start : self.ends[i + 1]], prepare)
+        if np.all(np.diff(order) == 1):
+            return
+        shard, part = self.shard(i)
+        shard = shard.of_docs(order)
+        self.token_ptr[start : self.ends[i + 1] + 1] = part.start + shard.token_ptr
+        self.words[part] = shard.words
+        if self.weights.size:
+            self.weights[part] = shard.weights
+
+    def sample(self):
+        """Documents, evenly spaced, a `Shard`."""
+        found = joined([sampled(self.shard(i)[0], self._every) for i in range(self.n_shards)])
+        # Copies: it outlasts the files, which a view would keep.
+        return found._replace(words=found.words.copy(), weights=found.weights.copy())
+
+    def assignments(self, z=None):
+        """Room for the assignments of a chain, or a copy of ``z``, in a file."""
+        room = self.scratch.new(np.uint16, self.words.size)
+        if z is not None:
+            room[:] = z
+        return room
+
+
+def arranged(described, prepare):
+    """The order in which documents of a shard form groups, and their `Described`."""
+    first, group, order = groups_of(described)
+    given = described[first]
+    return order, Described(group, given, None if prepare is None else prepare(given))
+
+
+# ----------------------------------------------------------------------------------------------------- a pass over them
+
+
+class AssignedShards:
+    """All shards with their assignments, which stay where they are.
+
+    Parameters
+    ----------
+    shards : InMemoryShards, MemoryMappedShards or DaskShards
+    z : object
+        Their assignments.
+    pool : executor or None
+        Threads.
+    sweeps : object
+        The counts of the assignments, if topics are integrated out; see `sweeps`.
+    """
+
+    def __init__(self, shards, z, pool, sweeps=None):
+        self.shards, self.z, self.pool, self.sweeps = shards, z, pool, sweeps
+
+    @property
+    def size(self):
+        """Groups of documents, and tokens."""
+        return self.shards.n_groups, self.shards.n_tokens
+
+    @property
+    def documents(self):
+        """All documents as one `Shard`, if they are in memory; else None."""
+        return self.shards.whole if self.shards.is_in_memory else None
+
+    def map(self, function, *args):
+        """Values of ``function(shard, z, *args)``, a list in the order of the shards."""
+        n = self.shards.n_shards
+        return self.shards.evaluate(self.z, self.pool, function, *([arg] * n for arg in args))
+
+    def keep(self, function, *args):
+        """Values of ``function(shard, z, *args)`` as `KeptValues`, which stay where the shards are."""
+        n = self.shards.n_shards
+        kept = self.shards.keep(self.z, self.pool, function, *([arg] * n for arg in args))
+        return KeptValues(self.shards, kept, self.pool)
+
+    def draw(self, function, rng, *args):
+        """As `map`, for functions whose last argument is a random stream; a shard alone in memory gets ``rng``."""
+        n = self.shards.n_shards
+        if n == 1 and self.shards.is_in_memory:
+            return [function(self.shards.whole, self.z, *args, rng)]
+        seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(n)
+        streamed = _with_stream(function)
+        return self.shards.evaluate(self.z, self.pool, streamed, *([arg] * n for arg in args), seeds)
+
+
+class KeptValues:
+    """A value for each shard, which stays where the shard is; from `AssignedShards.keep`."""
+
+    def __init__(self, shards, kept, pool):
+        self.shards, self.kept, self.pool = shards, kept, pool
+
+    def map(self, function, *args):
+        """Values of ``function(shard, kept value, *args)``, a list in the order of the shards."""
+        return self.shards.evaluate_kept(self.kept, self.pool, function, *args)
+
+
+class _with_stream:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, shard, z, *args):
+        *args, seed = args
+        return self.function(shard, z, *args, np.random.Generator(np.random.PCG64(seed)))
+
+
+class Change:
+    """Change of the counts of some words.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows,)
+        Words.
+    values : ndarray of shape (n_rows, n_topics)
+    """
+
+    def __init__(self, rows, values):
+        self.rows, self.values = rows, values
+
+    @classmethod
+    def of_whole(cls, rows, values, is_whole=True):
+        """The same in as few bytes as hold whole numbers."""
+        if is_whole:
+            largest = int(max(values.max(initial=0), -values.min(initial=0)))
+            values = values.astype(np.min_scalar_type(-largest - 1))
+        return cls(rows, values)
+
+    def add_to(self, counts):
+        """Add to counts (n_words, >= n_topics) in place."""
+        part = counts[:, : self.values.shape[1]]
+        if _are_all(self.rows, len(counts)):
+            part += self.values  # without the copies of an index
+        else:
+            part[self.rows] += self.values.astype(counts.dtype)
+
+    @classmethod
+    def sum_of(cls, changes):
+        """The sum of several changes; they have the same sum in any order, see `summable`."""
+        rows = changes[0].rows
+        alike = all(np.array_equal(each.rows, rows) for each in changes)
+        rows = rows if alike else np.unique(np.concatenate([each.rows for each in changes]))
+        is_whole = all(each.values.dtype.kind == "i" for each in changes)
+        # 32 bits, as in the table of all counts.
+        values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int32 if is_whole else np.float64)
+        for each in changes:
+            if alike:
+                values += each.values
+            else:
+                values[np.searchsorted(rows, each.rows)] += each.values
+        return cls.of_whole(rows, values, is_whole)
+
+
+def _are_all(rows, n_words):
+    return rows.size == n_words and np.array_equal(rows, np.arange(n_words))
+
+
+class Done(NamedTuple):
+    """The result of a step of a shard.
+
+    Parameters
+    ----------
+    z : ndarray of uint16, shape (n_tokens,)
+    change : Change
+    """
+
+    z: np.ndarray
+    change: Change
+
+
+class Round:
+    """A pass over all shards, in the middle of which a chain may be saved.
+
+    Parameters
+    ----------
+    step : callable
+        From a `Shard`, its assignments and a seed to `Done`, without side effects, so that it gives the same result in
+        any thread or process, and when it is repeated after a worker was lost.
+    seed : int
+    table : ndarray
+        Counts, to a copy of which shards' changes are added.
+    """
+
+    def __init__(self, step, seed, table):
+        self.step, self.seed = step, seed
+        self.sums = table.copy()
+        self.next_shard = 0
+
+    def seed_of(self, i):
+        """The seed of shard ``i``."""
+        return np.random.SeedSequence([self.seed, i])
+
+
+# ------------------------------------------------------------------------------------------------ work in this process
+
+
+def streams(rng, n):
+    """Random streams of parts that are processed side by side, derived from ``rng``."""
+    return [np.random.Generator(np.random.PCG64(seed)) for seed in rng.integers(2**63, size=n)]
+
+
+def side_by_side(work, n, pool):
+    """Call ``work(i)`` for each of n parts, in the threads of ``pool`` or, if it is None, one after the other."""
+    for _ in map(work, range(n)) if pool is None else pool.map(work, range(n)):
+        pass
+
+
+def pieces(token_ptr, tokens=2_000_000):
+    """Ranges of documents with about ``tokens`` tokens each, so that no kernel runs for long."""
+    stop, n_docs = 0, token_ptr.size - 1
+    while stop < n_docs:
+        start = stop
+        stop = int(np.searchsorted(token_ptr, token_ptr[start] + tokens, side="right")) - 1
+        stop = min(max(stop, start + 1), n_docs)
+        yield start, stop

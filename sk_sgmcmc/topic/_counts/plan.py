@@ -1,0 +1,219 @@
+"""How a fit runs: which chain a sampler needs, its step size, the size of minibatches, the number of steps."""
+
+from copy import copy
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from joblib.parallel import get_active_backend
+
+from ...chains.plans import DrawPlan, StreamPlan
+from ...samplers._base import Sampler
+from ...samplers.schedules import ConstantStep
+from ...utils._warnings import warn_user
+from ...utils.blocks import present_client
+from .chain import CollapsedChain
+from .corpus import InMemoryShards, MemoryMappedShards, refuse_too_many_tokens
+from .dask_shards import DaskShards
+from .minibatch_chain import MinibatchChain
+from .particles import ParticleTopicChain
+from .word_prior import FittedWordPrior, WordPrior
+
+# Share of a variance that a step of a sampler on flat space may add, and, with fresh assignments, the larger share that
+# the noise of minibatches may add.
+_TOLERANCE, _NOISE = 0.05, 0.1
+_FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
+# Tokens in a minibatch of a chain with stored assignments, per cell of the topics: a cell costs about a third of what a
+# token costs.
+_TOKENS_PER_CELL = 2.5
+_MIN_TOKENS = 200_000  # with fewer, a step is too short for minibatches to pay
+_STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
+# Samplers that move topics by small steps forget slowly: with 200 sweeps, 90 % intervals of a small
+# corpus held .4 (SGRLD), .6 (SGLD) and .8 (SGHMC) of the truth, with 2000 they held .8 to .9.
+_SLOW_SWEEPS, _SLOW_TOKENS = 2000, 50_000_000
+_PARTICLE_SWEEPS = 60
+_FRESH_STEPS = 1000
+
+
+class ChainConfig(NamedTuple):
+    """What all chains of a run share.
+
+    Parameters
+    ----------
+    data : TokenCorpus
+        The documents.
+    plan : DrawPlan or StreamPlan
+    sampler : Sampler
+        Of the topics, resolved.
+    pair : tuple of str
+        The geometry and signal by which it fits.
+    word_prior : float or ndarray
+        As for `WordPrior`.
+    stored, n_sweeps, init, flat
+        As for `MinibatchChain`.
+    """
+
+    data: Any
+    plan: DrawPlan | StreamPlan
+    sampler: Sampler
+    pair: tuple
+    word_prior: Any
+    stored: bool
+    n_sweeps: tuple
+    init: str
+    flat: dict | None
+
+    def new_chain(self, seed, doc_prior, *, fits_word_prior=False, n_warm=0):
+        """A chain, not bound to the documents yet.
+
+        ``fits_word_prior`` says whether the topics' prior is learnt; ``n_warm`` steps are collapsed sweeps.
+        """
+        n_topics = doc_prior.alpha.size
+        kind = FittedWordPrior if fits_word_prior else WordPrior
+        parts = seed, copy(self.plan), self.sampler, kind(self.word_prior, self.data.n_words, n_topics), doc_prior
+        if self.pair[1] == "conditionals":
+            return CollapsedChain(*parts, init=self.init)
+        make = ParticleTopicChain if self.sampler._runner == "particles" else MinibatchChain
+        return make(*parts, init=self.init, stored=self.stored, n_sweeps=self.n_sweeps, n_warm=n_warm, flat=self.flat)
+
+    def continued(self, chain, begins_stream, prior_params):
+        """The chain with which an existing one goes on; ``begins_stream``: it has run in `fit`, and streams from here.
+
+        ``prior_params`` are samplers of the documents' prior, by name.
+        """
+        chain = chain if chain.has_topics else _with_topics(chain, self.sampler)
+        if chain.n_words < self.data.n_words:
+            n_topics = chain.n_topics
+            chain.extend_vocabulary(WordPrior(self.word_prior, self.data.n_words, n_topics), self.data.n_words)
+        if begins_stream:
+            chain.start_streaming(self.sampler, copy(self.plan), self.n_sweeps, prior_params)
+        else:
+            chain.take_sampler(self.sampler, self.n_sweeps, prior_params)
+        return chain
+
+
+def _with_topics(chain, sampler):
+    """A `MinibatchChain` that continues from a `CollapsedChain`, with topics in its state."""
+    chain._ensure_started()
+    if chain.data is not None and chain.z is not None:
+        chain.doc_prior.release(chain._assigned())
+    other = chain.shallow_copy(MinibatchChain)
+    for name in ("round", "checkpoint", "failure", "progress", "hottest"):  # which only a collapsed chain has
+        vars(other).pop(name, None)
+    other.first_sampler, other.stored, other.flat, other.n_warm, other.z = sampler, True, None, 0, None
+    return other
+
+
+def shards_of(corpus, n_chains):
+    """What makes the shards of a `Corpus` or `BlockCorpus`; raises if its tokens take too much memory."""
+    if not hasattr(corpus, "blocks"):
+        refuse_too_many_tokens(corpus, n_chains)
+        return InMemoryShards
+    if n_chains > 1 and not getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False):
+        raise ValueError(
+            f"n_chains={n_chains} over CountBlocks share the files or workers that hold the shards, and cannot run in "
+            "other processes; leave out joblib.parallel_config. Where there is a Dask client, shards run on its "
+            "workers by themselves."
+        )
+    client = present_client()
+    corpus.refuse_too_many_tokens(n_chains, here=client is None)
+    return MemoryMappedShards if client is None else partial(DaskShards, client=client)
+
+
+def refuse_minibatches(corpus, sampler, pair):
+    """Raise if a sampler that fits by ``pair`` reads minibatches of documents that are not in memory."""
+    if hasattr(corpus, "blocks") and pair[1] != "conditionals":
+        raise ValueError(
+            f"{type(sampler).__name__} reads minibatches of documents, but fit sweeps over all blocks of CountBlocks; "
+            'use sampler="gibbs", or None with batch_size="auto" and assignments="auto", or pass the blocks to '
+            "partial_fit."
+        )
+
+
+def resolved_sampler(sampler, pair, corpus, scale, whiten):
+    """The fitted copy of a sampler, with its step size.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    pair : tuple of str
+        Geometry and signal.
+    corpus : Corpus
+    scale : float
+        N/n, the scale of the noise of minibatches; 0 if assignments are stored.
+    whiten : bool
+        Whether coordinates on flat space have posterior deviations of about 1.
+    """
+    if not sampler._picks_step:
+        return sampler._resolved(None)
+    if pair[0] != "euclidean":
+        return sampler._resolved(sampler._simplex_schedule(noisy=scale > 0))
+    curvature = 1.0
+    if not whiten:  # that of the most frequent word, were it in a single topic
+        curvature += max(1.0, scale) * float(corpus.to_csr().sum(axis=0).max())
+    noise = curvature * scale
+    return sampler._resolved(
+        ConstantStep(float(sampler._stable_step(curvature, noise, share=_NOISE if noise else _TOLERANCE)))
+    )
+
+
+def stores_assignments(sampler, corpus, assignments, total_samples):
+    """Whether `fit` keeps the assignment of each token, for parameters as given."""
+    if sampler._full_batch:
+        return True
+    if assignments != "auto":
+        return assignments == "stored"
+    return total_samples in (None, corpus.n_docs)
+
+
+def default_batch(corpus, stored, n_topics):
+    """Documents in a minibatch of `fit`; perhaps more than there are."""
+    if not stored:
+        return _FRESH_BATCH
+    wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * n_topics)
+    return max(1, int(corpus.n_docs * wanted / max(1, corpus.n_tokens)))
+
+
+def stream_batch(corpus):
+    """Documents in a minibatch of a stream's block, which minibatches divide about evenly."""
+    return -(-corpus.n_docs // max(1, round(corpus.n_docs / _FRESH_BATCH)))
+
+
+def default_steps(sampler, corpus, stored, n_batch):
+    """Steps of `fit`."""
+    if not stored:
+        return _FRESH_STEPS if sampler._draws_in_time else _FRESH_STEPS // 4
+    if not sampler._draws_in_time:  # its draws are the particles at the end
+        return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
+    sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
+    if not sampler._forgets:
+        sweeps = max(sweeps, min(_SLOW_SWEEPS, int(_SLOW_TOKENS / max(1, corpus.n_tokens))))
+    return sweeps * max(1, corpus.n_docs // n_batch)
+
+
+def checked_sweeps(n_sweeps):
+    """The parameter as two whole numbers; raises if it is not."""
+    sweeps = tuple(n_sweeps)
+    if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
+        raise ValueError(
+            f"n_sweeps={n_sweeps!r} must be two whole numbers: sweeps to discard (at least 0) and to average over (at "
+            "least 1), for example (5, 5)."
+        )
+    return int(sweeps[0]), int(sweeps[1])
+
+
+def checked_total(total_samples, seen, has_warned):
+    """The number of documents behind the posterior, and whether a warning has said that ``total_samples`` is far off.
+
+    It warns once, and stands for the documents ``seen`` if it is None.
+    """
+    if total_samples is None:
+        return float(seen), has_warned
+    is_far_off = total_samples > 10 * seen or seen > 10 * total_samples
+    if is_far_off and not has_warned:
+        warn_user(
+            f"total_samples={total_samples} is more than ten times off the {seen} documents seen so far. Counts are "
+            "scaled to it, so a wrong number makes topics too certain or too vague; leave it at None to count the "
+            "documents."
+        )
+    return float(total_samples), has_warned or is_far_off

@@ -1,0 +1,587 @@
+"""Collapsed Gibbs sweeps: each token's topic is redrawn given those of all others, with topics integrated out.
+
+The classes here hold the counts of the assignments, and sweep over documents in turn. Shards are swept side by side by
+a `CollapsedStep`, in burn-in, or given topics by a `GivenTopicsStep`, which is exact.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.special import gammaln
+
+from ...kernels.math import lanes
+from ...kernels.models.lda import any_tokens, assignments, joining, whole_tokens
+from ...utils._memory import available_memory
+from .corpus import Change, Done, cuts, side_by_side, streams
+
+_MAX_TEMPERATURE = 1.4
+# The temperature falls to 1 evenly over this share of the sweeps, and within so many.
+_COOLING, _MOST_TEMPERED = 0.6, 60
+_SAMPLE_TOKENS = 3_000_000  # of the documents that `singular_values` reads
+_POWERS, _MORE = 2, 10  # multiplications by A A' and columns beyond those wanted, of a randomised decomposition
+_READY = 8  # topics without tokens that keep a column
+_ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared
+_FEWEST_PARTS, _MOST_PARTS = 4, 16
+_LARGE = 2_000_000  # tokens from which there are parts
+_TOKENS_PER_BLOCK = 250_000
+# Counts of topics of each document are kept while a sweep lasts if they take no more than this for each token, and no
+# more than this share of the memory that is free.
+_BYTES_PER_TOKEN, _MEMORY_SHARE = 6, 0.25
+
+
+# ------------------------------------------------------------------------------------------------------------- in turn
+
+
+class CollapsedSweeps:
+    """Counts of all assignments, and sweeps that redraw each token's topic given all others.
+
+    All tokens weigh 1, and the topics' prior is one number; see `GeneralSweeps` for others.
+
+    Parameters
+    ----------
+    data : Shard
+    z : ndarray of uint16, shape (n_tokens,)
+        Assignments, changed by sweeps.
+    topic_word_prior : ndarray of shape (n_words, n_topics)
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_words, width)
+        Counts as the kernel takes them, of whole numbers in padded rows.
+    temperature : float
+        Above 1, sweeps draw from a flatter law than the posterior: for burn-in only.
+    """
+
+    is_fast = True
+    temperature = 1.0
+
+    def __init__(self, data, z, topic_word_prior):
+        self.z = z
+        self.topic_word_prior = topic_word_prior
+        n_words, n_topics = topic_word_prior.shape
+        counts = np.zeros((n_words, n_topics))
+        assignments.count_assignments(data.words, data.weights, z, counts)
+        self.table = whole_tokens.table_of_counts(counts)
+        self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
+        self.beta = float(topic_word_prior[0, 0])
+
+    @property
+    def counts(self):
+        """Tokens of each word in each topic, (n_words, n_topics)."""
+        return self.table[:, : self.topic_word_prior.shape[1]]
+
+    def __getstate__(self):
+        # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
+        return {name: value for name, value in self.__dict__.items() if name not in ("z", "topic_word_prior")}
+
+    def rejoin(self, z, topic_word_prior):
+        """Share the chain's arrays again, after both were unpickled."""
+        self.z, self.topic_word_prior = z, topic_word_prior
+
+    def set_topic_word_prior(self, topic_word_prior):
+        """Go on with another prior, (n_words, n_topics), one number as the old one was."""
+        self.topic_word_prior = topic_word_prior
+        self.beta = float(topic_word_prior[0, 0])
+
+    def step(self, doc_prior):
+        """The step by which shards are swept side by side, under a temperature."""
+        return CollapsedStep(self.table, self.topic_mass, self.beta, doc_prior, self.temperature)
+
+    def take(self, sums):
+        """Continue with another table of counts, which shards have changed."""
+        self.table = sums
+        self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
+
+    def n_parts(self, data):
+        """Into how many parts `sweep_parts` cuts the vocabulary; 1 where they do not pay."""
+        return number_of_parts(data.n_tokens)
+
+    def sweep_parts(self, data, doc_topic_prior, group, rng, pool):
+        """The same as `sweep` over all documents, and as exact: see `sweep_by_vocabulary`."""
+        self.topic_mass[:] = sweep_by_vocabulary(
+            data, self.z, self.table, doc_topic_prior, group, self.beta, rng, self.n_parts(data), pool
+        )
+
+    def _sweep(self, data, start, stop, table, topic_mass, doc_topic_prior, group, rng):
+        whole_tokens.sweep(
+            start, stop, data.token_ptr, data.words, self.z, table, topic_mass, doc_topic_prior, group, self.beta, rng,
+            self.temperature,
+        )  # fmt: skip
+
+    def sweep(self, data, start, stop, doc_topic_prior, group, rng):
+        """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
+        self._sweep(data, start, stop, self.table, self.topic_mass, doc_topic_prior, group, rng)
+
+
+class GeneralSweeps(CollapsedSweeps):
+    """`CollapsedSweeps` where tokens have weights, or where words or topics have priors of their own.
+
+    Parameters
+    ----------
+    data, z, topic_word_prior
+        As for `CollapsedSweeps`.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_words, width)
+        Counts of the topics that have a column, in padded rows: uint16 if that is enough, else float64.
+    mass : ndarray of shape (width,)
+        Their sums.
+    column, topic : ndarray of shape (n_topics,) and (width,)
+        Each topic's column and each column's topic, -1 for none.
+    """
+
+    is_fast = False
+
+    def __init__(self, data, z, topic_word_prior):
+        self.z = z
+        n_words, n_topics = topic_word_prior.shape
+        counts = np.zeros((n_words, n_topics))
+        assignments.count_assignments(data.words, data.weights, z, counts)
+        few = counts.sum(axis=1).max(initial=0.0) < any_tokens.SHORT
+        self.dtype = np.uint16 if few and data.weights.size == 0 else np.float64
+        self.lay(counts, np.arange(n_topics))
+        self.set_topic_word_prior(topic_word_prior)
+
+    def lay(self, counts, topics):
+        """Give these topics, which are all that have tokens, columns; ``counts`` is (n_words, n_topics)."""
+        self.table = np.zeros((len(counts), lanes.padded(topics.size)), dtype=self.dtype)
+        self.table[:, : topics.size] = counts[:, topics]
+        self.mass = self.table.sum(axis=0, dtype=np.float64)
+        self.topic = np.full(self.mass.size, -1, dtype=np.int32)
+        self.topic[: topics.size] = topics
+        self.column = np.full(counts.shape[1], -1, dtype=np.int32)
+        self.column[topics] = np.arange(topics.size)
+
+    @property
+    def counts(self):
+        """Tokens of each word in each topic, (n_words, n_topics)."""
+        n_topics, used = self.column.size, self.topic >= 0
+        if np.array_equal(self.topic[used], np.arange(n_topics)):
+            return self.table[:, :n_topics]
+        counts = np.zeros((len(self.table), n_topics), dtype=self.dtype)
+        counts[:, self.topic[used]] = self.table[:, used]
+        return counts
+
+    def set_topic_word_prior(self, topic_word_prior):
+        """Go on with another prior, (n_words, n_topics)."""
+        self.topic_word_prior = topic_word_prior
+        first = topic_word_prior[:, 0]
+        differs = np.zeros(first.size, dtype=bool)
+        if topic_word_prior.strides[1] != 0:
+            differs = np.any(topic_word_prior != first[:, None], axis=1)
+        numbers, row = np.unique(first[~differs], return_inverse=True)
+        self.row = np.empty(first.size, dtype=np.int32)
+        self.row[~differs] = row
+        self.beta = numbers.astype(np.float32)
+        width = self.mass.size
+        if differs.any():  # seeds: few words, each with a row of its own
+            self.row[differs] = numbers.size + np.arange(differs.sum())
+            rows = np.vstack([np.tile(numbers[:, None], self.column.size), topic_word_prior[differs]])
+            self.beta = np.zeros((len(rows), width), dtype=np.float32)
+            self.beta[:, : self.column.size] = rows
+            self.beta_sums = np.ones(width)
+            self.beta_sums[: self.column.size] = topic_word_prior.sum(axis=0)
+        else:
+            self.beta_sums = np.full(width, float(first.sum()))
+
+    def n_parts(self, data):
+        """One: the columns of its table change hands within a sweep."""
+        return 1
+
+    def sweep(self, data, start, stop, doc_topic_prior, group, rng):
+        """Redraw the tokens of documents start:stop, whose priors are the rows ``group`` of ``doc_topic_prior``."""
+        self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)
+
+    def _sweep_from(self, begin, data, start, stop, doc_topic_prior, group, rng):
+        """`sweep` from token ``begin`` on; returns the token before which it stopped, or `any_tokens.DONE`."""
+        return any_tokens.sweep(
+            begin, start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.mass, self.column,
+            self.topic, doc_topic_prior, group, self.beta, self.row, self.beta_sums, rng,
+        )  # fmt: skip
+
+
+class OccupiedTopicSweeps(GeneralSweeps):
+    """Collapsed sweeps whose cost is linear in the topics that hold tokens; exact at every sweep.
+
+    Topics without tokens are set aside, but for a few, which stay ready for a token that leaves its topic.
+    """
+
+    def sweep(self, data, start, stop, doc_topic_prior, group, rng):
+        """Redraw the tokens of documents start:stop, which share one prior (1, n_topics)."""
+        self._compact_columns(doc_topic_prior[0], _READY)
+        at = self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)
+        while at != any_tokens.DONE:
+            self._compact_columns(doc_topic_prior[0], 3 * _READY)
+            start = int(np.searchsorted(data.token_ptr, at, side="right")) - 1
+            at = self._sweep_from(at, data, start, stop, doc_topic_prior, group, rng)
+
+    def _compact_columns(self, alpha, n_ready):
+        """Set aside topics without tokens, but for at least ``n_ready`` of the likeliest; unless nothing is gained."""
+        mass = self._mass_of_topics()
+        n_used = np.count_nonzero(mass)
+        n_columns = min(mass.size, lanes.padded(n_used + n_ready))
+        if lanes.padded(n_columns) == self.mass.size:
+            return
+        order = np.lexsort((-alpha, mass == 0.0))
+        self.lay(self.counts, np.sort(order[:n_columns]))
+        self.set_topic_word_prior(self.topic_word_prior)
+
+    def _mass_of_topics(self):
+        mass, used = np.zeros(self.column.size), self.topic >= 0
+        mass[self.topic[used]] = self.mass[used]
+        return mass
+
+    def join(self, data, doc_topic_prior, tried):
+        """Join two topics if that explains the assignments better: a move for burn-in, not a draw.
+
+        The most similar pairs are tried. The evidence is estimated from the joint probability and the entropy of each
+        token's choice between the two topics.
+
+        Parameters
+        ----------
+        data : Shard
+        doc_topic_prior : ndarray of shape (n_topics,)
+        tried : set of pairs
+            Pairs not to be compared again; extended in place.
+
+        Returns
+        -------
+        joined : list of pairs (topic kept, topic left empty)
+        """
+        beta = np.ascontiguousarray(self.topic_word_prior[:, 0])
+        counts = self.counts.astype(np.float64)
+        mass = self._mass_of_topics()
+        used = np.flatnonzero(mass > 0)
+        roots = np.sqrt((counts[:, used] + beta[:, None]) / (mass[used] + beta.sum()))
+        alike = np.triu(roots.T @ roots, 1)
+        partner = np.full(mass.size, -1)
+        pairs = np.argwhere(alike > _ALIKE)
+        for j, k in used[pairs[np.argsort(-alike[tuple(pairs.T)], kind="stable")]]:
+            if partner[j] < 0 and partner[k] < 0 and (j, k) not in tried:
+                partner[j], partner[k] = k, j
+        first = np.flatnonzero(partner > np.arange(partner.size))
+        if not first.size:
+            return []
+        gains = np.zeros(mass.size)
+        joining.pair_gains(
+            data.token_ptr, data.words, data.weights, self.z, partner, counts, mass, beta, float(beta.sum()),
+            doc_topic_prior, gains,
+        )  # fmt: skip
+
+        def log_evidence(counts):
+            """Log evidence of words given their topics, less that of a topic without tokens."""
+            cells = gammaln(counts + beta[:, None]) - gammaln(beta)[:, None]
+            return cells.sum(axis=0) + gammaln(beta.sum()) - gammaln(counts.sum(axis=0) + beta.sum())
+
+        joined = []
+        own, other = counts[:, first], counts[:, partner[first]]
+        gains = gains[first] + log_evidence(own) + log_evidence(other) - log_evidence(own + other)
+        for j, gain in zip(first.tolist(), gains, strict=True):
+            k = int(partner[j])
+            if gain > 0.0:
+                tried.add((j, k))
+                continue
+            self.z[self.z == k] = j
+            counts[:, j] += counts[:, k]
+            counts[:, k] = 0.0
+            joined.append((j, k))
+        self.lay(counts, np.sort(self.topic[self.topic >= 0]))
+        return joined
+
+
+# -------------------------------------------------------------------------------------------------------------- shards
+
+
+class ShardCounts:
+    """Counts of the assignments of all shards, where these are not swept in turn.
+
+    Parameters
+    ----------
+    topic_word_prior : ndarray of shape (n_words, n_topics)
+    is_whole : bool
+        Whether all tokens weigh 1.
+    """
+
+    temperature = 1.0
+
+    def __init__(self, topic_word_prior, is_whole):
+        n_words, n_topics = topic_word_prior.shape
+        self.table = np.zeros((n_words, lanes.padded(n_topics)), dtype=np.int32 if is_whole else np.float64)
+        self.topic_word_prior = topic_word_prior
+
+    @property
+    def counts(self):
+        """Tokens of each word in each topic, (n_words, n_topics)."""
+        return self.table[:, : self.topic_word_prior.shape[1]]
+
+    @property
+    def is_fast(self):
+        """Whether the sweeps for whole tokens and one number as the topics' prior apply."""
+        return self.topic_word_prior.strides == (0, 0) and self.table.dtype == np.int32
+
+    def __getstate__(self):
+        return {"table": self.table}
+
+    def rejoin(self, z, topic_word_prior):
+        """Share the chain's prior again, after unpickling."""
+        self.topic_word_prior = topic_word_prior
+
+    def set_topic_word_prior(self, topic_word_prior):
+        """Go on with another prior, (n_words, n_topics)."""
+        self.topic_word_prior = topic_word_prior
+
+    def step(self, doc_prior):
+        """As `CollapsedSweeps.step`."""
+        mass = self.counts.sum(axis=0, dtype=np.int64)
+        return CollapsedStep(self.table, mass, float(self.topic_word_prior[0, 0]), doc_prior, self.temperature)
+
+    def take(self, sums):
+        """Continue with another table of counts, which shards have changed."""
+        self.table = sums
+
+
+def sweeps_of(shard, z, topic_word_prior, leaves_topics_empty=False):
+    """The fastest sweeps for such tokens and prior; ``leaves_topics_empty`` if many topics may have no token."""
+    if leaves_topics_empty:
+        return OccupiedTopicSweeps(shard, z, topic_word_prior)
+    is_fast = topic_word_prior.strides == (0, 0) and shard.weights.size == 0
+    return (CollapsedSweeps if is_fast else GeneralSweeps)(shard, z, topic_word_prior)
+
+
+def compile_sweeps():
+    """Compile all kernels of sweeps over whole tokens, of which a corpus needs some by its size."""
+    for kernel in whole_tokens.KERNELS:
+        kernel.compiled  # noqa: B018
+
+
+def _generator(seed):
+    """The random stream of a step."""
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+class CollapsedStep:
+    """A collapsed sweep, for burn-in only: other shards' counts are those of before the round.
+
+    Parameters
+    ----------
+    table, mass : ndarray
+        Counts of all tokens, as `whole_tokens.sweep` takes them.
+    beta : float
+    doc_prior : DocumentPrior
+    temperature : float
+    """
+
+    def __init__(self, table, mass, beta, doc_prior, temperature):
+        self.table, self.mass, self.beta, self.doc_prior = table, mass, beta, doc_prior
+        self.temperature = temperature
+
+    def __call__(self, shard, z, seed):
+        """Return the `Done` of a shard with assignments ``z``."""
+        z, table, mass, rng = np.array(z), self.table.copy(), self.mass.copy(), _generator(seed)
+        prior, group = self.doc_prior.table(shard)
+        whole_tokens.sweep(
+            0, shard.n_docs, shard.token_ptr, shard.words, z, table, mass, prior, group, self.beta, rng,
+            self.temperature,
+        )  # fmt: skip
+        rows, n_topics = shard.active()[0], self.mass.size
+        after, before = table[:, :n_topics], self.table[:, :n_topics]
+        change = Change.of_whole(rows, after - before if rows.size == len(table) else after[rows] - before[rows])
+        return Done(z, change)
+
+
+class GivenTopicsStep:
+    """A sweep given the topics, in which shards are independent: exact, however documents are cut into shards.
+
+    Parameters
+    ----------
+    topics : ndarray of float32, shape (n_words, n_topics)
+        Columns sum to 1.
+    doc_prior : DocumentPrior
+    """
+
+    def __init__(self, topics, doc_prior):
+        self.topics, self.doc_prior = topics, doc_prior
+
+    def __call__(self, shard, z, seed):
+        """Return the `Done` of a shard with assignments ``z``."""
+        z, (rows, slot), n_topics = np.array(z), shard.active(), self.topics.shape[1]
+        rng = _generator(seed)
+        prior, group = self.doc_prior.table(shard)
+        phi = np.empty((rows.size, n_topics), dtype=np.float32)
+        sums = np.empty((rows.size, -(-n_topics // assignments.BLOCK) + 1), dtype=np.float32)
+        cells, ones = self.topics[rows].astype(np.float64), np.ones(n_topics)
+        assignments.topic_tables(cells, np.arange(rows.size), ones, prior, phi, sums)
+        made_for = np.full(rows.size if len(prior) > 1 else 0, -1, dtype=np.int32)
+        counts = np.zeros((rows.size, n_topics))
+        assignments.draw_assignments(
+            0, shard.n_docs, np.arange(shard.n_docs), shard.token_ptr, shard.words, shard.weights, slot, phi, sums,
+            made_for, prior, group, np.uint64(rng.integers(2**63)), 1, 0, 1, z, counts,
+            np.empty((0, shard.n_docs, n_topics)),
+        )  # fmt: skip
+        change = Change.of_whole(rows, counts, not shard.weights.size)
+        return Done(z, change)
+
+
+# ------------------------------------------------------------------------------------------- by parts of the vocabulary
+#
+# Topics integrated out, a token's topic depends on all other tokens through the counts of its document, those of its
+# word and those of the topics. The latter depend on every token, so that tokens are redrawn one after the other. Cut
+# the words into parts: the mass of a Dirichlet topic is shared among them by a Dirichlet distribution, and within each
+# part its words have a Dirichlet distribution of their own. Given these shares, which are drawn from the counts, a
+# token depends on the counts of its document, of its word and of the topics within its part. So groups of documents and
+# parts of the vocabulary, no two of which have a document or a part in common, are redrawn side by side; in as many
+# turns as there are parts, every document meets every part. The distribution of the assignments is left unchanged, and
+# as the shares are few numbers, each known from many tokens, a sweep mixes about as well as one that integrates them
+# out, too. How many parts there are follows from the size of the corpus, never from the number of threads, and each has
+# a random stream of its own. So threads change no draw.
+
+
+def number_of_parts(n_tokens):
+    """Number of parts for a corpus of ``n_tokens``; 1 for small ones."""
+    if n_tokens < _LARGE:
+        return 1
+    return int(np.clip(np.sqrt(n_tokens / _TOKENS_PER_BLOCK), _FEWEST_PARTS, _MOST_PARTS))
+
+
+def word_cuts(table, n_parts):
+    """First words of the parts and the number of words, (n_parts + 1,), cut by the tokens in ``table``."""
+    tokens = np.concatenate([[0], np.cumsum(table.sum(axis=1, dtype=np.int64))])
+    ends = np.searchsorted(tokens, tokens[-1] * np.arange(n_parts + 1) // n_parts)
+    ends[0], ends[-1] = 0, len(table)
+    return ends
+
+
+def drawn_shares(shape, rng):
+    """Shares of each topic's mass, drawn from Dirichlet laws with the columns of ``shape``, (n_parts, n_topics).
+
+    By way of logarithms: where a topic has no tokens, and its prior is small, draws are smaller than a float64 can be.
+    """
+    logs, is_there = np.full(shape.shape, -np.inf), shape > 0  # a part without words has no share
+    known = shape[is_there]
+    logs[is_there] = np.log(rng.standard_gamma(known + 1.0)) + np.log1p(-rng.random(known.size)) / known
+    share = np.exp(logs - logs.max(axis=0))
+    return share / share.sum(axis=0)
+
+
+def sweep_by_vocabulary(data, z, table, doc_topic_prior, group, beta, rng, n_parts, pool=None):
+    """Redraw the topic of every token, exactly; returns the number of tokens of each topic, (n_topics,).
+
+    Parameters
+    ----------
+    data : Shard
+    z, table : ndarray
+        Assignments, and their counts as from `whole_tokens.table_of_counts`; changed in place.
+    doc_topic_prior, group : ndarray
+        As from `DocumentPrior.table`.
+    beta : float
+    rng : Generator
+    n_parts : int
+    pool : executor or None
+        Threads over the blocks of a round.
+    """
+    n_topics = doc_topic_prior.shape[1]
+    docs, words = cuts(data.token_ptr, n_parts), word_cuts(table, n_parts)
+    n_words = np.diff(words)
+    mass = np.stack([table[a:b, :n_topics].sum(axis=0, dtype=np.int64) for a, b in pairwise(words)])
+    doc_counts = _room_for_doc_counts(data, table.shape[1])
+
+    def count(i):
+        whole_tokens.count_in_documents(docs[i], docs[i + 1], data.token_ptr, z, doc_counts)
+
+    if len(doc_counts):
+        side_by_side(count, n_parts, pool)
+    for turn in range(n_parts):
+        share = drawn_shares(mass + beta * n_words[:, None], rng)
+        own = streams(rng, n_parts)
+
+        def redraw(i, turn=turn, share=share, own=own):
+            part = (i + turn) % n_parts
+            whole_tokens.sweep_part(
+                docs[i], docs[i + 1], data.token_ptr, data.words, z, table, mass[part], doc_topic_prior, group, beta,
+                own[i], words[part], words[part + 1], share[part], doc_counts,
+            )  # fmt: skip
+
+        side_by_side(redraw, n_parts, pool)
+    return mass.sum(axis=0)
+
+
+def _room_for_doc_counts(data, width):
+    """An array for the counts of topics of each document, without rows if there is no room; it changes no draw."""
+    longest = np.diff(data.token_ptr).max(initial=0)
+    room = min(_BYTES_PER_TOKEN * data.n_tokens, _MEMORY_SHARE * available_memory())
+    if width * whole_tokens.NO_DOC_COUNTS.itemsize * data.n_docs > room or longest >= whole_tokens.SHORT:
+        return whole_tokens.NO_DOC_COUNTS
+    return np.empty((data.n_docs, width), dtype=np.uint16)
+
+
+# ------------------------------------------------------------------------------------------------------------ tempering
+#
+# The mode that a start leads to is one that hundreds of sweeps do not leave. Sweeps at a temperature above 1 leave it,
+# and the topics stay.
+
+
+def first_temperature(data, n_topics):
+    r"""The temperature of the first sweep: about the highest at which all topics last.
+
+    Where topics differ little, a sweep at temperature T multiplies their differences along a pair of singular vectors
+    of the counts by :math:`(1 + \sigma) / T`: what a document has of a topic is kept, and the words add
+    :math:`\sigma` times what the topic has. So there are as many topics at T as there are values above T - 1.
+
+    Parameters
+    ----------
+    data : Shard
+    n_topics : int
+
+    Returns
+    -------
+    float
+        Rounded, so that it is the same however many threads multiply matrices.
+    """
+    values = singular_values(data, n_topics)
+    return min(_MAX_TEMPERATURE, 1.0 + round(float(values[-1]), 3)) if values.size else 1.0
+
+
+def singular_values(data, n_values):
+    r"""The largest singular values of the counts as correspondence analysis scales them, descending.
+
+    That is of :math:`n_{dw} / \sqrt{n_d n_w}`; the first is 1, as the counts have the same direction in common. Those
+    of a random sample of the documents if there are many. Somewhat too small, the more so the more alike they are:
+    found by two iterations from a random subspace.
+    """
+    scaled = _scaled_counts(data)
+    if not scaled.nnz:  # which LAPACK refuses
+        return np.empty(0)
+    wide = scaled if scaled.shape[0] <= scaled.shape[1] else scaled.T.tocsr()
+    tall = wide.T.tocsr()
+    n_columns = min(n_values + _MORE, wide.shape[0])
+    basis = np.random.default_rng(0).standard_normal((wide.shape[0], n_columns), dtype=np.float32)
+    for _ in range(_POWERS):
+        basis = wide @ (tall @ basis)
+    image = tall @ linalg.qr(basis, mode="economic", overwrite_a=True, check_finite=False)[0]
+    squares = linalg.eigvalsh(image.T @ image, check_finite=False)[::-1]
+    return np.sqrt(np.maximum(squares[:n_values], 0.0, dtype=np.float64))
+
+
+def _scaled_counts(data):
+    """The counts of documents, or of a sample, over the roots of the totals of rows and columns; csr_array, float32."""
+    n_docs, order = data.n_docs, np.arange(data.n_docs)
+    if data.words.size > _SAMPLE_TOKENS:
+        order = np.random.default_rng(0).permutation(n_docs)[: int(n_docs * _SAMPLE_TOKENS / data.words.size) + 1]
+    lengths = np.diff(data.token_ptr)[order]
+    ends = np.cumsum(lengths)
+    words = data.words[np.arange(ends[-1]) + np.repeat(data.token_ptr[order] - (ends - lengths), lengths)]
+    used, words, of_word = np.unique(words, return_inverse=True, return_counts=True)
+    cells = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths) / np.sqrt(of_word)[words]
+    return sparse.csr_array(
+        (cells.astype(np.float32), words, np.concatenate([[0], ends])), shape=(order.size, used.size)
+    )
+
+
+def temperature(first, sweep, n_sweeps):
+    """The temperature of a sweep, from 0, of so many that are not kept, the first of which is as warm as ``first``."""
+    n_warm = min(_COOLING * n_sweeps, _MOST_TEMPERED)
+    if sweep >= n_warm:
+        return 1.0
+    return 1.0 + (first - 1.0) * (1.0 - sweep / n_warm)
