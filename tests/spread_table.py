@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from tests.tiny_lda import INFINITE, make_chain
 
 N_DOCS, N_WORDS, N_TOPICS = 64, 40, 3
@@ -48,10 +48,10 @@ def settings():
 def rows(scale=1.0):
     """The table's rows: assignments, sweeps, step size, share, ratio of spreads, difference of means."""
     counts = corpus()
-    exact = values(counts, 1.0, int(60_000 * scale), make=CollapsedTopicChain)
+    exact = values(counts, 1.0, int(60_000 * scale), make=CollapsedChain)
     for assignments, sweeps, h, share in settings():
         n_iter = int(scale * (16_000 if h < 1.0 else 6000))
-        make = CollapsedTopicChain if assignments == "gibbs" else TopicChain
+        make = CollapsedChain if assignments == "gibbs" else MinibatchChain
         got = values(
             counts, h, n_iter, 1, stored=assignments != "fresh", n_sweeps=sweeps, n_batch=int(N_DOCS * share), thin=2,
             make=make,

@@ -9,7 +9,7 @@ import sk_sgmcmc
 from sk_sgmcmc import warm_up
 from sk_sgmcmc.kernels._jit import Kernel
 from sk_sgmcmc.kernels.models.lda import whole_tokens
-from sk_sgmcmc.topic._counts.collapsed import compile_sweeps
+from sk_sgmcmc.topic._counts.sweeps import compile_sweeps
 
 
 def test_it_prints_the_seconds_of_the_estimators_named(capsys):

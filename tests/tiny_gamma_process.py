@@ -8,15 +8,12 @@ from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
-from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
-from sk_sgmcmc.topic._counts.block_data import BlockCorpus
-from sk_sgmcmc.topic._counts.blocks import bound_blocks
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._gamma_process.atoms import ProcessPrior
-from sk_sgmcmc.topic._gamma_process.doc_prior import GammaProcessPrior
-from sk_sgmcmc.utils.corpus import Corpus
+from sk_sgmcmc.topic._gamma_process.document_prior import GammaProcessPrior
+from tests.corpora import block_corpus, token_corpus
 
 K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7
 PRIOR = ProcessPrior(K, K, (4.0, 2.0), (6.0, 3.0), (8.0, 3.0))
@@ -61,24 +58,23 @@ def make_chain(seed, sampler, counts, n_iter, *, burn_in=0, thin=1, make=None, n
                shard_tokens=None):  # fmt: skip
     """A chain bound to the counts, or to shards of so many tokens; not run yet."""
     X = sparse.csr_array(counts.astype(float))
-    data = TokenData(Corpus.from_counts(X), n_batch or len(counts), len(counts))
+    data = token_corpus(X, K, n_batch=n_batch)
     if shard_tokens is not None:
-        data, make = bound_blocks(BlockCorpus(CountBlocks([X], shard_tokens=shard_tokens)), K, 1), BlockTopicChain
+        data, make = block_corpus(CountBlocks([X], shard_tokens=shard_tokens), K), CollapsedChain
     sampler = make_sampler(sampler)
     moves_flat = any(geometry == "euclidean" for geometry, _ in sampler._fits)
     weights_sampler = sampler._resolved(ConstantStep(0.1 if moves_flat else np.inf))
     topics_sampler = SCIR(np.inf)._resolved(None) if moves_flat else weights_sampler
     if make is None:
-        make = CollapsedTopicChain if sampler._name == "gibbs" else TopicChain
+        make = CollapsedChain if sampler._name == "gibbs" else MinibatchChain
     plan = DrawPlan(n_iter, burn_in, thin)
     doc_prior = GammaProcessPrior(
         np.full(K, 0.1), True, process=PRIOR, weights_sampler=weights_sampler, moves_flat=moves_flat, n_inner=n_inner,
         n_burn=plan.n_burn,
     )  # fmt: skip
-    return make(
-        np.random.SeedSequence(seed), plan, topics_sampler, BETA, counts.shape[1], doc_prior, stored=True,
-        init="random", n_warm=n_warm,
-    ).bind(data)  # fmt: skip
+    parts = np.random.SeedSequence(seed), plan, topics_sampler, WordPrior(BETA, counts.shape[1], K), doc_prior
+    more = {} if make is CollapsedChain else {"stored": True, "n_warm": n_warm}
+    return make(*parts, init="random", **more).bind(data)
 
 
 def ranks(seed, n_replicates, sampler, *, burn_in=40, thin=6, n_draws=7, **kwargs):

@@ -1,14 +1,14 @@
 """A corpus so small that every assignment can be enumerated, and chains on it."""
 
 import numpy as np
-from scipy import sparse
 
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.samplers import SCIR
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.utils.corpus import Corpus
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from tests.corpora import token_corpus
 from tests.naive import lda as naive
 
 COUNTS = np.array([[3, 1, 0], [0, 1, 2], [1, 0, 2]])
@@ -41,26 +41,17 @@ def statistics(components):
 
 def make_chain(
     seed, step_size, n_iter, *, counts=COUNTS, stored=True, n_batch=None, n_sweeps=(0, 1), thin=1, burn_in=200,
-    make=TopicChain, alpha=ALPHA, beta=BETA, sampler=None, n_warm=0, doc_prior=None,
+    make=MinibatchChain, alpha=ALPHA, beta=BETA, sampler=None, n_warm=0, doc_prior=None,
 ):  # fmt: skip
     """A chain bound to the tiny corpus, without warm steps; not run yet."""
-    data = TokenData(Corpus.from_counts(sparse.csr_array(counts.astype(float))), n_batch or len(counts), len(counts))
+    doc_prior = doc_prior or DocumentPrior(alpha, stored)
+    n_topics = doc_prior.alpha.size
+    data = token_corpus(counts, n_topics, n_batch=n_batch)
     sampler = (sampler or SCIR(step_size=float(step_size)))._resolved(None)
     plan = DrawPlan(n_iter, int(burn_in), thin)
-    seed = np.random.SeedSequence(seed)
-    chain = make(
-        seed,
-        plan,
-        sampler,
-        beta,
-        counts.shape[1],
-        doc_prior or DocumentPrior(alpha, stored),
-        stored=stored,
-        n_sweeps=n_sweeps,
-        init="random",
-        n_warm=n_warm,
-    )
-    return chain.bind(data)
+    parts = np.random.SeedSequence(seed), plan, sampler, WordPrior(beta, counts.shape[1], n_topics), doc_prior
+    more = {} if issubclass(make, CollapsedChain) else {"stored": stored, "n_sweeps": n_sweeps, "n_warm": n_warm}
+    return make(*parts, init="random", **more).bind(data)
 
 
 def batch_means(values, n_batches=50):

@@ -20,15 +20,15 @@ from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs
-from sk_sgmcmc.topic._counts import block_data, tokens
-from sk_sgmcmc.topic._counts.block_chain import BlockTopicChain
-from sk_sgmcmc.topic._counts.block_data import BlockCorpus, Scratch
-from sk_sgmcmc.topic._counts.blocks import bound_blocks
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.shard_steps import Change, CollapsedStep
+from sk_sgmcmc.topic._counts import corpus as corpora
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.corpus import Change, Round, Scratch
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import mapped_files
+from tests.corpora import block_corpus
 from tests.tiny_lda import ALPHA, BETA, COUNTS, batch_means, exact_law, statistics
 
 N_STEPS = 10_000
@@ -37,26 +37,24 @@ N_STEPS = 10_000
 # ------------------------------------------------------------------------------------------------------------ the law
 
 
-class StaleCounts(BlockTopicChain):
+class StaleCounts(CollapsedChain):
     """Mistake: the kept phase goes on like burn-in, each shard with the counts of before the round."""
 
-    def _next_step(self):
-        counts = self.collapsed
-        mass = counts.counts.sum(axis=0, dtype=np.int64)
-        return CollapsedStep(counts.table, mass, BETA, self.doc_prior.unbound(), 1.0, False)
+    def _next_round(self):
+        return Round(self.collapsed.step(self.doc_prior), int(self.rng.integers(2**63)), self.collapsed.table)
 
 
 # Short documents of different words, in which a token's topic depends much on the other documents.
 SHORT = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 1]])
 
 
-def tiny_chain(seed, make=BlockTopicChain, shard_tokens=3, beta=BETA, counts=COUNTS):
+def tiny_chain(seed, make=CollapsedChain, shard_tokens=3, beta=BETA, counts=COUNTS):
     blocks = CountBlocks([sparse.csr_array(row[None]) for row in counts], shard_tokens=shard_tokens)
-    data = bound_blocks(BlockCorpus(blocks), ALPHA.size, 1)
+    data = block_corpus(blocks, ALPHA.size)
     plan = DrawPlan(N_STEPS, 100, 1)
     chain = make(
-        np.random.SeedSequence(seed), plan, Gibbs()._resolved(None), beta, COUNTS.shape[1], DocumentPrior(ALPHA),
-        init="random",
+        np.random.SeedSequence(seed), plan, Gibbs()._resolved(None), WordPrior(beta, COUNTS.shape[1], ALPHA.size),
+        DocumentPrior(ALPHA), init="random",
     )  # fmt: skip
     return chain.bind(data)
 
@@ -66,11 +64,12 @@ def z_of(seed, counts=COUNTS, **kwargs):
     return np.abs(z_scores(batch_means(values), exact_law(counts))).max()
 
 
-def test_a_sample_of_the_documents_does_not_depend_on_the_shards():
+def test_a_sample_of_the_documents_does_not_depend_on_the_shards(monkeypatch):
     counts = sparse.csr_array(np.diag(np.arange(1, 24)))  # document d has d + 1 times word d
+    monkeypatch.setattr(corpora, "SAMPLE", 60)  # of 276 tokens: every fifth document
     for shard_tokens in (5, 40, 1000):
-        data = bound_blocks(BlockCorpus(CountBlocks([counts], shard_tokens=shard_tokens)), ALPHA.size, 1)
-        np.testing.assert_array_equal(np.unique(data.shards.sample(5).words), np.arange(0, 23, 5))
+        data = block_corpus(CountBlocks([counts], shard_tokens=shard_tokens), ALPHA.size)
+        np.testing.assert_array_equal(np.unique(data.start.words), np.arange(0, 23, 5))
 
 
 @pytest.mark.parametrize("shard_tokens", [3, 100])
@@ -92,7 +91,7 @@ def test_counts_are_those_of_the_assignments():
     for step in (1, 50, 150):
         chain.run(step)
         counts, words = np.zeros((3, 2)), chain.data.shards.words
-        np.add.at(counts, (words, chain.assignments.z), 1)
+        np.add.at(counts, (words, chain.z), 1)
         np.testing.assert_array_equal(chain.collapsed.counts, counts)
 
 
@@ -134,7 +133,7 @@ def same(a, b):
 
 def test_division_into_blocks_and_threads_change_no_draw(counts, fitted, tmp_path):
     parts = [counts[:7], counts[7:7], counts[7:100], counts[100:]]
-    assert fitted._chains[0].data.n_shards > 3
+    assert fitted._chains[0].data.shards_wanted > 3
     paths = [tmp_path / f"{i}.npz" for i in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
         sparse.save_npz(path, part)
@@ -159,7 +158,7 @@ def test_result_is_the_ordinary_estimator(counts, fitted):
     assert fitted.perplexity(blocks) == fitted.perplexity(counts)
     np.testing.assert_array_equal(fitted.transform(blocks), copy.transform(counts))
     assert len(fitted.top_words(5)["word"]) == 15
-    assert copy._chains[0].assignments.z is None  # two bytes for each token, which no one needs any more
+    assert copy._chains[0].z is None  # two bytes for each token, which no one needs any more
 
 
 def test_fit_finds_what_a_fit_in_memory_finds(counts, fitted):
@@ -184,18 +183,14 @@ def test_resume_gives_the_draws_of_an_uninterrupted_fit(step, counts, fitted):
 
 
 def test_a_round_cut_in_two_gives_the_same_draws(counts, fitted, monkeypatch):
-    from sk_sgmcmc.topic._counts import block_data
-
-    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 1)
+    monkeypatch.setattr(corpora, "_SHARDS_PER_CALL", 1)
     model = BayesianLDA(**PARAMS)
     model.fit(CountBlocks([counts], shard_tokens=3000))
     assert same(model, fitted)
 
 
 def test_a_chain_may_be_saved_in_the_middle_of_a_round(counts, fitted, monkeypatch):
-    from sk_sgmcmc.topic._counts import block_data
-
-    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
+    monkeypatch.setattr(corpora, "_SHARDS_PER_CALL", 2)
     chain = fitted_so_far(counts)._chains[0]
     chain._advance(24)
     assert chain.round.next_shard == 2 and chain.step == 9
@@ -225,7 +220,7 @@ def test_held_out_documents_are_a_matrix(counts):
     source = CountBlocks([counts])
     model = BayesianLDA(**PARAMS, callbacks=HeldOutScore(counts[:20], every=8)).fit(source)
     assert len(model.trace_["score"]) == 3
-    with pytest.raises(TypeError, match="must be a matrix in memory, not CountBlocks"):
+    with pytest.raises(TypeError, match="needs a matrix in memory"):
         BayesianLDA(**PARAMS, callbacks=HeldOutScore(source, every=8)).fit(source)
 
 
@@ -359,8 +354,8 @@ class Unread:
 
 @pytest.mark.parametrize("where", ["one block", "all blocks", "one of many"])
 def test_counts_repeated_so_often_are_refused_before_anything_is_written(where, counts, tmp_path, monkeypatch):
-    monkeypatch.setattr(block_data, "Scratch", Unread)
-    monkeypatch.setattr(tokens, "available_memory", lambda: np.inf)
+    monkeypatch.setattr(corpora, "Scratch", Unread)
+    monkeypatch.setattr(corpora, "available_memory", lambda: np.inf)
     few = sparse.csr_array(np.full((3, 60), 3e8))
     blocks = {
         "one block": [few], "all blocks": [sparse.csr_array(np.full((3, 60), 1e5))] * 3,
@@ -373,8 +368,8 @@ def test_counts_repeated_so_often_are_refused_before_anything_is_written(where, 
 
 
 def test_a_block_that_does_not_fit_in_memory_is_refused_by_name(counts, monkeypatch):
-    monkeypatch.setattr(tokens, "_MANY_TOKENS", 100)
-    monkeypatch.setattr(tokens, "available_memory", lambda: 4 * counts.sum() / 2)
+    monkeypatch.setattr(corpora, "_MANY_TOKENS", 100)
+    monkeypatch.setattr(corpora, "available_memory", lambda: 4 * counts.sum() / 2)
     with pytest.raises(ValueError, match=r"^block 1 holds .*Pass smaller blocks"):
         BayesianLDA(**PARAMS).fit(CountBlocks([counts[:5], counts]))
 

@@ -12,19 +12,20 @@ from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.chains.plans import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.samplers import Gibbs
-from sk_sgmcmc.topic._counts.answers import scored_draws
-from sk_sgmcmc.topic._counts.block_chain import AssignedShards, BlockTopicChain
-from sk_sgmcmc.topic._counts.blocks import bound_blocks
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.topic._dmr.blocks import DescribedBlocks
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.corpus import AssignedShards
+from sk_sgmcmc.topic._counts.record import scored_draws
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients, CurvatureSums
-from sk_sgmcmc.topic._dmr.doc_prior import MetadataPrior
+from sk_sgmcmc.topic._dmr.document_prior import MetadataPrior
 from sk_sgmcmc.topic._dmr.evidence import Evidence, EvidenceInShards
 from sk_sgmcmc.topic._dmr.group_counts import group_counts
-from sk_sgmcmc.topic._dmr.metadata import DescribedCorpus, MetadataEncoder, MetadataTokens
+from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
+from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import mapped_files
 from tests.conftest import importorskip
+from tests.corpora import block_corpus, shard_of
 from tests.tiny_lda import BETA, COUNTS, batch_means, exact_law, statistics
 
 # ------------------------------------------------------------------------------------------------------------ the law
@@ -41,19 +42,19 @@ class Held(MetadataPrior):
         eta = np.log(PRIORS)
         self.coefficients.value = np.column_stack([eta[1] - eta[0], eta[0]])
 
-    def after_shards(self, shards, now):
+    def update(self, assigned, progress):
         pass
 
 
 def tiny_chain(seed, doc_prior, shard_tokens, counts=COUNTS, group=GROUP):
     metadata = group[:, None].astype(float)
     blocks = CountBlocks([sparse.csr_array(counts[:1]), sparse.csr_array(counts[1:])], shard_tokens=shard_tokens)
-    corpus = DescribedBlocks(blocks, metadata, MetadataEncoder().fit(metadata))
-    chain = BlockTopicChain(
-        np.random.SeedSequence(seed), DrawPlan(N_STEPS, 100, 1), Gibbs()._resolved(None), BETA, counts.shape[1],
-        doc_prior, init="random",
+    corpus = block_corpus(blocks, 2, described=metadata, prepare=MetadataEncoder().fit(metadata).rows)
+    chain = CollapsedChain(
+        np.random.SeedSequence(seed), DrawPlan(N_STEPS, 100, 1), Gibbs()._resolved(None),
+        WordPrior(BETA, counts.shape[1], 2), doc_prior, init="random",
     )  # fmt: skip
-    return chain.bind(bound_blocks(corpus, 2, 1))
+    return chain.bind(corpus)
 
 
 @pytest.mark.parametrize("shard_tokens", [3, 100])
@@ -78,13 +79,14 @@ def test_shards_together_know_what_all_documents_know(limits, in_groups, planted
     encoded = np.asarray(planted.metadata, dtype=float)
     encoded = np.round(encoded) if in_groups else encoded
     encoder = MetadataEncoder().fit(encoded)
-    blocks = bound_blocks(DescribedBlocks(CountBlocks([X], shard_tokens=300), encoded, encoder), 3, 1)
-    shards, corpus = blocks.shards, DescribedCorpus.of(DescribedCorpus.from_counts(X), encoded)
-    whole = MetadataTokens(encoder, corpus, 90, 90.0)
+    blocks = CountBlocks([X], shard_tokens=300)
+    shards = block_corpus(blocks, 3, described=encoded, prepare=encoder.rows).shards
+    corpus = Corpus.from_counts(X)
+    whole = shard_of(corpus.with_described(encoded), prepare=encoder.rows)
     assert shards.n_shards > 4 and (whole.group.max() < 60) == in_groups
     z = np.random.default_rng(0).integers(3, size=shards.words.size).astype(np.uint16)
     # The same topic for each token of a document: shards and the whole have documents in other orders.
-    plain, topics = TokenData(corpus, 90, 90.0), {}
+    plain, topics = shard_of(corpus), {}
     for d in range(90):
         topics[tuple(plain.words[plain.token_ptr[d] : plain.token_ptr[d + 1]])] = d
     z_whole = z.copy()
@@ -166,7 +168,7 @@ def forms(columns):
 
 
 def test_the_form_of_metadata_changes_no_draw(counts, columns, fitted):
-    assert fitted._chains[0].data.n_shards > 3
+    assert fitted._chains[0].data.shards_wanted > 3
     for n_jobs, metadata in enumerate(forms(columns), start=1):
         model = DMRTopicModel(**PARAMS, n_jobs=n_jobs % 2 + 1).fit(blocks_of(counts), metadata=metadata)
         assert same(model, fitted)

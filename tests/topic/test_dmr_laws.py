@@ -11,10 +11,10 @@ from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
-from sk_sgmcmc.topic._counts import heat
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
+from sk_sgmcmc.topic._counts import sweeps
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary, expansion
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
@@ -31,15 +31,21 @@ PRIORS, GROUP = np.array([[0.2, 1.5], [2.0, 0.1]]), np.array([0, 0, 1])
 class Grouped(DocumentPrior):
     """Documents have priors of their own, which stand still."""
 
-    def table(self, docs=None):
+    def table(self, shard, docs=None):
         return PRIORS, GROUP if docs is None else GROUP[docs]
+
+    def exchangeable_groups(self):
+        return np.arange(2)
 
 
 class FirstPrior(DocumentPrior):
     """Mistake: all documents get the first one's prior."""
 
-    def table(self, docs=None):
+    def table(self, shard, docs=None):
         return PRIORS, np.zeros(3 if docs is None else docs.size, dtype=np.int64)
+
+    def exchangeable_groups(self):
+        return np.arange(2)
 
 
 def z_of(make, seed, step_size=INFINITE, n_steps=8000, prior=Grouped, **params):
@@ -50,10 +56,10 @@ def z_of(make, seed, step_size=INFINITE, n_steps=8000, prior=Grouped, **params):
 
 
 CHAINS = {
-    "stored": (TopicChain, {}),
-    "stored, one document at a time": (TopicChain, {"n_batch": 1}),
-    "collapsed": (CollapsedTopicChain, {"step_size": 1.0}),
-    "collapsed, weights": (CollapsedTopicChain, {"step_size": 1.0, "beta": np.full((3, 1), 0.4)}),
+    "stored": (MinibatchChain, {}),
+    "stored, one document at a time": (MinibatchChain, {"n_batch": 1}),
+    "collapsed": (CollapsedChain, {"step_size": 1.0}),
+    "collapsed, weights": (CollapsedChain, {"step_size": 1.0, "beta": np.full((3, 1), 0.4)}),
 }
 
 
@@ -68,7 +74,7 @@ def test_assignments_under_priors_of_groups_have_the_exact_law(key, global_rando
 
 
 def test_a_prior_of_the_wrong_group_is_rejected(global_random_seed):
-    assert z_of(CollapsedTopicChain, global_random_seed, 1.0, prior=FirstPrior) > 1.3 * THRESHOLD
+    assert z_of(CollapsedChain, global_random_seed, 1.0, prior=FirstPrior) > 1.3 * THRESHOLD
 
 
 # ----------------------------------------------------------------------------------- coefficients given assignments
@@ -246,7 +252,7 @@ def test_a_stream_after_fit_remembers_the_fitted_documents():
 
 @pytest.mark.parametrize("params", [{}, {"sampler": "gibbs"}, {"batch_size": 20}, {"assignments": "fresh"}], ids=str)
 def test_with_coefficients_held_and_metadata_constant_the_draws_are_those_of_lda(params, monkeypatch):
-    monkeypatch.setattr(heat, "_HOTTEST", 1.0)  # burn-in of LDA alone is warm
+    monkeypatch.setattr(sweeps, "_MAX_TEMPERATURE", 1.0)  # burn-in of LDA alone is warm
     data = make_dmr(60, 30, 3, document_length=20, random_state=0)
     shared = {
         "n_components": 3,
@@ -351,7 +357,7 @@ def test_l_bfgs_keeps_coefficients_at_their_mode_after_burn_in_too(in_blocks):
         return
     chain = model._chains[0]
     coefficients = chain.doc_prior.coefficients
-    found = optimum(chain.data, chain.assignments.z, np.full(3, 0.1), (1.0, 10.0), coefficients.value)
+    found = optimum(chain.data.documents, chain.z, np.full(3, 0.1), (1.0, 10.0), coefficients.value)
     np.testing.assert_allclose(coefficients.value, found, atol=5e-3)
     last = chain.doc_prior.coefficients.value
     np.testing.assert_allclose(model._encoder.as_given(last[None, None])[0, 0], kept[-1], atol=1e-5)

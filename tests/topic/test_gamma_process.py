@@ -14,16 +14,14 @@ from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models import gamma_process as kernels
 from sk_sgmcmc.samplers import SCIR, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC, Blob, MonteCarloEM
 from sk_sgmcmc.samplers.schedules import ConstantStep
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.general_sweeps import GeneralSweeps
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.topic._gamma_process import sweeps as sweeps_module
+from sk_sgmcmc.topic._counts import sweeps as sweeps_module
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.sweeps import GeneralSweeps, OccupiedTopicSweeps
 from sk_sgmcmc.topic._gamma_process.atoms import Atoms, MovingAtoms, ProcessPrior
-from sk_sgmcmc.topic._gamma_process.sweeps import SweepsInUse
-from sk_sgmcmc.utils import Corpus
 from tests import calibration, tiny_gamma_process
 from tests.cases import THRESHOLD, z_scores
+from tests.corpora import shard_of
 from tests.naive import gamma_process as naive
 from tests.tiny_gamma_process import PRIOR, draw_process
 from tests.tiny_lda import ALPHA, batch_means, exact_law, make_chain, statistics
@@ -284,10 +282,9 @@ def test_counts_are_those_of_a_plain_loop():
 
 def test_sweeps_over_topics_in_use_have_the_exact_law(global_random_seed):
     class InUse(DocumentPrior):
-        def sweeps(self, data, z, topic_word_prior):
-            return SweepsInUse(data, z, topic_word_prior)
+        leaves_topics_empty = True
 
-    chain = make_chain(global_random_seed, 1.0, 8000, make=CollapsedTopicChain, doc_prior=InUse(ALPHA)).run(8000)
+    chain = make_chain(global_random_seed, 1.0, 8000, make=CollapsedChain, doc_prior=InUse(ALPHA)).run(8000)
     law = exact_law()
     assert np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), law)).max() < THRESHOLD
 
@@ -295,7 +292,7 @@ def test_sweeps_over_topics_in_use_have_the_exact_law(global_random_seed):
 def occupancy(make, seed, n_steps=1500):
     """Batch means of the number of occupied topics and of the sum of squares of their sizes, 40 topics, 40 tokens."""
     rng = np.random.default_rng(0)
-    data = TokenData(Corpus.from_counts(rng.multinomial(8, np.full(4, 0.25), size=5).astype(float)), 5, 5.0)
+    data = shard_of(rng.multinomial(8, np.full(4, 0.25), size=5))
     z = np.zeros(data.words.size, dtype=np.uint16)
     prior = np.broadcast_to(np.array([0.2, 0.4, 0.3, 0.1])[:, None], (4, 40))
     sweeps, rng = make(data, z, prior), np.random.default_rng(seed)
@@ -312,14 +309,14 @@ def occupancy(make, seed, n_steps=1500):
 def test_topics_that_are_set_aside_come_back_as_often_as_they_should(monkeypatch, global_random_seed):
     monkeypatch.setattr(sweeps_module, "_READY", 1)
     stops = []
-    lay_again = SweepsInUse._lay_again
+    lay_again = OccupiedTopicSweeps._compact_columns
 
     def counted(self, alpha, n_ready):
         stops.append(n_ready > 1)
         lay_again(self, alpha, n_ready)
 
-    monkeypatch.setattr(SweepsInUse, "_lay_again", counted)
-    own, plain = occupancy(SweepsInUse, global_random_seed), occupancy(GeneralSweeps, global_random_seed + 1)
+    monkeypatch.setattr(OccupiedTopicSweeps, "_compact_columns", counted)
+    own, plain = occupancy(OccupiedTopicSweeps, global_random_seed), occupancy(GeneralSweeps, global_random_seed + 1)
     assert sum(stops) > 100  # sweeps stopped for want of a column
     error = np.sqrt(own.var(axis=0, ddof=1) / len(own) + plain.var(axis=0, ddof=1) / len(plain))
     assert np.abs((own.mean(axis=0) - plain.mean(axis=0)) / error).max() < THRESHOLD

@@ -6,14 +6,14 @@ import pytest
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts import heat
-from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.heat import first_temperature, singular_values
+from sk_sgmcmc.topic._counts import sweeps as heat
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.start import first_assignments
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts.sweeps import CollapsedSweeps, first_temperature, singular_values
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from tests.cases import THRESHOLD, z_scores
+from tests.corpora import shard_of, token_corpus
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 N_STEPS = 8000
@@ -48,7 +48,7 @@ def test_sweeps_cool_down_before_draws_are_kept(burn_in, n_warm):
 
 
 def tokens(counts):
-    return TokenData(Corpus.from_counts(counts), 1, 1.0)
+    return shard_of(counts)
 
 
 @pytest.mark.parametrize("shape", [(300, 40), (40, 300)])
@@ -69,13 +69,15 @@ def test_singular_values_of_a_sample_are_near_those_of_all(monkeypatch):
 
 
 def test_a_topic_melts_where_its_singular_value_says():
-    data = tokens(make_lda(400, 60, 2, document_length=150, doc_topic_prior=0.3, random_state=0).counts)
+    counts = make_lda(400, 60, 2, document_length=150, doc_topic_prior=0.3, random_state=0).counts
+    data = tokens(counts)
     critical = 1.0 + float(singular_values(data, 2)[1])
 
     def contrast(temperature):
         """How far the two topics are apart after sweeps at a temperature, from 0 to 1."""
         rng = np.random.default_rng(0)
-        z = first_assignments(data, np.full(2, 0.3), 0.01, "soft", False, rng)
+        priors = DocumentPrior(np.full(2, 0.3)), WordPrior(0.01, 60, 2)
+        z, _ = first_assignments(token_corpus(counts, 2), *priors, "soft", False, rng)
         sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.01, (60, 2)))
         sweeps.temperature = temperature
         for _ in range(200):
@@ -102,7 +104,7 @@ def test_a_dmr_and_the_steps_of_scir_stay_cool():
     assert np.all(recorded(BayesianLDA(4, sampler="scir", n_iter=10)) == 1.0)
 
 
-class Warm(CollapsedTopicChain):
+class Warm(CollapsedChain):
     """Mistake: the kept phase is warm too."""
 
     def _temperature(self):
@@ -111,13 +113,13 @@ class Warm(CollapsedTopicChain):
 
 def z_of(seed, make):
     chain = make_chain(seed, 1.0, N_STEPS + 200, make=make)
-    chain.doc_prior.bears_heat = True
+    chain.doc_prior.allows_tempering = True
     values = statistics(chain.run(N_STEPS + 200).draws()["components"])
     return np.abs(z_scores(batch_means(values), exact_law())).max()
 
 
 def test_what_is_kept_has_the_exact_law(global_random_seed):
-    assert z_of(global_random_seed, CollapsedTopicChain) < THRESHOLD
+    assert z_of(global_random_seed, CollapsedChain) < THRESHOLD
 
 
 def test_warm_kept_sweeps_are_rejected(global_random_seed):

@@ -8,13 +8,14 @@ from scipy import special
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
-from sk_sgmcmc.topic._counts import lazy_topics as _waiting
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.lazy_topics import LONGEST, LazyTopics
-from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._counts import simplex_topics as _waiting
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+from sk_sgmcmc.topic._counts.simplex_topics import LONGEST, LazyTopics
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
+from tests.corpora import token_corpus
 from tests.tiny_lda import batch_means, make_chain, statistics
 
 N_WORDS = 6
@@ -45,7 +46,7 @@ def columns_of_shapes():
 
 @pytest.mark.parametrize("h, cells_per_block", [(0.1, 2**16), (0.7, 2**16), (LONGEST, 2**16), (0.7, 2 * N_BATCHES)])
 def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, cells_per_block, global_random_seed, monkeypatch):
-    monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", cells_per_block)
+    monkeypatch.setattr(_waiting, "_CELLS_PER_PART", cells_per_block)
     rng = np.random.default_rng(global_random_seed)
     shape = columns_of_shapes()
     topics = waiting(h, shape, rng)
@@ -66,7 +67,7 @@ def test_rows_that_wake_at_random_times_keep_their_gamma_law(h, cells_per_block,
 
 
 def test_blocks_of_rows_are_drawn_alike_in_threads_and_from_streams_that_differ(monkeypatch):
-    monkeypatch.setattr(_waiting, "_CELLS_PER_BLOCK", 2 * N_BATCHES)
+    monkeypatch.setattr(_waiting, "_CELLS_PER_PART", 2 * N_BATCHES)
     shape = np.full((6, N_BATCHES), 3.0)
     start, rows = waiting(LONGEST, shape, np.random.default_rng(0)), np.arange(6)
     start.now += LONGEST
@@ -175,10 +176,24 @@ def test_samplers_that_cannot_wait_get_every_row_and_the_true_sum(parameterizati
 # --------------------------------------------------------------------- inside a chain: the twin that moves all rows
 
 
-class AllRows(TopicChain):
+class Assigning(MinibatchChain):
+    """A chain whose topics may change just before assignments are drawn."""
+
+    def bind(self, data):
+        super().bind(data)
+        draw = self.minibatch.draw
+
+        def drawn(docs, rows, cells, total, *args, **kwargs):
+            return draw(docs, rows, cells, self._normaliser(rows, cells, total), *args, **kwargs)
+
+        self.minibatch.draw = drawn
+        return self
+
+
+class AllRows(Assigning):
     """Twin of the lazy chain: every word is brought up to date at every step, so that the sum is the true one."""
 
-    def _assign(self, docs, rows, cells, total, prior, group):
+    def _normaliser(self, rows, cells, total):
         true = self.topics.copy()
         hyper = self._hyper()
         rest = np.setdiff1d(np.arange(self.n_words), rows)
@@ -186,25 +201,25 @@ class AllRows(TopicChain):
         self.topics.theta[rest] = true.theta[rest]
         self.topics.updated_at[rest] = self.topics.now
         self.topics._rest = true.theta[rest].sum(axis=0)
-        return super()._assign(docs, rows, cells, self.topics.theta.sum(axis=0), prior, group)
+        return self.topics.theta.sum(axis=0)
 
 
-class StaleSum(TopicChain):
+class StaleSum(Assigning):
     """Broken: divides by the sum of the words as they are, those that wait out of date."""
 
-    def _assign(self, docs, rows, cells, total, prior, group):
-        return super()._assign(docs, rows, cells, cells.sum(axis=0), prior, group)
+    def _normaliser(self, rows, cells, total):
+        return cells.sum(axis=0)
 
 
-class Recording(TopicChain):
+class Recording(Assigning):
     """Keeps, at every step, the normaliser in use and the stale one over the true sum."""
 
-    def _assign(self, docs, rows, cells, total, prior, group):
+    def _normaliser(self, rows, cells, total):
         twin = self.topics.copy()
         twin.all_up_to_date(self._shape_of(np.arange(self.n_words)), self._hyper(), np.random.default_rng(0))
         self.ratios = [*getattr(self, "ratios", []), (total / twin.theta.sum(axis=0)).mean()]
         self.stale = [*getattr(self, "stale", []), (cells.sum(axis=0) / twin.theta.sum(axis=0)).mean()]
-        return super()._assign(docs, rows, cells, total, prior, group)
+        return total
 
 
 @pytest.fixture(scope="module")
@@ -216,12 +231,11 @@ def lda_chain(make, corpus, n_iter, seed=0, step_size=0.5, n_batch=8):
     from sk_sgmcmc.chains.plans import DrawPlan
 
     sampler = SCIR(step_size=step_size)._resolved(None)
-    data = TokenData(corpus, n_batch, corpus.n_docs)
+    data = token_corpus(corpus, 5, n_batch=n_batch)
     plan = DrawPlan(n_iter, 0.5, 2)
     seed = np.random.SeedSequence(seed)
-    chain = make(
-        seed, plan, sampler, 0.01, corpus.n_words, DocumentPrior(np.full(5, 0.1), False), stored=False, n_sweeps=(2, 1)
-    )
+    priors = WordPrior(0.01, corpus.n_words, 5), DocumentPrior(np.full(5, 0.1), False)
+    chain = make(seed, plan, sampler, *priors, stored=False, n_sweeps=(2, 1))
     return chain.bind(data).run(n_iter)
 
 
@@ -250,7 +264,7 @@ def largest_difference(one, other):
 
 
 def test_lazy_chain_agrees_with_its_twin_of_all_rows_in_means_and_squares(global_random_seed):
-    lazy, every = (tiny_values(make, global_random_seed) for make in (TopicChain, AllRows))
+    lazy, every = (tiny_values(make, global_random_seed) for make in (MinibatchChain, AllRows))
     assert largest_difference(lazy, every) < THRESHOLD
 
 
@@ -276,7 +290,7 @@ def contested_values(make, seed, n_steps=3000, n_rare=40):
 
 def test_a_stale_sum_is_rejected_by_the_law_of_the_topics_and_the_waiting_mass_is_not(global_random_seed):
     every, lazy, stale = (
-        contested_values(make, 3 * global_random_seed + i) for i, make in enumerate((AllRows, TopicChain, StaleSum))
+        contested_values(make, 3 * global_random_seed + i) for i, make in enumerate((AllRows, MinibatchChain, StaleSum))
     )
     assert largest_difference(lazy, every) < THRESHOLD
     assert largest_difference(stale, every) > 1.3 * THRESHOLD

@@ -237,7 +237,7 @@ def test_counts_that_are_not_whole(case):
     assert np.all(np.isfinite(model.samples_["components"])) and np.isfinite(model.score(X))
     assert np.array_equal(model.samples_["components"], case.new(n_chains=2, n_jobs=2).fit(X).samples_["components"])
     # 2.5 is two tokens and a half one: the weights in the chain add up to the counts.
-    data = model._chains[0].data
+    data = model._chains[0].data.documents
     assert data.words.size == np.ceil(X.data).sum()
     assert data.weights.sum() == pytest.approx(X.sum(), rel=1e-5)
 

@@ -12,10 +12,11 @@ from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.defaults import default_steps
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
+from sk_sgmcmc.topic._counts.plan import default_steps
 from sk_sgmcmc.topic._counts.softmax_topics import MovedTopics
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
@@ -24,14 +25,14 @@ DIRICHLET = {"prior_scale": 0.0, "whiten": True}
 N_STEPS = 8000
 
 
-class DensityOfProbabilities(TopicChain):
+class DensityOfProbabilities(MinibatchChain):
     """Mistake: the exponents of the density of phi, shape - 1, taken for those of the density of theta."""
 
     def _shape_of(self, rows):
         return super()._shape_of(rows) - 0.5
 
 
-def z_of(sampler, seed, make=TopicChain, n_steps=N_STEPS, **kwargs):
+def z_of(sampler, seed, make=MinibatchChain, n_steps=N_STEPS, **kwargs):
     make = partial(make, flat=DIRICHLET)
     chain = make_chain(seed, 1.0, n_steps + 400, make=make, sampler=sampler, burn_in=400, **kwargs).run(n_steps + 400)
     return np.abs(z_scores(batch_means(statistics(chain.draws()["components"])), exact_law())).max()
@@ -74,8 +75,8 @@ def particles_at(cells_of, rng, n_particles=400):
         cells = cells_of(counts + 0.5)
         chain.particles.append(
             SimpleNamespace(
-                topics=SimpleNamespace(cells=cells, total=cells.sum(axis=0)), counts=counts, topic_word_prior=0.5,
-                assignments=SimpleNamespace(stored=True), flat={"prior_scale": 0.0},
+                topics=SimpleNamespace(cells=cells, total=cells.sum(axis=0)), counts=counts,
+                word_prior=WordPrior(0.5, 3, 2), stored=True, flat={"prior_scale": 0.0},
             )
         )  # fmt: skip
     return chain
@@ -106,7 +107,7 @@ def test_particles_have_assignments_of_their_own_and_topics_numbered_alike():
     draws = model.samples_["components"]
     assert draws.shape == (1, 6, 3, 60)
     particles = model._chains[0].particles
-    assert not any(np.array_equal(particles[0].assignments.z, p.assignments.z) for p in particles[1:])
+    assert not any(np.array_equal(particles[0].z, p.z) for p in particles[1:])
     spread = draws[0].std(axis=0).max()
     assert 1e-3 < spread < 0.1  # neither one point nor topics in different orders
 

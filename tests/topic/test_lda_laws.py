@@ -7,8 +7,8 @@ from scipy import stats
 from sk_sgmcmc.kernels.models.lda.assignments import count_assignments
 from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.kernels.samplers.simplex import add_rows
-from sk_sgmcmc.topic._counts.chain import TopicChain
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from tests import calibration
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, INFINITE, batch_means, exact_law, make_chain, statistics, tokens_of
@@ -41,7 +41,7 @@ def test_enumeration_has_the_prior_law_where_there_are_no_tokens():
 # ------------------------------------------------------------------------------------------------- the exact samplers
 
 EXACT = {
-    "gibbs": (1.0, {"make": CollapsedTopicChain}),
+    "gibbs": (1.0, {"make": CollapsedChain}),
     "scir, infinite step, all documents": (INFINITE, {}),
     "scir, infinite step, one document at a time": (INFINITE, {"n_batch": 1}),
     "scir, infinite step, kept rarely": (INFINITE, {"n_batch": 1, "thin": 3, "n_steps": 2 * N_STEPS}),
@@ -64,7 +64,7 @@ def test_warm_steps_have_the_same_law(law, global_random_seed):
 def test_gibbs_with_weights_has_the_law_of_whole_tokens(law, global_random_seed):
     # A prior given cell by cell takes the general kernel instead of the one for whole tokens and one number.
     beta = np.full((COUNTS.shape[1], 1), BETA)
-    chain = make_chain(global_random_seed, 1.0, N_STEPS, make=CollapsedTopicChain, beta=beta)
+    chain = make_chain(global_random_seed, 1.0, N_STEPS, make=CollapsedChain, beta=beta)
     values = statistics(chain.run(N_STEPS).draws()["components"])
     assert not chain.collapsed.is_fast
     assert np.abs(z_scores(batch_means(values[: len(values) // 50 * 50]), law)).max() < THRESHOLD
@@ -82,7 +82,7 @@ def test_stored_assignments_have_the_exact_law(global_random_seed):
     seen = np.empty((N_STEPS, len(pairs)))
     for t in range(N_STEPS):
         chain.run(t + 1)
-        seen[t] = [chain.assignments.z[i] == chain.assignments.z[j] for i, j in pairs]
+        seen[t] = [chain.z[i] == chain.z[j] for i, j in pairs]
     assert np.abs(z_scores(batch_means(seen[200:]), expected)).max() < THRESHOLD
 
 
@@ -111,31 +111,38 @@ def test_averaged_sweeps_narrow_the_posterior_at_large_steps(law):
 # --------------------------------------------------------------------------------------------------- broken variants
 
 
-class ScaledStoredCounts(TopicChain):
+class ScaledStoredCounts(MinibatchChain):
     """Mistake: N/n with stored counts."""
 
     def _shape_of(self, rows):
         scale = self.data.n_docs / min(self.data.n_batch, self.data.n_docs)
-        return self.topic_word_prior[rows] + scale * self.counts[rows]
+        return self.word_prior.table()[rows] + scale * self.counts[rows]
 
     def one_step(self, docs):
         self.topics.shape_mass = self._shape_of(np.arange(self.n_words)).sum(axis=0)
         super().one_step(docs)
 
 
-class NotSubtracted(TopicChain):
+class NotSubtracted(MinibatchChain):
     """Mistake: the old assignments of a minibatch are not taken from the counts when the new ones are added."""
 
-    def _assign(self, docs, rows, *tables):
-        old = np.zeros((self.n_words, self.n_topics))
-        for d in docs:
-            lo, hi = self.data.token_ptr[d : d + 2]
-            count_assignments(self.data.words[lo:hi], np.empty(0), self.assignments.z[lo:hi], old)
-        change, doc_counts = super()._assign(docs, rows, *tables)
-        return change + old[rows], doc_counts
+    def bind(self, data):
+        super().bind(data)
+        draw = self.minibatch.draw
+
+        def drawn(docs, rows, *args, **kwargs):
+            old, documents = np.zeros((self.n_words, self.n_topics)), self.data.documents
+            for d in docs:
+                lo, hi = documents.token_ptr[d : d + 2]
+                count_assignments(documents.words[lo:hi], np.empty(0), self.z[lo:hi], old)
+            change, doc_counts = draw(docs, rows, *args, **kwargs)
+            return change + old[rows], doc_counts
+
+        self.minibatch.draw = drawn
+        return self
 
 
-class DifferenceControlVariate(TopicChain):
+class DifferenceControlVariate(MinibatchChain):
     """Mistake: shape = prior + n_old + (N/n) (new - old), which looks like a control variate; negative shapes."""
 
     n_negative = n_moves = 0

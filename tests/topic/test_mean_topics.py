@@ -6,7 +6,7 @@ import pytest
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
-from sk_sgmcmc.topic._counts.mean_topics import MeanTopics
+from sk_sgmcmc.topic._counts.simplex_topics import MeanTopics
 from sk_sgmcmc.topic._draws import AveragedDraws
 
 BASE = 0.1

@@ -10,13 +10,12 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts import parts, shards
-from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.general_sweeps import GeneralSweeps
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts import corpus as corpora
+from sk_sgmcmc.topic._counts import sweeps as parts
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.sweeps import CollapsedSweeps, GeneralSweeps
 from tests.cases import THRESHOLD, z_scores
+from tests.corpora import shard_of
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 COUNTS = np.array([[2, 1, 0], [0, 1, 2], [1, 0, 2], [1, 1, 0]])
@@ -35,10 +34,6 @@ def in_parts(monkeypatch):
     return lambda n: monkeypatch.setattr(parts, "number_of_parts", lambda n_tokens: n)
 
 
-def data_of(counts):
-    return TokenData(Corpus.from_counts(counts), counts.shape[0], float(counts.shape[0]))
-
-
 # --------------------------------------------------------------------------------------------------------- how many
 
 
@@ -50,7 +45,7 @@ def test_their_number_follows_the_size_and_ends_at_16():
 @pytest.mark.parametrize("tokens", [[5] * 40, [0, 0, 200, 1, 1, 0, 30], [1], [0, 0], [900, 1, 1, 1, 1]])
 def test_they_are_cut_by_tokens(tokens):
     table = np.array(tokens, dtype=np.uint16)[:, None]
-    ends = parts.cuts(table, 4)
+    ends = parts.word_cuts(table, 4)
     assert ends[0] == 0 and ends[-1] == len(tokens) and np.all(np.diff(ends) >= 0)
     inside = [sum(tokens[a:b]) for a, b in pairwise(ends)]
     assert sum(inside) == sum(tokens) and max(inside) <= sum(tokens) / 4 + max(tokens)
@@ -58,7 +53,7 @@ def test_they_are_cut_by_tokens(tokens):
 
 def test_weighted_tokens_have_one_part():
     counts = make_lda(30, 40, 4, random_state=0).counts * 1.5
-    data = data_of(counts)
+    data = shard_of(counts)
     z = np.zeros(data.words.size, dtype=np.uint16)
     assert GeneralSweeps(data, z, np.broadcast_to(0.1, (40, 4))).n_parts(data) == 1
 
@@ -73,7 +68,7 @@ def test_counts_stay_those_of_the_assignments(n_topics, many, n_parts, in_parts)
     counts = make_lda(90, 40, 4, document_length=60, random_state=0).counts.toarray()
     counts[0, 0] += many  # wider counts, and a document too long for counts of 16 bits
     counts[5] = 0
-    data = data_of(counts.astype(float))
+    data = shard_of(counts.astype(float))
     z = np.random.default_rng(0).integers(n_topics, size=data.words.size, dtype=np.uint16)
     sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, n_topics)))
     before, rng = z.copy(), np.random.default_rng(1)
@@ -88,7 +83,7 @@ def test_counts_stay_those_of_the_assignments(n_topics, many, n_parts, in_parts)
 
 @pytest.mark.parametrize("length, kept", [(40, True), (4, False)])
 def test_counts_of_documents_are_kept_where_they_are_few_and_change_no_draw(length, kept, monkeypatch):
-    data = data_of(make_lda(200, 40, 4, document_length=length, random_state=0).counts)
+    data = shard_of(make_lda(200, 40, 4, document_length=length, random_state=0).counts)
     found = []
     for bytes_per_token in (parts._BYTES_PER_TOKEN, 0 if kept else 1e9):
         monkeypatch.setattr(parts, "_BYTES_PER_TOKEN", bytes_per_token)
@@ -96,7 +91,7 @@ def test_counts_of_documents_are_kept_where_they_are_few_and_change_no_draw(leng
         z = np.random.default_rng(0).integers(20, size=data.words.size, dtype=np.uint16)
         sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, 20)))
         alpha = np.full((1, 20), 0.1)
-        parts.sweep(data, z, sweeps.table, alpha, data.group, 0.05, np.random.default_rng(1), 3)
+        parts.sweep_by_vocabulary(data, z, sweeps.table, alpha, data.group, 0.05, np.random.default_rng(1), 3)
         found.append(z)
     np.testing.assert_array_equal(*found)
 
@@ -106,7 +101,7 @@ def test_counts_of_documents_are_kept_where_they_are_few_and_change_no_draw(leng
 
 def z_of(law, seed):
     n_iter = N_STEPS + 200
-    chain = make_chain(seed, 1.0, n_iter, make=CollapsedTopicChain, counts=COUNTS, alpha=ALPHA, beta=BETA)
+    chain = make_chain(seed, 1.0, n_iter, make=CollapsedChain, counts=COUNTS, alpha=ALPHA, beta=BETA)
     draws = chain.run(n_iter).draws()["components"]
     return np.abs(z_scores(batch_means(statistics(draws)), law)).max()
 
@@ -149,7 +144,7 @@ def test_shares_have_their_dirichlet_law_however_small_the_prior(scale, global_r
 
 def test_sweeps_in_parts_approach_the_law_as_fast_as_without(in_parts):
     counts = make_lda(150, 60, 5, document_length=40, doc_topic_prior=0.2, random_state=0).counts
-    data, ends = data_of(counts), []
+    data, ends = shard_of(counts), []
     for n_parts in (1, 6):
         in_parts(n_parts)
         entropies = []
@@ -182,7 +177,7 @@ def fitted(counts, n_jobs, **params):
 def test_threads_change_no_draw(n_jobs, corpus, in_parts):
     in_parts(5)
     one, several = fitted(corpus, 1), fitted(corpus, n_jobs)
-    np.testing.assert_array_equal(one._chains[0].assignments.z, several._chains[0].assignments.z)
+    np.testing.assert_array_equal(one._chains[0].z, several._chains[0].z)
     np.testing.assert_array_equal(one.components_, several.components_)
     np.testing.assert_array_equal(one.samples_["components"], several.samples_["components"])
 
@@ -197,28 +192,28 @@ def test_chains_side_by_side_make_the_same_draws(corpus, in_parts):
 
 def test_a_chain_may_stop_between_sweeps_and_go_elsewhere(in_parts):
     in_parts(3)
-    whole, stopped = (make_chain(0, 1.0, 40, make=CollapsedTopicChain, burn_in=10) for _ in range(2))
+    whole, stopped = (make_chain(0, 1.0, 40, make=CollapsedChain, burn_in=10) for _ in range(2))
     data = stopped.data
     whole.run(40)
     for until in (5, 17, 40):
         stopped = pickle.loads(pickle.dumps(stopped.run(until))).bind(data)
-    np.testing.assert_array_equal(whole.assignments.z, stopped.assignments.z)
+    np.testing.assert_array_equal(whole.z, stopped.z)
 
 
 def test_burn_in_runs_in_shards_and_kept_sweeps_in_parts(corpus, in_parts, monkeypatch):
     in_parts(5)
-    monkeypatch.setattr(shards, "_MIN_TOKENS", 1000)
+    monkeypatch.setattr(corpora, "_MIN_TOKENS", 1000)
     ways = []
-    for way in ("sweep", "sweep_shards", "sweep_parts"):
+    for way in ("sweep", "step", "sweep_parts"):
         sweep = getattr(CollapsedSweeps, way)
 
         def noted(self, *args, way=way, sweep=sweep):
             ways.append(way)
-            sweep(self, *args)
+            return sweep(self, *args)
 
         monkeypatch.setattr(CollapsedSweeps, way, noted)
     BayesianLDA(4, n_iter=16, burn_in=6, random_state=0).fit(corpus)
-    assert ways == ["sweep_shards"] * 6 + ["sweep_parts"] * 10
+    assert ways == ["step"] * 6 + ["sweep_parts"] * 10
 
 
 def test_heated_sweeps_do_not_run_in_parts(corpus, in_parts, monkeypatch):
@@ -245,13 +240,13 @@ def test_threads_change_no_draw_of_coefficients(corpus, in_parts):
 
 
 def test_threads_of_a_pool_work_on_one_sweep(corpus):
-    data, found = data_of(corpus), []
+    data, found = shard_of(corpus), []
     with ThreadPoolExecutor(3) as pool:
         for threads in (None, pool):
             z = np.random.default_rng(0).integers(20, size=data.words.size, dtype=np.uint16)
             table = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, 20))).table
             alpha, rng = np.full((1, 20), 0.1), np.random.default_rng(1)
-            mass = parts.sweep(data, z, table, alpha, data.group, 0.05, rng, 4, threads)
+            mass = parts.sweep_by_vocabulary(data, z, table, alpha, data.group, 0.05, rng, 4, threads)
             found += [z, table, mass]
     for one, other in zip(found[:3], found[3:], strict=True):
         np.testing.assert_array_equal(one, other)

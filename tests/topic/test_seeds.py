@@ -11,8 +11,8 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import PSGHMC
-from sk_sgmcmc.topic._counts.seeds import SeedWords
-from sk_sgmcmc.topic._counts.start import draw_columns, seed_shares
+from sk_sgmcmc.topic._counts.start import draw_columns
+from sk_sgmcmc.topic._counts.word_prior import SeedWords, WordPrior
 
 K, V, PLACES = 6, 200, (4, 1, 5)  # planted topics that the fitted topics 0, 1 and 2 are given the seeds of
 WAYS = {
@@ -181,11 +181,10 @@ def test_equal_priors_in_a_matrix_start_as_those_in_a_vector(planted):
 def test_seed_words_start_in_their_topics():
     prior = np.full((3, 100), 0.01)
     prior[2, 70] = 0.5
-    shares = seed_shares(prior, is_normal=False)
+    shares = WordPrior(prior, 3, 100).seed_shares()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert shares[2, 70] > 0.95 and np.all(shares[[0, 1]] == 0.01)
-    assert seed_shares(0.1, False) is None and seed_shares(np.ones((3, 1)), False) is None
-    assert seed_shares(np.ones((3, 4)), False) is None
+    assert all(WordPrior(each, 3, 4).seed_shares() is None for each in (0.1, np.ones((3, 1)), np.ones((3, 4))))
     rng = np.random.default_rng(0)
     rows = np.tile([2, 0], 20_000)
     drawn = draw_columns(np.array([[0.2, 0.0, 0.8], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), rows, rng)

@@ -8,12 +8,15 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts import shards, start
-from sk_sgmcmc.topic._counts.collapsed import CollapsedSweeps
-from sk_sgmcmc.topic._counts.collapsed_chain import CollapsedTopicChain
-from sk_sgmcmc.topic._counts.tokens import TokenData
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts import chain as chains
+from sk_sgmcmc.topic._counts import corpus as shards
+from sk_sgmcmc.topic._counts import minibatch_chain, start
+from sk_sgmcmc.topic._counts.chain import CollapsedChain
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.sweeps import CollapsedSweeps
+from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from tests.cases import THRESHOLD, z_scores
+from tests.corpora import shard_of, token_corpus
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
 
 # Short documents, each a shard: there, stale counts are furthest from the true ones.
@@ -37,7 +40,12 @@ def corpus():
 @pytest.fixture
 def in_three(monkeypatch):
     """Three shards whatever the size."""
-    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: 3)
+    cut_into(3, monkeypatch)
+
+
+def cut_into(n, monkeypatch):
+    for module in (shards, start, minibatch_chain):
+        monkeypatch.setattr(module, "number_of_shards", lambda n_tokens, n_cells: n)
 
 
 # --------------------------------------------------------------------------------------------------------- how many
@@ -66,17 +74,28 @@ def test_they_are_cut_by_tokens(lengths):
 # ------------------------------------------------------------------------------------------------------------- sweeps
 
 
+def sweep_side_by_side(corpus, sweeps, start, stop, rng):
+    """Sweep documents start:stop in three shards."""
+    part = corpus.shards.part(start, stop, 3)
+    prior = DocumentPrior(np.full(sweeps.counts.shape[1], 0.1))
+    now = shards.Round(sweeps.step(prior), int(rng.integers(2**63)), sweeps.table)
+    while now.next_shard < 3:
+        part.proceed(now, sweeps.z, None)
+    sweeps.take(now.sums)
+
+
 @pytest.mark.parametrize("n_topics, many", [(4, 0), (20, 0), (20, 2**16)])
 def test_merged_counts_are_those_of_the_assignments(n_topics, many, in_three):
     counts = make_lda(90, 40, 4, document_length=60, random_state=0).counts.toarray()
     counts[0, 0] += many  # wider counts
-    data = TokenData(Corpus.from_counts(counts.astype(float)), 90, 90.0)
+    corpus = token_corpus(counts)
+    data = corpus.documents
     z = np.random.default_rng(0).integers(n_topics, size=data.words.size, dtype=np.uint16)
     sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, n_topics)))
     assert sweeps.table.dtype == (np.int32 if many else np.uint16)
-    alpha, rng = np.full((1, n_topics), 0.1), np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for first, last in [(0, 90), (0, 50), (50, 90)]:
-        sweeps.sweep_shards(data, first, last, alpha, data.group, rng, None)
+        sweep_side_by_side(corpus, sweeps, first, last, rng)
         expected = np.zeros((data.n_words, n_topics), dtype=np.int64)
         np.add.at(expected, (data.words, z), 1)
         np.testing.assert_array_equal(sweeps.counts, expected)
@@ -84,10 +103,11 @@ def test_merged_counts_are_those_of_the_assignments(n_topics, many, in_three):
 
 
 def test_a_range_of_documents_leaves_the_others(in_three):
-    data = TokenData(Corpus.from_counts(make_lda(30, 40, 4, random_state=0).counts), 30, 30.0)
+    corpus = token_corpus(make_lda(30, 40, 4, random_state=0).counts)
+    data = corpus.documents
     z = np.zeros(data.words.size, dtype=np.uint16)
     sweeps = CollapsedSweeps(data, z, np.broadcast_to(0.05, (data.n_words, 4)))
-    sweeps.sweep_shards(data, 10, 20, np.full((1, 4), 0.1), data.group, np.random.default_rng(1), None)
+    sweep_side_by_side(corpus, sweeps, 10, 20, np.random.default_rng(1))
     lo, hi = data.token_ptr[[10, 20]]
     assert not z[:lo].any() and not z[hi:].any() and z[lo:hi].any()
 
@@ -96,9 +116,9 @@ def test_a_range_of_documents_leaves_the_others(in_three):
 
 
 def started(counts, n_topics, pool=None):
-    data = TokenData(Corpus.from_counts(counts), len(counts.indptr) - 1, 1.0)
-    alpha = np.full(n_topics, 0.1)
-    return start.first_assignments(data, alpha, 0.01, "soft", False, np.random.default_rng(0), pool)
+    doc_prior, word_prior = DocumentPrior(np.full(n_topics, 0.1)), WordPrior(0.01, counts.shape[1], n_topics)
+    corpus, rng = token_corpus(counts, n_topics), np.random.default_rng(0)
+    return start.first_assignments(corpus, doc_prior, word_prior, "soft", False, rng, pool)[0]
 
 
 def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
@@ -106,7 +126,7 @@ def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
     z = started(counts, 4)
     with ThreadPoolExecutor(2) as pool:
         np.testing.assert_array_equal(z, started(counts, 4, pool))
-    words = TokenData(Corpus.from_counts(counts), 200, 1.0).words
+    words = shard_of(counts).words
     table = np.zeros((100, 4))
     np.add.at(table, (words, z), 1)
     assert z.max() == 3
@@ -115,7 +135,7 @@ def test_the_last_pass_of_the_start_gives_every_token_a_topic(in_three):
 
 def test_the_start_does_not_depend_on_where_memory_is_free():
     counts = make_lda(300, 300, 10, document_length=60, random_state=0).counts
-    data = TokenData(Corpus.from_counts(counts), 300, 1.0)
+    data = shard_of(counts)
     noise, learnt = np.random.default_rng(), set()
     for n_topics in (18, 20, 22):
         for _ in range(40):
@@ -123,7 +143,8 @@ def test_the_start_does_not_depend_on_where_memory_is_free():
             noise.shuffle(taken)
             del taken[::2]
             topics = start.SoftTopics(data, n_topics, 0.1, 0.01, float(data.words.size), np.random.default_rng(0))
-            topics.learn(np.arange(data.n_docs), 200.0, 40.0)
+            topics.memory = 200.0, 40.0
+            topics.learn(np.arange(data.n_docs))
             learnt.add((n_topics, topics.raw.tobytes()))
     assert len(learnt) == 3
 
@@ -139,13 +160,17 @@ def test_a_start_of_one_pass_is_not_cut(in_three, monkeypatch):
     ("only_sweeps", "n_topics", "way"), [(True, 125, "soft"), (True, 126, "random"), (False, 201, "soft")]
 )
 def test_many_topics_start_at_random_where_only_sweeps_follow(only_sweeps, n_topics, way):
-    assert start.start_of("soft", n_topics, only_sweeps) == way and start.start_of("random", 2, only_sweeps) == "random"
+    prior = DocumentPrior(np.full(n_topics, 0.1))
+    chain = make_chain(0, 1.0, 10, doc_prior=prior, burn_in=5, n_warm=5 if only_sweeps else 2)
+    assert chain._start_by() == "random"
+    chain.init = "soft"
+    assert chain._start_by() == way
 
 
 def test_a_default_fit_of_many_topics_makes_no_soft_pass(monkeypatch):
-    monkeypatch.setattr(start, "soft_start", None)
+    monkeypatch.setattr(start, "learnt_topics", None)
     counts = make_lda(30, 40, 4, random_state=0).counts
-    model = BayesianLDA(start._MOST_SOFT + 1, n_iter=10, random_state=0).fit(counts)
+    model = BayesianLDA(chains.MOST_SOFT + 1, n_iter=10, random_state=0).fit(counts)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
 
 
@@ -160,7 +185,7 @@ def fitted(counts, n_jobs, sampler=None, **params):
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_change_no_draw(n_jobs, sampler, corpus):
     one, several = fitted(corpus, 1, sampler), fitted(corpus, n_jobs, sampler)
-    np.testing.assert_array_equal(one._chains[0].assignments.z, several._chains[0].assignments.z)
+    np.testing.assert_array_equal(one._chains[0].z, several._chains[0].z)
     np.testing.assert_array_equal(one.components_, several.components_)
 
 
@@ -182,19 +207,19 @@ def test_resume_goes_on_as_if_it_had_not_stopped(corpus):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_chain_may_stop_in_burn_in(n_threads, in_three):
-    chains = [make_chain(0, 1.0, 40, make=CollapsedTopicChain, burn_in=30) for _ in range(2)]
+    chains = [make_chain(0, 1.0, 40, make=CollapsedChain, burn_in=30) for _ in range(2)]
     chains[0].run(40)
     if n_threads == 2:
         chains[1]._pool = ThreadPoolExecutor(2)
     for until in (1, 7, 30, 40):
         chains[1].run(until)
-    np.testing.assert_array_equal(chains[0].assignments.z, chains[1].assignments.z)
+    np.testing.assert_array_equal(chains[0].z, chains[1].z)
 
 
 # ---------------------------------------------------------------------------------------------------------------- law
 
 
-class Stale(CollapsedTopicChain):
+class Stale(CollapsedChain):
     """Mistake: shards in the kept phase too."""
 
     def _advance(self, until):
@@ -211,10 +236,10 @@ def z_of(law, seed, make):
 
 @pytest.mark.parametrize("n_shards", [1, 2, 6])
 def test_what_is_kept_has_the_exact_law(n_shards, law, global_random_seed, monkeypatch):
-    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: n_shards)
-    assert z_of(law, global_random_seed, CollapsedTopicChain) < THRESHOLD
+    cut_into(n_shards, monkeypatch)
+    assert z_of(law, global_random_seed, CollapsedChain) < THRESHOLD
 
 
 def test_stale_counts_in_the_kept_phase_are_rejected(law, global_random_seed, monkeypatch):
-    monkeypatch.setattr(shards, "number_of_shards", lambda n_tokens, n_cells: 6)
+    cut_into(6, monkeypatch)
     assert z_of(law, global_random_seed, Stale) > 1.3 * THRESHOLD

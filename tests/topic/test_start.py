@@ -1,10 +1,9 @@
 """The passes of EM before burn-in, from which sweeps start."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from sk_sgmcmc.metrics import hellinger_distances
+from sk_sgmcmc.topic._counts.corpus import Shard
 from sk_sgmcmc.topic._counts.start import learnt_topics
 
 
@@ -19,7 +18,7 @@ def planted(n_docs, length, n_topics, n_words):
         words[z == k] = rng.choice(n_words, np.sum(z == k), p=topic)
     words = np.sort(words.reshape(n_docs, length), axis=1).ravel()
     ptr = length * np.arange(n_docs + 1)
-    return topics, SimpleNamespace(token_ptr=ptr, words=words, weights=np.empty(0), n_docs=n_docs, n_words=n_words)
+    return topics, Shard(ptr, words, np.empty(0), 0, n_words)
 
 
 def test_more_documents_learn_no_worse_topics(global_random_seed):
@@ -27,6 +26,6 @@ def test_more_documents_learn_no_worse_topics(global_random_seed):
     topics, data = planted(120_000, 50, 20, 2000)
     rng = np.random.default_rng(global_random_seed)
     z = rng.integers(20, size=data.words.size, dtype=np.uint16)
-    soft, _ = learnt_topics(data, np.full(20, 0.1), 0.01, rng, z)
+    soft = learnt_topics(data, np.full((1, 20), 0.1), data.group, 0.01, rng, z)
     learnt = (soft.raw / soft.raw.sum(axis=0)).T.astype(float)
     assert np.median(hellinger_distances(topics, learnt).min(axis=1)) < 0.33

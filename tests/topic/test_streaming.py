@@ -14,8 +14,8 @@ from sk_sgmcmc.chains import plans
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
-from sk_sgmcmc.topic._counts import stream as _stream
-from sk_sgmcmc.topic._counts.chain import TopicChain
+from sk_sgmcmc.topic._counts import updates as _stream
+from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
 from sk_sgmcmc.utils import Corpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -210,7 +210,7 @@ def test_a_stream_takes_a_new_step_size_and_new_sweeps(planted, sampler):
     model.set_params(sampler__step_size=0.003, n_sweeps=(2, 1)).partial_fit(X)
     chain = model._chains[0]
     assert model.sampler_.step_size_(5) == chain.sampler.step_size_(5) == chain.topics.sampler.step_size_(5) == 0.003
-    assert chain.assignments.n_sweeps == (2, 1)
+    assert chain.minibatch.n_sweeps == (2, 1)
     assert not np.array_equal(model.components_, old.partial_fit(X).components_)
     model.set_params(sampler__step_size="auto", n_sweeps=(5, 5)).partial_fit(X)
     assert model.sampler_.step_size_(5) == old.partial_fit(X).sampler_.step_size_(5)
@@ -261,19 +261,19 @@ def test_further_passes_over_the_same_blocks_count_no_document_twice(planted, mo
 
 
 def test_a_restart_that_an_interrupt_prevented_stays_due(planted, monkeypatch):
-    X, restart = planted[0][:600], TopicChain._restart
+    X, restart = planted[0][:600], MinibatchChain._restart
 
     def pressing(chain):
         restart(chain)
         signal.raise_signal(signal.SIGINT)
 
     model = BayesianLDA(**PARAMS, n_chains=2, n_jobs=1).partial_fit(X[:500]).partial_fit(X[500:])
-    monkeypatch.setattr(TopicChain, "_restart", pressing)
+    monkeypatch.setattr(MinibatchChain, "_restart", pressing)
     with interrupted():
         model.partial_fit(X[:500])
     monkeypatch.undo()
     first, second = model._chains
-    assert first.restart_due is None and second.restart_due == _stream.LONGER
+    assert first.restart_due is None and second.restart_due == _stream.LONGER_RESTART
     assert second.swept.z.size == X[:500].sum()  # further sweeps over all documents cannot begin from these
     model.partial_fit(X[:500])
     assert [chain.restart_due for chain in model._chains] == [None, None]
@@ -448,10 +448,10 @@ def test_a_collapsed_fit_goes_on_as_a_stream(frames, then):
 
 
 def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):
-    from sk_sgmcmc.topic._counts.chain import TopicChain
+    from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 
-    read, step = [], TopicChain.one_step
-    monkeypatch.setattr(TopicChain, "one_step", lambda self, docs: (read.extend(docs), step(self, docs)))
+    read, step = [], MinibatchChain.one_step
+    monkeypatch.setattr(MinibatchChain, "one_step", lambda self, docs: (read.extend(docs), step(self, docs)))
     X = make_lda(n_samples=90, n_features=30, n_components=3, random_state=0).counts
     for n_batch in (60, "auto"):
         read.clear()

@@ -7,10 +7,11 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.topic._counts import tokens as _tokens
+from sk_sgmcmc.topic._counts import corpus as _tokens
 from sk_sgmcmc.utils import Corpus
 from sk_sgmcmc.utils._memory import available_memory
 from tests.common.compare import run_python
+from tests.corpora import shard_of
 
 GIB = 2.0**30
 
@@ -31,11 +32,11 @@ def test_tokens_that_do_not_fit_in_memory_are_refused_with_their_bytes(monkeypat
 
 
 def test_the_estimate_is_what_one_fit_takes_at_least():
-    tokens = _tokens.TokenData(corpus(500, (20, 20)), 20, 20)
+    tokens = shard_of(corpus(500, (20, 20)))
     assert tokens.words.nbytes == 4 * tokens.words.size and tokens.weights.size == 0
     model = BayesianLDA(n_components=2, n_iter=2, n_chains=3, random_state=0).fit(np.full((20, 20), 50.0))
-    each = [chain.data.words.itemsize + len(model._chains) * chain.assignments.z.itemsize for chain in model._chains]
-    assert each == [_tokens._WORD + 3 * _tokens._TOPIC] * 3
+    each = [chain.data.documents.words.itemsize + len(model._chains) * chain.z.itemsize for chain in model._chains]
+    assert each == [_tokens.WORD_BYTES + 3 * _tokens.TOPIC_BYTES] * 3
 
 
 @pytest.mark.parametrize("largest", [1e7, 2.0**53])

@@ -10,12 +10,11 @@ from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import document_completion, split_tokens
 from sk_sgmcmc.topic._counts import word_prior
-from sk_sgmcmc.topic._counts.doc_prior import first_doc_prior
-from sk_sgmcmc.topic._counts.general_sweeps import collapsed_sweeps
-from sk_sgmcmc.topic._counts.tokens import TokenData
+from sk_sgmcmc.topic._counts.document_prior import first_doc_prior
+from sk_sgmcmc.topic._counts.sweeps import sweeps_of
 from sk_sgmcmc.topic._counts.word_prior import first_word_prior
-from sk_sgmcmc.utils import Corpus
 from tests.conftest import importorskip
+from tests.corpora import shard_of
 
 
 def planted(prior, n_samples=600, seed=3):
@@ -32,7 +31,7 @@ class Recorder(Callback):
         self.priors = []
 
     def __call__(self, estimator, step):
-        self.priors.append(estimator._chains[0].word_prior)
+        self.priors.append(estimator._chains[0].word_prior.value)
 
 
 # ------------------------------------------------------------------------------------------------- fitting of the prior
@@ -120,14 +119,14 @@ def test_it_moves_in_burn_in_only(sampler):
 
 @pytest.mark.parametrize("weight", [1.0, 0.75])
 def test_sweeps_with_another_prior_are_those_of_a_new_start_from_it(weight):
-    data = TokenData(Corpus.from_counts(planted(0.1, n_samples=50) * weight), 50, 50.0)
+    data = shard_of(planted(0.1, n_samples=50) * weight)
     z = np.random.default_rng(0).integers(5, size=data.words.size, dtype=np.uint16)
     alpha, first, then = np.full((1, 5), 0.1), *(np.broadcast_to(b, (data.n_words, 5)) for b in (0.05, 0.2))
-    old = collapsed_sweeps(data, z, first)
+    old = sweeps_of(data, z, first)
     assert old.is_fast == (weight == 1.0)
     old.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(1))
     copy = z.copy()
-    new = collapsed_sweeps(data, copy, then)
+    new = sweeps_of(data, copy, then)
     old.set_topic_word_prior(then)
     for sweeps in (old, new):
         sweeps.sweep(data, 0, 50, alpha, data.group, np.random.default_rng(2))

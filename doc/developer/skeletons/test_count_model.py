@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from scipy import special
+from scipy.sparse import csr_array
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.datasets import make_lda
-from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior, Moment
+from sk_sgmcmc.base import all_or_nothing, fits_anew
+from sk_sgmcmc.datasets import CountBlocks, make_lda
+from sk_sgmcmc.topic._counts.corpus import AssignedShards, OneShard, Shard
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior, Progress
 
 
 # the part
@@ -26,28 +29,29 @@ class SampledPrior(DocumentPrior):
         of_topics = special.gammaln(alpha + counts) - special.gammaln(alpha)
         return np.log(alpha) - alpha + of_documents.sum() + of_topics.sum()
 
-    def after_pass(self, z, now, collapsed):
-        """All documents were assigned anew by collapsed sweeps."""
-        self.after_epoch(z, now)
-
-    def after_epoch(self, z, now):
-        """All documents were assigned anew in minibatches."""
-        docs = np.repeat(np.arange(self.data.n_docs), np.diff(self.data.token_ptr))
-        counts = np.zeros((self.data.n_docs, self.alpha.size))
-        np.add.at(counts, (docs, z), 1.0 if not self.data.weights.size else self.data.weights)
-        alpha, rng = self.alpha[0], now.rng
+    def update(self, assigned, progress):
+        """All documents were assigned anew: draw alpha given their counts."""
+        counts = np.concatenate(assigned.map(topics_of_documents, self.alpha.size))
+        alpha, rng = self.alpha[0], progress.rng
         for _ in range(self.n_steps):
             proposed = alpha * np.exp(0.5 * rng.standard_normal())
             if np.log(rng.random()) < self.log_density(proposed, counts) - self.log_density(alpha, counts):
                 alpha = proposed
         self.alpha = np.full(self.alpha.size, alpha)
 
-    @property
-    def labels(self):
+    def exchangeable_groups(self):
         return np.zeros(self.alpha.size)  # all topics are alike
 
     def draw(self):
         return {"doc_topic_prior": self.alpha.copy()}
+
+
+def topics_of_documents(shard, z, n_topics):
+    """Counts (n_docs, n_topics) of a shard; called where the shard is."""
+    docs = np.repeat(np.arange(shard.n_docs), np.diff(shard.token_ptr))
+    counts = np.zeros((shard.n_docs, n_topics))
+    np.add.at(counts, (docs, z), shard.weights if shard.weights.size else 1.0)
+    return counts
 
 
 # the estimator
@@ -60,6 +64,33 @@ class SampledLDA(BayesianLDA):
         return SampledPrior(alpha, stored)
 
 
+# the labels
+class LabelPrior(DocumentPrior):
+    """Documents have the topics of their labels, and hardly any other."""
+
+    def table(self, shard, docs=None):
+        group = shard.group if docs is None else shard.group[docs]
+        return np.where(shard.given > 0, self.alpha, 1e-6), group
+
+    def exchangeable_groups(self):
+        return np.arange(self.alpha.size)  # topic k is that of label k
+
+
+class LabelledLDA(BayesianLDA):
+    """`BayesianLDA` whose topics are known labels of documents, (n_samples, n_components) of 0 and 1."""
+
+    @fits_anew
+    def fit(self, X, labels):
+        return self._fit(X, described=np.asarray(labels, dtype=float))
+
+    @all_or_nothing
+    def resume(self, X, labels):
+        return self._resume(X, described=np.asarray(labels, dtype=float))
+
+    def _document_prior(self, alpha, stored, plan):
+        return LabelPrior(alpha, stored)
+
+
 # the proof
 class WithoutJacobian(SampledPrior):
     """Mistake: the density of alpha where that of its logarithm belongs."""
@@ -68,10 +99,8 @@ class WithoutJacobian(SampledPrior):
         return super().log_density(alpha, counts) - np.log(alpha)
 
 
-class FewDocuments:
-    """Six short documents, as a prior is bound to them."""
-
-    n_docs, token_ptr, weights = 6, np.arange(0, 19, 3), np.empty(0)
+# Six short documents.
+DOCUMENTS = Shard(np.arange(0, 19, 3), np.zeros(18, dtype=np.int32), np.empty(0), 0, 1)
 
 
 def z_score(make, seed):
@@ -88,9 +117,8 @@ def z_score(make, seed):
     means = []
     for _ in range(40):
         prior, drawn = make([1.0, 1.0]), []
-        prior.bind(FewDocuments)
         for step in range(300):
-            prior.after_epoch(z, Moment(step, 0, step, rng, seed, 1.0))
+            prior.update(AssignedShards(OneShard(DOCUMENTS), z, None), Progress(step, 0, step, rng, seed, 1.0))
             drawn.append(np.log(prior.alpha[0]))
         means.append(np.mean(drawn[20:]))
     return abs(np.mean(means) - p @ grid / p.sum()) / (np.std(means, ddof=1) / np.sqrt(40))
@@ -110,3 +138,26 @@ def test_the_planted_prior_is_in_its_interval(params):
     assert model.transform(data.counts).shape == (300, 4)
     with pytest.raises(ValueError, match="needs stored assignments"):
         SampledLDA(4).partial_fit(data.counts)
+
+
+def labelled():
+    """Documents of 40 words with one or two of five labels, whose words are theirs alone; counts and labels."""
+    rng = np.random.default_rng(0)
+    labels = np.zeros((200, 5))
+    for row in labels:
+        row[rng.choice(5, rng.integers(1, 3), replace=False)] = 1.0
+    topics = np.kron(np.eye(5), np.full(8, 0.125))
+    return np.array([rng.multinomial(40, row / row.sum() @ topics) for row in labels]), labels
+
+
+@pytest.mark.parametrize("init", ["soft", "random"])
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_topics_are_those_of_their_labels_and_other_labels_are_refused(in_blocks, init):
+    X, labels = labelled()
+    blocks = CountBlocks([csr_array(X[:80]), csr_array(X[80:])], shard_tokens=2000) if in_blocks else X
+    model = LabelledLDA(5, init=init, n_iter=40, callbacks=lambda _, step: step >= 20, random_state=0)
+    model.fit(blocks, labels).set_params(callbacks=None)
+    with pytest.raises(ValueError, match="resume continues with the data"):
+        model.resume(blocks, np.roll(labels, 1, axis=1))
+    components = model.resume(blocks, labels).components_
+    assert np.all(np.add.reduceat(components, np.arange(0, 40, 8), axis=1).diagonal() > 0.95)

@@ -528,11 +528,12 @@ class InMemoryShards(LocalShards):
 
     def _part(self, described, prepare, i):
         """What the documents of shard ``i`` have besides words."""
-        group = None if described is None else described.group[self.ends[i] : self.ends[i + 1]]
-        if group is None or not group.size:
-            return described
-        given = described.given[group[0] : group[-1] + 1]
-        return Described(group - group[0], given, None if prepare is None else prepare(given))
+        if described is None:
+            return None
+        group = described.group[self.ends[i] : self.ends[i + 1]]
+        first, last = (group[0], group[-1]) if group.size else (0, 0)
+        given = described.given[first : last + 1]
+        return Described(group - first, given, None if prepare is None else prepare(given))
 
     def sample(self):
         """All documents."""
@@ -769,7 +770,7 @@ class Change:
         """Add to counts (n_words, >= n_topics) in place."""
         part = counts[:, : self.values.shape[1]]
         if _are_all(self.rows, len(counts)):
-            part += self.values  # without the copies of an index
+            np.add(part, self.values, out=part, casting="unsafe")  # without the copies of an index
         else:
             part[self.rows] += self.values.astype(counts.dtype)
 

@@ -118,6 +118,14 @@ class DocumentPrior:
         self.stored = stored
         self.allows_tempering = allows_tempering
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "table" in vars(cls) and "exchangeable_groups" not in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} must define `exchangeable_groups` with `table`. Return np.arange(self.alpha.size) if "
+                "the priors of documents distinguish topics, or self.alpha if topics may change places."
+            )
+
     def start(self):
         """Forget what was learnt."""
 

@@ -169,8 +169,9 @@ class CountTopicModel(TopicsOfWords):
     def _fit(self, X, feature_names=None, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
+        if self._is_in_blocks(X):
+            refuse_minibatches(sampler, pair)
         corpus = self._check_X(X, reset=True, **given)
-        refuse_minibatches(corpus, sampler, pair)
         warn_if_empty(corpus)
         self._begin(checked_names(feature_names, corpus.n_words))
         stored = stores_assignments(sampler, corpus, self.assignments, self.total_samples)

@@ -120,9 +120,9 @@ def shards_of(corpus, n_chains):
     return MemoryMappedShards if client is None else partial(DaskShards, client=client)
 
 
-def refuse_minibatches(corpus, sampler, pair):
-    """Raise if a sampler that fits by ``pair`` reads minibatches of documents that are not in memory."""
-    if hasattr(corpus, "blocks") and pair[1] != "conditionals":
+def refuse_minibatches(sampler, pair):
+    """Raise if a sampler that fits by ``pair`` reads minibatches, where documents are not in memory."""
+    if pair[1] != "conditionals":
         raise ValueError(
             f"{type(sampler).__name__} reads minibatches of documents, but fit sweeps over all blocks of CountBlocks; "
             'use sampler="gibbs", or None with batch_size="auto" and assignments="auto", or pass the blocks to '

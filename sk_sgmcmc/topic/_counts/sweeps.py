@@ -387,8 +387,9 @@ class CollapsedStep:
         )  # fmt: skip
         rows, n_topics = shard.active()[0], self.mass.size
         after, before = table[:, :n_topics], self.table[:, :n_topics]
-        change = Change.of_whole(rows, after - before if rows.size == len(table) else after[rows] - before[rows])
-        return Done(z, change)
+        if rows.size < len(table):
+            after, before = after[rows], before[rows]
+        return Done(z, Change.of_whole(rows, np.subtract(after, before, dtype=np.int32)))
 
 
 class GivenTopicsStep:

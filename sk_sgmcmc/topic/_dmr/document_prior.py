@@ -107,6 +107,9 @@ class MetadataPrior(DocumentPrior):
         self._batch = shard.rows.take(groups), group.astype(np.int64)
         return self.coefficients.doc_priors(self._batch[0]), self._batch[1]
 
+    def exchangeable_groups(self):
+        return self.alpha  # coefficients move with their topics
+
     def permute(self, order):
         super().permute(order)
         self.coefficients.reorder(order)
