@@ -15,6 +15,7 @@ from sklearn.manifold import smacof
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import hellinger_distances
+from ..topic._answers.words import check_choice
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
 from ..utils._typing import Axes, FloatArray, IntArray
@@ -23,6 +24,7 @@ from ._panels import check_interval, indices
 from ._style import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, pyplot, shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
+_METHODS = ("average", "complete", "single", "weighted", "ward")
 _FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover, all together and on average
 
 
@@ -390,6 +392,7 @@ class TopicHierarchyDisplay:
             raise ValueError(f"topics={topics.tolist()}; a tree needs at least two topics.")
         if not n_draws >= 1:
             raise ValueError(f"n_draws={n_draws} must be at least 1.")
+        check_choice("method", method, _METHODS)
         distance = _checked_distance(estimator, distance)
         apart = squareform(_distances(estimator.components_[topics], distance), checks=False)
         tree = optimal_leaf_ordering(linkage(apart, method), apart)

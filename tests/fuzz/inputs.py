@@ -128,7 +128,8 @@ def blocks(X, n_blocks, form):
     if not (sparse.issparse(X) or isinstance(X, np.ndarray)) or X.ndim != 2:
         return CountBlocks([X])
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
-        X = sparse.csr_array(X.astype(X.dtype.newbyteorder("=")))  # SciPy knows no other order of bytes
+        # SciPy knows no other order of bytes, and no float16.
+        X = sparse.csr_array(X.astype(np.float32 if X.dtype == np.float16 else X.dtype.newbyteorder("=")))
     cuts = np.linspace(0, X.shape[0], n_blocks + 1).astype(int)
     can = getattr(X, "format", "") == "csr" and form not in MALFORMED  # SciPy may crash where it cuts these
     parts = [X[a:b] for a, b in itertools.pairwise(cuts)] if can else [X]

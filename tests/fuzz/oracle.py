@@ -148,7 +148,8 @@ def check_warnings(caught):
     for warning in caught:
         place = Path(warning.filename)
         inside = PACKAGE in place.parents
-        if issubclass(warning.category, _INTERNAL) and HARNESS not in place.parents:
+        is_notice = place.parent.name == "arviz"  # of its own next version, when it is imported
+        if issubclass(warning.category, _INTERNAL) and HARNESS not in place.parents and not is_notice:
             where = place.relative_to(PACKAGE) if inside else f"{place.parent.name}/{place.name}"
             text = re.sub(r"[-+]?\d[\d.e+-]*", "#", str(warning.message))[:80]
             raise FaultError(f"{warning.category.__name__} from {where}: {text}", f"line {warning.lineno}")

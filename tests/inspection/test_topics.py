@@ -116,6 +116,8 @@ def test_the_tree_joins_the_nearest_topics_first(lda, plt):
     first = np.unravel_index(apart.argmin(), apart.shape)
     assert set(display.linkage[0, :2].astype(int)) == set(first)
     assert display.linkage[0, 2] == pytest.approx(apart.min())
+    with pytest.raises(ValueError, match="method='centroid' must be one of 'average'"):
+        TopicHierarchyDisplay.from_estimator(lda, method="centroid")
     assert display.support.shape == (5,) and display.support[-1] == 1.0
     ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert sorted(int(tick.split()[-1]) for tick in ticks) == list(range(6))
