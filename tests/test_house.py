@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "datasets": {"utils"},
     "chains": {"metrics", "utils", "exceptions"},
     "callbacks": {"utils"},
-    "directions": {"utils"},
+    "directions": {"chains", "utils"},
     "base": {"samplers", "chains", "callbacks", "utils", "exceptions"},
     "dense": _MODEL,
     "targets": _MODEL | {"dense"},

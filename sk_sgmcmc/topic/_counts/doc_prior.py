@@ -178,8 +178,8 @@ class DocumentPrior:
         """The learnt parameters, as part of a draw: a dict of arrays."""
         return {}
 
-    def doubts(self, draws):
-        """Reasons to doubt the draws of what is learnt, in a dict of arrays (n_kept, ...): messages, in a list."""
+    def warnings(self, draws):
+        """Checks of the draws of what is learnt, a dict of arrays (n_kept, ...): a list of `Check`."""
         return []
 
     def stream(self, z):

@@ -111,8 +111,8 @@ class MetadataPrior(DocumentPrior):
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
-    def doubts(self, draws):
-        return self.coefficients.doubts(draws["coef"])
+    def warnings(self, draws):
+        return self.coefficients.checks(draws["coef"])
 
     # -- stored assignments of all documents ----------------------------------------------------------------------
 
