@@ -13,7 +13,7 @@ from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
 
-_HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
+_FAST = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
 _SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
 
 
@@ -104,8 +104,8 @@ def mean_square_velocity(velocity):
 def largest_square_velocity(velocity):
     """The largest `mean_square_velocity` that is no reason to warn."""
     n = velocity.shape[0] * (velocity.shape[1] - 1)
-    # In few dimensions chance alone may exceed _HOT: take the chi-square quantile of probability exp(-20).
-    return max(_HOT, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n)
+    # In few dimensions chance alone may exceed _FAST: take the chi-square quantile of probability exp(-20).
+    return max(_FAST, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n)
 
 
 def check_unit_rows(estimator, X, *, reset):

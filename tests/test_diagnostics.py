@@ -66,13 +66,15 @@ def waves(n_effective, n_kept, shape=(), n_chains=1, seed=0):
 
 @each
 def test_every_fit_has_the_table_and_it_is_right_about_finite_numbers(case):
-    table = case.fitted(n_iter=60, n_chains=2).diagnostics_
+    model = case.fitted(n_iter=60, n_chains=2)
+    table = model.diagnostics_
     assert list(table.keys()) == COLUMNS
     assert len(table["quantity"]) and len(set(table["quantity"])) == len(table["quantity"])
     assert np.all(np.isfinite(table["mean"]))
     known = np.isfinite(table["r_hat"])
     assert known.any() == case.keeps_draws
     assert np.all(table["r_hat"][known] > 0.9) and np.all(table["ess"][known] > 0)
+    assert set(model.checks_["check"]) <= {check.name for check in model._check_definitions}
 
 
 @each_class
@@ -81,6 +83,8 @@ def test_a_model_that_is_not_fitted_has_no_table(case):
     assert not hasattr(model, "diagnostics_")
     with pytest.raises(AttributeError, match="'diagnostics_' before it is fitted"):
         model.diagnostics_
+    with pytest.raises(AttributeError, match="'checks_' before a fit has ended"):
+        model.checks_
 
 
 @each_class

@@ -231,6 +231,12 @@ def test_third_parties_stay_where_they_belong(path):
                 yield f"{part} must not import {_spelled(module, name)}"
 
 
+@over(MODULES)
+def test_one_file_warns_of_convergence(path):
+    if path.name != "checks.py" and ("sklearn.exceptions", "ConvergenceWarning") in imports_of(path):
+        yield "return a Check of chains/checks.py, and let the base class warn"
+
+
 def _is_private(module, name):
     pieces = module.split(".") + ([name] if name else [])
     return pieces[0] == "sklearn" and any(piece.startswith("_") and piece != "__version__" for piece in pieces)

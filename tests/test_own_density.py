@@ -209,16 +209,16 @@ def test_columns_far_from_0_do_not_make_right_draws_narrow_or_wide(mean):
         assert "too narrow" not in said and "too wide" not in said
 
 
-def test_heat_is_the_spread_of_single_chains_and_no_drift():
+def test_changes_between_draws_show_the_spread_of_single_chains_and_no_drift():
     rng = np.random.default_rng(3)
     target = GaussianMean(np.zeros((1, 2)))
     X, params, shape = target._rows()
     gradient = DenseGradient(DenseData(X, np.zeros((1, 0)), np.ones(1), params, target._signal(), 1), shape)
     apart = np.array([-50.0, 50.0])[:, None, None] + np.linspace(0.0, 30.0, 500)[:, None]
     draws = rng.standard_normal((2, 500, 2))
-    np.testing.assert_array_equal(spread_of(gradient, draws + apart).heat, 1.0)
-    np.testing.assert_allclose(spread_of(gradient, draws * [1.0, 4.0] + apart).heat, [1.0, 16.0], rtol=0.5)
-    assert spread_of(gradient, draws[:1, :10]).heat is None
+    np.testing.assert_array_equal(spread_of(gradient, draws + apart).of_changes, 1.0)
+    np.testing.assert_allclose(spread_of(gradient, draws * [1.0, 4.0] + apart).of_changes, [1.0, 16.0], rtol=0.5)
+    assert spread_of(gradient, draws[:1, :10]).of_changes is None
 
 
 def test_the_normal_approximation_of_a_gaussian_is_itself():
@@ -274,7 +274,7 @@ def kinked(theta, rows, scale, gradient):
 
 def test_a_gradient_that_is_wrong_away_from_the_start_warns_with_the_numbers():
     with pytest.warns(
-        ConvergenceWarning, match=r"does not fit the log density at \d of 25 draws.* \[.*it gives .*give "
+        ConvergenceWarning, match=r"does not fit the log density at \d of 25 draws.* \[.*gradient gives .*give "
     ):
         sample(Density(wrong_above_1, dim=2), "sghmc", random_state=0)
     with warnings.catch_warnings(record=True) as caught:

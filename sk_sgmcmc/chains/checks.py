@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..utils._warnings import warn_user
-from .convergence import FEW_DRAWS, HOT, MOVE, NARROW, R_HAT, WARM, WIDE
+from .convergence import FAST, FEW_DRAWS, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class CheckDefinition:
     remedy : str
         What to do if the check fires. Messages say it with the numbers of the run.
     limit : float
-        The limit; NaN if it depends on the run.
+        The usual limit; that of a run may differ.
     at_least : bool
         Whether smaller values fire, rather than larger ones.
     allowed : str
@@ -70,7 +70,7 @@ class CheckDefinition:
     name: str
     quantity: str
     remedy: str
-    limit: float = np.nan
+    limit: float
     at_least: bool = False
     allowed: str = ""
 
@@ -168,8 +168,8 @@ TOO_WIDE = CheckDefinition(
     "distribution, root mean square distance from the exact mean over the exact standard deviation",
     'a smaller step size, ``"auto"``, a larger ``batch_size``, or ``control_variates=True``',
     limit=float(np.sqrt(WIDE)),
-    allowed=f"at most {np.sqrt(WIDE):.2g} ({np.sqrt(WIDE_TOPICS):.2g} for topics, {np.sqrt(HOT):.2g} for coefficients "
-    "and for chains that have not converged)",
+    allowed=f"at most {np.sqrt(WIDE):.2g} ({np.sqrt(WIDE_TOPICS):.2g} for topics, {np.sqrt(VERY_WIDE):.2g} for "
+    "coefficients and for chains that have not converged)",
 )
 COLLAPSED = CheckDefinition(
     "spread_collapsed",
@@ -191,8 +191,9 @@ TOO_FAST = CheckDefinition(
     "velocities_too_fast",
     "mean square of the velocities over its exact value",
     "a smaller step size",
-    limit=WARM,
-    allowed=f"at most {WARM:g} in ``sample`` ({HOT:g} for chains that have not converged), 3 in models on the sphere",
+    limit=FAST,
+    allowed=f"at most {FAST:g} in ``sample`` ({VERY_WIDE:g} for chains that have not converged), 3 in models on the "
+    "sphere",
 )
 NEVER_MOVED = CheckDefinition(
     "directions_never_moved",

@@ -27,7 +27,7 @@ _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommend
 _AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
-WARM = 1.5  # times its mean, of the square of a velocity
+FAST = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
 _MOST_WHITENED = 200  # entries; of more, each is checked by itself
@@ -38,7 +38,7 @@ _WALL = 5.0  # change of a log density, within a standard deviation beyond the o
 CELLS = 5e8  # rows times entries that all of these gradients may read
 # Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
 # standard errors of pieces of chains by which they must exceed it.
-HOT, _SURE = 4.0, 2.0
+VERY_WIDE, _SURE = 4.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -270,9 +270,9 @@ class Spread(NamedTuple):
     ratios : ndarray of shape (D,)
         Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence, and 1
         where the density ends at a bound or in walls about a plateau, and says nothing of narrow draws.
-    heat : ndarray of shape (D,)
+    of_changes : ndarray of shape (D,)
         The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
-        clearly above `HOT`.
+        clearly above `VERY_WIDE`.
     log_density : ndarray of shape (n_chains, n_probes)
         At the draws that were used, evenly spaced.
     bounded : tuple of int
@@ -286,7 +286,7 @@ class Spread(NamedTuple):
     """
 
     ratios: np.ndarray | None = None
-    heat: np.ndarray | None = None
+    of_changes: np.ndarray | None = None
     log_density: np.ndarray | None = None
     bounded: tuple[int, ...] = ()
     n_effective: np.ndarray | None = None
@@ -309,8 +309,8 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
     :math:`E[-a^\top(\theta - c) \, b^\top \nabla \log p(\theta)] = T a^\top b` for all vectors and every constant
     :math:`c`. For a normal density with precision :math:`P` and draws with covariance :math:`S` the left side is
-    :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0, chains heated by the noise of minibatches or
-    by long steps above 1.
+    :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0. The noise of minibatches and long steps lead
+    to ratios above 1.
 
     With :math:`a = b = e_i`, the mean over n independent draws has the variance
     :math:`(1 + 1 / (1 - R_i^2)) / n`, where :math:`R_i` is the correlation of an entry with all others: of correlated
@@ -366,8 +366,8 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
         elif max(rises) < -_WALL and np.mean(pull[..., i] == 0.0) > 0.5:
             ratios[i] = 1.0
     n_effective = np.minimum(axes.n_effective, values.size)
-    error = deviation / np.sqrt(n_effective)
-    return Spread(ratios, clearly_above(HOT, bends), values, tuple(bounded), 2.0 * n_effective / v, axes.given, error)
+    error, n_normal = deviation / np.sqrt(n_effective), 2.0 * n_effective / v
+    return Spread(ratios, clearly_above(VERY_WIDE, bends), values, tuple(bounded), n_normal, axes.given, error)
 
 
 class _Axes:

@@ -15,7 +15,7 @@ from ..chains.checks import (
     convergence_checks,
     curvature_checks,
 )
-from ..chains.convergence import HOT, MIN_KEPT, NARROW, WARM, WIDE, clearly_above
+from ..chains.convergence import FAST, MIN_KEPT, NARROW, VERY_WIDE, WIDE, clearly_above
 
 DEFINITIONS = (
     NOT_CONVERGED, TOO_NARROW, TOO_WIDE, TOO_FAST, DIVERGED, LOST_AT_BOUND, WRONG_GRADIENT, EXCEPTIONS,
@@ -31,7 +31,7 @@ def checks_of_draws(target, sampler, diagnosis, spread, samples, draws, remedies
     if has_settled:
         found = curvature_checks(spread.ratios, wide, name, spread.limits, spread.given)
     else:
-        found = curvature_checks(spread.heat, wide, name, (NARROW, HOT))
+        found = curvature_checks(spread.of_changes, wide, name, (NARROW, VERY_WIDE))
     found += _velocity_checks(target, sampler, draws, has_settled, remedies["wide"])
     found += _exact_checks(target, samples, has_settled, remedies["wide"])
     longer = remedies["unsettled"]
@@ -50,7 +50,7 @@ def _velocity_checks(target, sampler, draws, has_settled, remedy):
     squares = (draws["aux"].reshape(*draws["aux"].shape[:2], -1) ** 2).sum(axis=-1, keepdims=True) / right
     if squares.size < MIN_KEPT:
         return []
-    limit = WARM if has_settled else HOT
+    limit = FAST if has_settled else VERY_WIDE
     ratio = float(clearly_above(limit, squares)[0])
     if not ratio > 1.0:
         return [TOO_FAST.passed(ratio, limit)]
@@ -72,7 +72,7 @@ def _exact_checks(target, samples, has_settled, remedy):
     squares = squares.sum(axis=-1, keepdims=True) / variance.sum()
     if squares.size < MIN_KEPT:
         return []
-    limit = WIDE if has_settled else HOT
+    limit = WIDE if has_settled else VERY_WIDE
     ratio, most = clearly_above(limit, squares)[0], np.sqrt(limit)
     if not ratio > 1.0:
         return [TOO_WIDE.passed(np.sqrt(ratio), most)]

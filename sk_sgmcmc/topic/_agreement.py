@@ -102,7 +102,7 @@ class Agreement:
             f"chain {self.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
             "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
         )
-        remedy = f"Try a larger n_iter, or fewer topics (n_components){hint}. With n_chains=1, fit finds one of the versions."
+        remedy = f"Try a larger n_iter, or fewer topics (n_components){hint}. With n_chains=1, fit finds one version."
         return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
 
 

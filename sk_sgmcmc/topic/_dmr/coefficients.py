@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
-from ...chains.convergence import HOT
+from ...chains.convergence import VERY_WIDE
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.state import SamplerState
@@ -216,7 +216,7 @@ class Coefficients:
         over_all, between = theta.var(axis=0, ddof=1), (np.diff(theta, axis=0) ** 2).mean(axis=0) / 2.0
         narrow, wide = (np.median(variance) / self.state.sampler.temperature for variance in (over_all, between))
         return check_moves(
-            "coefficients of the metadata", "the topics of all words", narrow, wide, HOT, "a coef_sampler with "
+            "coefficients of the metadata", "the topics of all words", narrow, wide, VERY_WIDE, "a coef_sampler with "
         )
 
     def search(self, affordable):
