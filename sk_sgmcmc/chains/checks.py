@@ -77,7 +77,7 @@ class CheckDefinition:
     @property
     def allowed_values(self):
         """The limit in words."""
-        return self.allowed or f"at {'least' if self.at_least else 'most'} {self.limit:g}"
+        return self.allowed or (f"at {'least' if self.at_least else 'most'} {self.limit:g}" if self.limit else "0")
 
     def passed(self, value, limit=None):
         """The `Check` of a value within the limit: that of the definition, or of the run."""

@@ -120,7 +120,7 @@ def to_arviz(
     -------
     data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
         ``posterior``: all kept draws; topics have the dimensions chain, draw, topic, word, with names as
-        coordinates where words have names. ``sample_stats``: quantities of `diagnostics_` that the posterior does not
+        coordinates where words have names. ``sample_stats``: quantities of ``diagnostics_`` that the posterior does not
         contain, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
         posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
         `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
