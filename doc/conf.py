@@ -156,9 +156,9 @@ def _public_classes(attribute):
     return dict(sorted(found.items()))
 
 
-def _table(header, rows):
+def _table(header, rows, widths="50 50"):
     """A list-table in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 50 50", ""]
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [header, *rows]:
         for i, cell in enumerate(row):
             lines.append(f"   {'* -' if i == 0 else '  -'} {cell}")
@@ -181,6 +181,23 @@ def _write_sampler_table():
     pairs = sum(any(pair in make._fits for pair in cls._offers) for make in SAMPLERS.values() for cls in estimators)
     text += f"\n``tests/test_compatibility.py`` fits each of the {pairs} pairs with an estimator to a stated quality.\n"
     _write("sampler_table.inc", text)
+
+
+def _write_check_table():
+    """The checks of a finished run, as they are defined, with what makes them."""
+    from sk_sgmcmc.chains.checks import CHECKS
+    from sk_sgmcmc.targets._checks import DEFINITIONS
+
+    runs = {f"`{name}`": cls._check_definitions for name, cls in _public_classes("_check_definitions").items()}
+    estimators = ", ".join(runs)
+    runs["`sample <sk_sgmcmc.sample>`"] = DEFINITIONS
+    rows = []
+    for check in CHECKS.values():
+        makers = ", ".join(name for name, definitions in runs.items() if check in definitions)
+        makers = makers.replace(estimators, "all estimators")
+        rows.append((f"``{check.name}``", check.quantity, check.allowed_values, check.remedy, makers))
+    header = ("check", "what is compared", "allowed", "what to try", "made by")
+    _write("check_table.inc", _table(header, rows, "16 30 18 18 18"))
 
 
 # Files of samplers in the order in which people look for them; a file not listed comes before the last of these.
@@ -223,6 +240,7 @@ def _write(name, text):
 
 _write_sampler_table()
 _write_sampler_page()
+_write_check_table()
 
 
 # Where the documentation of other packages describes an object, by the beginning of its full name.

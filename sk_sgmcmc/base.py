@@ -10,10 +10,10 @@ from numbers import Integral, Real
 from typing import Any, Self, cast
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import FitTasks, as_callbacks
+from .chains.checks import NO_DRAWS, NOT_CONVERGED, checks_table, convergence_checks, warn_if_fired
 from .chains.convergence import Diagnosis, rounded_up
 from .chains.interrupts import deferred_interrupt
 from .chains.run import run_chains
@@ -91,6 +91,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Turn the draws that the chains kept into fitted attributes.
     ``_monitored(chains)``
         Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
+
+    It may add checks of its own: ``_checks(chains)`` returns their results, and ``_check_definitions`` lists them.
     """
 
     samples_: dict[str, FloatArray]
@@ -100,10 +102,10 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     _offers: tuple[tuple[str, str], ...] = ()
     _default_sampler: str | None = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
-    # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
+    # Parameters of any estimator that do not shape chains, or that `resume` checks by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
-    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
+    _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that a fit makes
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -225,7 +227,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         with deferred_interrupt() as stop:
             self._chains, self._planned_iter, self._made_with = chains, n_iter, self._shaping()
-            self.__dict__.pop("_diagnostics", None)
+            for name in ("_diagnostics", "_check_results"):
+                self.__dict__.pop(name, None)
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
             tasks = self._tasks(n_iter)
@@ -248,20 +251,22 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             for task in tasks:
                 task.finish(self)
         self._raise_if_cut_short(n_iter, stop.is_set())
-        for doubt in self._doubts(self._chains) if self.n_iter_ == n_iter else self._doubts_of_part(n_iter):
-            warn_user(doubt, ConvergenceWarning)
+        ended = "" if self.n_iter_ == n_iter else f"A callback ended the fit after {self.n_iter_} of {n_iter} steps"
+        if ended and self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
+            self._check_results, note = [self._no_draws(ended)], ""
+        else:
+            self._check_results, note = self._checks(self._chains), ended and f"{ended}: let it wait for longer first."
+        warn_if_fired(self._check_results, note)
         return self
 
-    def _doubts_of_part(self, n_iter):
-        """The same for a run that a callback ended early."""
-        ended = f"A callback ended the fit after {self.n_iter_} of {n_iter} steps"
-        if self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
-            return [
-                f"{ended}, before any draw was kept: burn-in takes {self._chains[0].plan.n_burn}. The fitted "
-                "attributes hold a single state, which says nothing about uncertainty. Call resume(X) to go on, let "
-                "the callback wait for longer, or set a smaller burn_in."
-            ]
-        return [f"{doubt} {ended}: let it wait for longer first." for doubt in self._doubts(self._chains)]
+    def _no_draws(self, ended):
+        """The check that some draw was kept, which a callback prevented."""
+        meaning = (
+            f"{ended}, before any draw was kept: burn-in takes {self._chains[0].plan.n_burn}. The fitted attributes "
+            "contain a single state, which says nothing about uncertainty."
+        )
+        remedy = "Call resume(X) to continue, let the callback wait for longer, or set a smaller burn_in."
+        return NO_DRAWS.fired(0, meaning, remedy)
 
     def _raise_if_cut_short(self, n_iter, is_interrupted):
         """Raise if the run, whose draws are fitted attributes by now, lost its workers or was interrupted."""
@@ -315,17 +320,27 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     def _monitored(self, chains):
         return {}
 
-    def _doubts(self, chains):
-        """Reasons to doubt the draws of a finished run: a message for each `ConvergenceWarning`."""
+    @property
+    def checks_(self) -> Table:
+        """Checks that the last fit made of its draws; see the user guide, "When not to believe a fit".
+
+        A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
+        ``fired``, whether the value is beyond the limit. A check that does not apply to the fit is left out.
+        """
+        if "_check_results" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before a fit has ended.")
+        return as_table(checks_table(self._check_results))
+
+    def _checks(self, chains):
+        """Results of the checks of a finished run, a list of `Check`."""
         if chains[0].plan.streams:  # each kept draw has a posterior of its own
             return []
         diagnosis = self._diagnosis(chains)
         self._diagnostics = diagnosis.columns
-        if self._drifts is None:
-            found = diagnosis.unsettled()
-            return [f"The draws have not converged: {found.message} {self._remedy(found)}"] if found else []
-        found = diagnosis.drift(*self._drifts)
-        return [] if found is None else [self._drift_message(found)]
+        return self._convergence_checks(diagnosis)
+
+    def _convergence_checks(self, diagnosis):
+        return convergence_checks(diagnosis, self._remedy)
 
     def _remedy(self, found):
         """What to type if draws are `Unsettled`."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from .chains.checks import NEVER_MOVED, TOO_FAST
 from .utils import row_keys
 from .utils._containers import refuse_containers
 from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
 
-_HOT = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
+_FAST = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
 _SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
 
 
@@ -94,13 +95,17 @@ class RowData:
         return self.ptr.size - 1
 
 
-def excess_heat(velocity):
-    """Mean squared velocity on spheres (1 is right) if it is too large for chance, otherwise 0."""
-    n = velocity.shape[0] * (velocity.shape[1] - 1)
+def mean_square_velocity(velocity):
+    """Mean squared velocity on spheres, 1 at the right temperature."""
     with np.errstate(over="ignore"):
-        heat = np.sum(velocity**2) / n
-    # In few dimensions chance alone may exceed _HOT: take the chi-square quantile of probability exp(-20).
-    return 0.0 if heat <= max(_HOT, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n) else float(heat)
+        return float(np.sum(velocity**2) / (velocity.shape[0] * (velocity.shape[1] - 1)))
+
+
+def largest_square_velocity(velocity):
+    """The largest `mean_square_velocity` that is no reason to warn."""
+    n = velocity.shape[0] * (velocity.shape[1] - 1)
+    # In few dimensions chance alone may exceed _FAST: take the chi-square quantile of probability exp(-20).
+    return max(_FAST, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n)
 
 
 def check_unit_rows(estimator, X, *, reset):
@@ -131,40 +136,47 @@ def rows_with_content(rows):
     return rows if full.all() else rows[full]
 
 
-def stuck_message(draws):
-    """A message, in a list, if all draws of a chain, (n_chains, n_kept, ...), are alike."""
+def check_movement(draws):
+    """The check that the draws of no chain, (n_chains, n_kept, ...), are all alike; in a list."""
     n_kept = draws.shape[1]
-    if n_kept < 2 or not np.all(draws == draws[:, :1], axis=tuple(range(1, draws.ndim))).any():
+    if n_kept < 2:
         return []
-    return [
+    n_still = np.count_nonzero(np.all(draws == draws[:, :1], axis=tuple(range(1, draws.ndim))))
+    if not n_still:
+        return [NEVER_MOVED.passed(0)]
+    meaning = (
         f"The directions never moved: all {n_kept} draws of a chain are alike, as every proposal was rejected "
-        '(acceptance_rate_). Use a smaller step_size, or "auto".'
-    ]
+        "(acceptance_rate_)."
+    )
+    return [NEVER_MOVED.fired(n_still, meaning, 'Use a smaller step_size, or "auto".')]
 
 
-def hot_message(chains):
-    """A message, in a list, if velocities are too large: on a sphere, nothing becomes infinite.
+def check_velocities(chains):
+    """The check that velocities are not too large, in a list: on a sphere, nothing becomes infinite.
 
-    Chains that are still falling towards the posterior, by short steps, are hot too; the curvature separates them.
+    Chains that are still falling towards the posterior, by short steps, are fast too; the curvature separates them.
 
     Parameters
     ----------
     chains : list of Chain
-        Those of a model on spheres: with `_is_too_stiff`, ``n_inner``, and velocities in ``state.aux[0]``.
+        Of a model on spheres: with `_is_too_stiff`, ``n_inner``, and velocities in ``state.aux[0]``.
     """
     if not chains[0].sampler._keeps_velocity or chains[0].step < _SETTLED:
         return []
-    chain = max(chains, key=lambda chain: excess_heat(chain.state.aux[0]))
-    heat = excess_heat(chain.state.aux[0])
-    if heat == 0.0 or not chain._is_too_stiff():
+    chain = max(chains, key=lambda chain: mean_square_velocity(chain.state.aux[0]))
+    square = mean_square_velocity(chain.state.aux[0])
+    limit = largest_square_velocity(chain.state.aux[0])
+    if square <= limit:
+        return [TOO_FAST.passed(square, limit)]
+    if not chain._is_too_stiff():
         return []
     start = (chain.step - 1) * chain.n_inner
     h = chain.sampler._hyper(start, start + 1)[0, 0]
     instead = f"sampler__step_size={h / 10:.2g}"
     if not isinstance(chain.sampler.step_size, str):
         instead = f'sampler__step_size="auto" or {instead}'
-    return [
+    meaning = (
         f"The step size of {h:.3g} is too long: at the end of the fit the mean squared velocity of "
-        f"{type(chain.sampler).__name__} is {heat:.3g} instead of 1, so draws are spread too widely. Set "
-        f"{instead} with set_params."
-    ]
+        f"{type(chain.sampler).__name__} is {square:.3g} instead of 1, so draws are spread too widely."
+    )
+    return [TOO_FAST.fired(square, meaning, f"Set {instead} with set_params.", limit)]

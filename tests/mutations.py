@@ -285,7 +285,7 @@ TOPIC = [
     ),
     *_in(
         "topic/_dmr/intercepts.py", f"{_DMR} -k intercepts",
-        ("if found is None or not error > MOST_ERROR:", "if found is None or error > MOST_ERROR:"),
+        ("if found is None or not error > limit:", "if found is None or error > limit:"),
         ("return mean[..., 0] + mean[..., 1:] @ centre", "return mean[..., 0]"),
     ),
     *_in(
@@ -408,7 +408,10 @@ MODELS = [
         ("max(MOVE, ERRORS * error)", "MOVE"),
         ("int(np.argmin(share))", "int(np.argmax(share))"),
     ),
-    *_in("dense/model.py", "tests/test_dense_models.py -k told", ("if spread >= _COLLAPSED:", "if spread >= 0:")),
+    *_in(
+        "dense/model.py", "tests/test_dense_models.py -k collapsed",
+        ("if spread >= COLLAPSED.limit:", "if spread >= 0:"),
+    ),
 ]  # fmt: skip
 
 # Without the compiler, which takes longer than these tests.

@@ -63,14 +63,14 @@ def test_blocks_of_a_stream_reuse_no_random_numbers(case):
     assert np.abs(correlation[np.triu_indices(3, 1)]).max() < 0.3
 
 
-def test_chains_that_disagree_are_told():
+def test_chains_that_disagree_warn():
     X, y = classes(2)
     model = BayesianLogisticRegression(sampler=SGLD(1e-5), n_chains=4, n_iter=400, random_state=0)
     with pytest.warns(ConvergenceWarning, match="R-hat"):
         model.fit(X, y)
 
 
-def test_a_collapsed_spread_is_told():
+def test_a_collapsed_spread_warns():
     X, y = classes(2)
     with pytest.warns(ConvergenceWarning, match="collapsed"):
         BayesianLogisticRegression(sampler=SGLD(1e-5), n_iter=400, random_state=0).fit(X, y)
@@ -86,18 +86,18 @@ def heated_rows():
 
 
 @pytest.mark.parametrize("sampler", [SGLD(1.5), SGLD(2.5), SGNHT(1.5)], ids=repr)
-def test_long_steps_that_widen_the_draws_are_told(sampler):
+def test_long_steps_that_widen_the_draws_warn(sampler):
     X, eta, rng = heated_rows()
     y = (rng.random(100) < 1.0 / (1.0 + np.exp(-eta))).astype(int)
     model = BayesianLogisticRegression(sampler=sampler, random_state=0)
-    told = r'too wide: .*Use a step_size smaller than \S+, or step_size="auto"\.'
-    with pytest.warns(ConvergenceWarning, match=told):
+    message = r'too wide: .*Use a step_size smaller than \S+, or step_size="auto"\.'
+    with pytest.warns(ConvergenceWarning, match=message):
         model.fit(X, y)
-    with pytest.warns(ConvergenceWarning, match=told):
+    with pytest.warns(ConvergenceWarning, match=message):
         model.partial_fit(X, y)
 
 
-def test_minibatches_that_widen_the_draws_are_told():
+def test_minibatches_that_widen_the_draws_warn():
     X, eta, rng = heated_rows()
     y = (rng.random(100) < 1.0 / (1.0 + np.exp(-eta))).astype(int)
     model = BayesianLogisticRegression(sampler=SGHMC(0.2), batch_size=1, control_variates=False, random_state=0)
@@ -105,7 +105,7 @@ def test_minibatches_that_widen_the_draws_are_told():
         model.fit(X, y)
 
 
-def test_regressions_and_gaussians_tell_of_wide_draws_too():
+def test_regressions_and_gaussians_warn_of_wide_draws_too():
     X, eta, rng = heated_rows()
     fits = (
         (BayesianLinearRegression(sampler=SGLD(1.5)), (X, eta + rng.normal(size=100))),
@@ -117,7 +117,7 @@ def test_regressions_and_gaussians_tell_of_wide_draws_too():
             model.set_params(random_state=0).fit(*data)
 
 
-def test_a_temperature_is_no_heat_to_be_told():
+def test_a_temperature_does_not_warn_of_wide_draws():
     X, eta, _ = heated_rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

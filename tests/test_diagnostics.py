@@ -20,12 +20,13 @@ from sk_sgmcmc import (
     sample,
 )
 from sk_sgmcmc.chains import convergence
+from sk_sgmcmc.chains.checks import unsettled_meaning
 from sk_sgmcmc.chains.convergence import Diagnosis, r_hat_limit, rounded_up
 from sk_sgmcmc.datasets import make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
 from sk_sgmcmc.samplers import GMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, GMCBGibbs
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
-from sk_sgmcmc.topic._counts.doubts import twin_doubts, variance_doubts
+from sk_sgmcmc.topic._counts.checks import check_duplicate_topics, check_variances
 from sk_sgmcmc.topic._draws import TopicDraws
 from tests.common.compare import StopAt, assert_same_draws
 from tests.common.instances import DEFAULTS, ESTIMATORS, classes
@@ -65,13 +66,15 @@ def waves(n_effective, n_kept, shape=(), n_chains=1, seed=0):
 
 @each
 def test_every_fit_has_the_table_and_it_is_right_about_finite_numbers(case):
-    table = case.fitted(n_iter=60, n_chains=2).diagnostics_
+    model = case.fitted(n_iter=60, n_chains=2)
+    table = model.diagnostics_
     assert list(table.keys()) == COLUMNS
     assert len(table["quantity"]) and len(set(table["quantity"])) == len(table["quantity"])
     assert np.all(np.isfinite(table["mean"]))
     known = np.isfinite(table["r_hat"])
     assert known.any() == case.keeps_draws
     assert np.all(table["r_hat"][known] > 0.9) and np.all(table["ess"][known] > 0)
+    assert set(model.checks_["check"]) <= {check.name for check in model._check_definitions}
 
 
 @each_class
@@ -80,6 +83,8 @@ def test_a_model_that_is_not_fitted_has_no_table(case):
     assert not hasattr(model, "diagnostics_")
     with pytest.raises(AttributeError, match="'diagnostics_' before it is fitted"):
         model.diagnostics_
+    with pytest.raises(AttributeError, match="'checks_' before a fit has ended"):
+        model.checks_
 
 
 @each_class
@@ -105,10 +110,10 @@ def test_a_stream_renews_the_table_and_does_not_warn_of_draws_that_should_move(c
     model = case.new()
     model.partial_fit(X[:45], *(part[:45] for part in y))
     before = model.diagnostics_
-    fitted, told = alarms(lambda: model.partial_fit(X[45:], *(part[45:] for part in y)))
+    fitted, messages = alarms(lambda: model.partial_fit(X[45:], *(part[45:] for part in y)))
     assert not same(fitted.diagnostics_, before)
     if case.id not in ("logistic", "gaussian"):  # each of their calls runs whole chains
-        assert not told
+        assert not messages
     # Made when first read, and in a pickle, which lacks the data.
     assert same(pickle.loads(pickle.dumps(model)).diagnostics_, fitted.diagnostics_)
 
@@ -156,8 +161,8 @@ def test_a_default_fit_of_planted_data_does_not_warn(model):
 def test_a_chain_of_coefficients_that_is_too_short_warns_with_the_number_and_what_to_type():
     X, y = classes(2)
     short = BayesianLogisticRegression(sampler=SGHMC(1e-3), n_iter=200, random_state=0)
-    model, told = alarms(lambda: short.fit(X, y))
-    assert "split R-hat of " in told[0] and "independent ones" in told[0] and "n_iter=2000" in told[0]
+    model, messages = alarms(lambda: short.fit(X, y))
+    assert "split R-hat of " in messages[0] and "effective sample size" in messages[0] and "n_iter=2000" in messages[0]
     assert np.nanmax(model.diagnostics_["r_hat"]) > 1.5
 
 
@@ -166,9 +171,9 @@ def test_topics_that_still_improve_warn_with_the_change_and_a_number_of_steps():
     fit = BayesianLDA(
         10, sampler="sgrld", assignments="fresh", init="random", batch_size=100, n_iter=60, burn_in=0, random_state=0
     ).fit
-    model, told = alarms(lambda: fit(X))
-    assert "The topics still change" in told[0] and "in perplexity (1 % at most)" in told[0]
-    wanted = int(told[0].split("set n_iter=")[1].split(",")[0])
+    model, messages = alarms(lambda: fit(X))
+    assert "The topics still change" in messages[0] and "in perplexity (1% at most)" in messages[0]
+    wanted = int(messages[0].split("set n_iter=")[1].split(",")[0])
     assert 120 <= wanted <= 1200
     assert model.diagnostics_["quantity"][0] == "log_predictive"
 
@@ -178,11 +183,11 @@ def test_the_recommended_length_is_enough():
     params = {"sampler": "sgrld", "assignments": "fresh", "init": "random", "batch_size": 100, "random_state": 0}
     n_iter = 60
     for _ in range(4):
-        model, told = alarms(lambda n=n_iter: BayesianLDA(10, n_iter=n, **params).fit(X))
-        if not told:
+        model, messages = alarms(lambda n=n_iter: BayesianLDA(10, n_iter=n, **params).fit(X))
+        if not messages:
             break
-        n_iter = int(told[0].split("set n_iter=")[1].split(",")[0])
-    assert not told
+        n_iter = int(messages[0].split("set n_iter=")[1].split(",")[0])
+    assert not messages
     assert model.diagnostics_["mean"][0] > BayesianLDA(10, n_iter=60, **params).fit(X).diagnostics_["mean"][0] - 0.01
 
 
@@ -193,32 +198,35 @@ def test_topics_that_share_what_should_be_two_warn_of_each_other():
     def fit(**params):
         return alarms(lambda: DMRTopicModel(4, random_state=0, **params).fit(data.counts, metadata=data.metadata))
 
-    best, told = fit()
-    assert told == []
-    stuck, told = fit(init="random", n_iter=40)
+    best, messages = fit()
+    assert messages == []
+    stuck, messages = fit(init="random", n_iter=40)
     assert stuck.diagnostics_["mean"][0] < best.diagnostics_["mean"][0] - 0.02
-    assert [message[:38] for message in told] == ["Some topics have nearly the same words"]
-    assert 'init="soft"' in told[0]
+    assert [message[:38] for message in messages] == ["Some topics have nearly the same words"]
+    assert 'init="soft"' in messages[0]
 
 
-def test_twins_are_topics_in_use_with_nearly_the_same_words():
+def test_duplicates_are_topics_in_use_with_nearly_the_same_words():
+    def message(topics, in_use=None):
+        found = check_duplicate_topics(topics, np.ones(len(topics), dtype=bool) if in_use is None else in_use)
+        return "".join(check.message for check in found)
+
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(50, 0.2), 5)
-    assert twin_doubts(topics, np.ones(5, dtype=bool)) == []
+    assert message(topics) == ""
     topics[3] = 0.9 * topics[1] + 0.1 * topics[3]
     distance = np.sqrt(1 - np.sqrt(topics[1] * topics[3]).sum())
-    assert f"1 and 3 ({distance:.2f})." in twin_doubts(topics, np.ones(5, dtype=bool))[0]
-    assert twin_doubts(topics, np.arange(5) != 3) == []
-    assert twin_doubts(topics[:1], np.ones(1, dtype=bool)) == []
+    assert f"1 and 3 ({distance:.2f})." in message(topics)
+    assert message(topics, np.arange(5) != 3) == message(topics[:1]) == ""
 
 
 @pytest.mark.parametrize("sampler", [SGHMC(step_size=3.0), SGNHT(step_size=3.0)], ids=["sghmc", "sgnht"])
-def test_topics_worse_than_the_words_shares_warn(sampler):
+def test_topics_worse_than_the_unigram_model_warn(sampler):
     X = make_lda(150, 40, 3, random_state=0).counts
-    model, told = alarms(lambda: BayesianLDA(3, sampler=sampler, n_iter=300, random_state=0).fit(X))
+    model, messages = alarms(lambda: BayesianLDA(3, sampler=sampler, n_iter=300, random_state=0).fit(X))
     shares = np.asarray(X.sum(axis=0)).ravel() / X.sum()
     assert model.perplexity(X) > np.exp(-xlogy(shares, shares).sum())
-    assert any("worse than the words' shares in all of X" in message for message in told)
+    assert any("worse than the unigram model" in message for message in messages)
 
 
 @pytest.mark.parametrize(
@@ -229,15 +237,15 @@ def test_topics_worse_than_the_words_shares_warn(sampler):
 def test_topics_that_hardly_move_or_that_the_step_spreads_warn(sampler, what):
     # They drift no more than others do, and predict nearly as well.
     X = make_lda(200, 100, 4, random_state=0).counts
-    told = alarms(lambda: BayesianLDA(4, sampler=sampler, n_iter=400, random_state=0).fit(X))[1]
-    assert len(told) == 1, told
-    assert what in told[0]
-    assert "step_size" in told[0]
+    messages = alarms(lambda: BayesianLDA(4, sampler=sampler, n_iter=400, random_state=0).fit(X))[1]
+    assert len(messages) == 1, messages
+    assert what in messages[0]
+    assert "step_size" in messages[0]
     chains = BayesianLDA(4, sampler=type(sampler)(), n_chains=2, n_iter=400, random_state=0)
     assert alarms(lambda: chains.fit(X))[1] == []
 
 
-def test_topics_of_a_single_word_are_not_judged_by_their_spread():
+def test_the_spread_of_topics_of_a_single_word_is_not_checked():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         BayesianLDA(3, sampler="scir", n_iter=60, random_state=0).fit(np.arange(1, 31)[:, None])
@@ -255,29 +263,30 @@ def test_coefficients_that_hardly_move_or_that_the_step_spreads_warn(coef_sample
         model = DMRTopicModel(4, n_iter=200, random_state=0, **params)
         return alarms(lambda: model.fit(data.counts, metadata=data.metadata))[1]
 
-    told = fit(coef_sampler=coef_sampler)
-    assert len(told) == 1 and what in told[0] and "Use a coef_sampler with a" in told[0], told
+    messages = fit(coef_sampler=coef_sampler)
+    assert len(messages) == 1 and what in messages[0] and "Use a coef_sampler with a" in messages[0], messages
     assert fit(coef_sampler=type(coef_sampler)(), n_chains=2, n_jobs=2) == fit(sampler="scir") == []
 
 
-def test_the_spread_of_topics_is_judged_by_their_tokens_and_prior():
+def test_the_spread_of_topics_is_compared_with_their_tokens_and_prior():
     rng = np.random.default_rng(0)
     shares, n_tokens = np.array([0.6, 0.3999, 0.0001]), 20_000.0  # the last topic's draws are from the prior
     prior = np.full((50, 3), 0.5)
     centers = rng.dirichlet(np.full(50, 0.5), 3)
     shapes = centers * (shares[:, None] * n_tokens + 25.0)
 
-    def told(width, temperature=1.0):
+    def message(width, temperature=1.0):
         draws = np.stack([[rng.dirichlet(shape / width**2) for shape in shapes] for _ in range(40)])[None]
-        return variance_doubts(
+        found = check_variances(
             TopicDraws(draws), lambda c: shares, np.full(50, n_tokens / 50), [prior], None, temperature
         )
+        return "".join(check.message for check in found)
 
-    assert told(1.0) == told(0.7) == told(2.0) == []
-    assert "hardly move: the standard deviations of their kept draws are 0.3" in told(0.3)[0]
-    assert "too wide: the standard deviations of their changes are 3" in told(3.2)[0]
-    assert "hardly move" in told(1.0, temperature=25.0)[0]
-    assert told(5.0, temperature=25.0) == []
+    assert message(1.0) == message(0.7) == message(2.0) == ""
+    assert "hardly move: the standard deviations of their kept draws are 0.3" in message(0.3)
+    assert "too wide: the standard deviations of their changes are 3" in message(3.2)
+    assert "hardly move" in message(1.0, temperature=25.0)
+    assert message(5.0, temperature=25.0) == ""
 
 
 def test_directions_that_never_moved_warn():
@@ -288,8 +297,8 @@ def test_directions_that_never_moved_warn():
         SphericalAdmixtureModel(3, sampler=GMCBGibbs(step_size=50.0), n_iter=60, random_state=0),
     ]
     for model in models:
-        told = alarms(lambda model=model: model.fit(X))[1]
-        assert any("The directions never moved" in message and "step_size" in message for message in told), model
+        messages = alarms(lambda model=model: model.fit(X))[1]
+        assert any("The directions never moved" in message and "step_size" in message for message in messages), model
 
 
 def test_a_bound_on_clusters_or_topics_that_binds_warns():
@@ -322,10 +331,12 @@ def test_intervals_of_fewer_draws_than_they_need_warn():
         stream.top_words(3)
 
 
-def test_short_chains_are_not_judged():
+def test_short_chains_are_not_checked():
     X, y = classes(2)
-    model, told = alarms(lambda: BayesianLogisticRegression(sampler=SGLD(1e-5), n_iter=38, random_state=0).fit(X, y))
-    assert not told and np.all(np.isnan(model.diagnostics_["r_hat"]))
+    model, messages = alarms(
+        lambda: BayesianLogisticRegression(sampler=SGLD(1e-5), n_iter=38, random_state=0).fit(X, y)
+    )
+    assert not messages and np.all(np.isnan(model.diagnostics_["r_hat"]))
 
 
 # --------------------------------------------------------------------------------------------------------- `sample`
@@ -343,8 +354,8 @@ def test_sample_returns_the_table_of_its_coordinates_and_its_log_density():
 
 def test_exact_draws_have_an_r_hat_of_1():
     target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), n_categories=3)
-    result, told = alarms(lambda: sample(target, "scir", n_iter=4000, n_chains=4, random_state=0))
-    assert not told and np.all(np.abs(result.diagnostics_["r_hat"] - 1.0) < 0.01)
+    result, messages = alarms(lambda: sample(target, "scir", n_iter=4000, n_chains=4, random_state=0))
+    assert not messages and np.all(np.abs(result.diagnostics_["r_hat"] - 1.0) < 0.01)
 
 
 def test_particles_have_no_r_hat():
@@ -352,7 +363,7 @@ def test_particles_have_no_r_hat():
     assert np.all(np.isnan(table["r_hat"])) and np.all(np.isfinite(table["mean"]))
 
 
-# ------------------------------------------------------------------------------------------------------- the judge
+# -------------------------------------------------------------------------------------------------- the statistics
 
 
 @pytest.mark.parametrize("shape", [(1, 20, 1), (1, 20, 50), (1, 100, 5), (4, 50, 50), (1, 1000, 400)])
@@ -374,12 +385,13 @@ def test_an_alarm_names_the_quantity_with_the_fewest_effective_draws():
 
 def test_an_alarm_begins_with_what_exceeds_its_limit():
     drifting = np.linspace(0.0, 9.0, 100)[None] + np.random.default_rng(0).standard_normal((1, 100))
-    alarm = Diagnosis({"x": drifting}).unsettled()
-    assert alarm.message.startswith("split R-hat of x is") and alarm.message.endswith("ones (8.33 at least).")
+    message = unsettled_meaning(Diagnosis({"x": drifting}).unsettled())
+    assert message.startswith("split R-hat of x is") and message.endswith(" (8.33 at least).")
     slow = (Diagnosis({"x": waves(8, 100, seed=seed)}).unsettled() for seed in range(100))
     alarm = next(each for each in slow if each is not None and each.r_hat < each.limit)
-    assert alarm.message.startswith(f"all draws of x together are worth {alarm.ess:.3g} independent ones (8.33 at ")
-    assert f"though split R-hat of x is {alarm.r_hat:.4g} (1.11 at most)." in alarm.message
+    message = unsettled_meaning(alarm)
+    assert message.startswith(f"the effective sample size of x over all chains is {alarm.ess:.3g} (8.33 at least)")
+    assert f"though split R-hat of x is {alarm.r_hat:.4g} (1.11 at most)." in message
 
 
 def test_an_alarm_of_few_draws_names_a_quantity_that_has_too_few():
@@ -409,17 +421,19 @@ def test_a_drift_is_found_in_its_unit_and_noise_is_none():
     rng = np.random.default_rng(0)
     noise = 0.005 * rng.standard_normal((1, 45))
     trend = np.linspace(-0.05, 0.0, 45)[None]
-    assert Diagnosis({"x": -7.0 + noise}).drift("x") is None
-    found = Diagnosis({"x": -7.0 + noise + trend}).drift("x")
-    assert found.change == pytest.approx(0.033, abs=0.006) and found.factor == 10
-    assert Diagnosis({"x": -7.0 + noise + trend}).drift("x", None) is None  # 0.5 % of 7
-    assert Diagnosis({"x": (-7.0 + noise + trend)[:, :9]}).drift("x") is None  # too few to judge
+
+    def drift(draws, unit=1.0):
+        return Diagnosis({"x": draws}).drift("x", unit)
+
+    assert not drift(-7.0 + noise).is_large
+    found = drift(-7.0 + noise + trend)
+    assert found.change == pytest.approx(0.033, abs=0.006) and found.factor == 10 and found.is_large
+    assert not drift(-7.0 + noise + trend, None).is_large  # 0.5% of 7
+    assert drift((-7.0 + noise + trend)[:, :9]) is None  # too few to check
     loud = 0.1 * rng.standard_normal((20, 1, 45))
-    beyond_chance = [Diagnosis({"x": -7.0 + each + 0.3 * trend}).drift("x") is not None for each in loud]
-    assert sum(beyond_chance) <= 2
-    slow = 0.02 * waves(6, 45, seed=1)
-    assert Diagnosis({"x": -7.0 + slow}).drift("x") is None
-    assert Diagnosis({"x": np.zeros((1, 90))}).drift("x", None) is None  # zero has no size to move in
+    assert sum(drift(-7.0 + each + 0.3 * trend).is_large for each in loud) <= 2
+    assert not drift(-7.0 + 0.02 * waves(6, 45, seed=1)).is_large
+    assert drift(np.zeros((1, 90)), None) is None  # zero has no size to move in
 
 
 def test_limits_grow_as_draws_get_fewer_and_quantities_more():

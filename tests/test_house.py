@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "datasets": {"utils"},
     "chains": {"metrics", "utils", "exceptions"},
     "callbacks": {"utils"},
-    "directions": {"utils"},
+    "directions": {"chains", "utils"},
     "base": {"samplers", "chains", "callbacks", "utils", "exceptions"},
     "dense": _MODEL,
     "targets": _MODEL | {"dense"},
@@ -229,6 +229,12 @@ def test_third_parties_stay_where_they_belong(path):
                 f"{module}.{name}.".startswith(f"{allowed}.") for allowed in THIRD_PARTIES[part]
             ):
                 yield f"{part} must not import {_spelled(module, name)}"
+
+
+@over(MODULES)
+def test_one_file_warns_of_convergence(path):
+    if path.name != "checks.py" and ("sklearn.exceptions", "ConvergenceWarning") in imports_of(path):
+        yield "return a Check of chains/checks.py, and let the base class warn"
 
 
 def _is_private(module, name):

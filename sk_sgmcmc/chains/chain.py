@@ -88,8 +88,8 @@ class Chain:
         """Drop the draws kept so far, which belong to other data or to another start, and keep new ones by ``plan``."""
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
 
-    def doubts(self):
-        """Reasons of its own to doubt its draws: messages for a `ConvergenceWarning`."""
+    def checks(self):
+        """Results of the checks of its draws that only the chain can make, a list of `Check`."""
         return []
 
     def draws(self):

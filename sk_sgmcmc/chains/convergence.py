@@ -1,4 +1,4 @@
-"""Convergence of the draws of a finished run: a table of quantities, and the reasons to doubt them."""
+"""Statistics of the draws of a finished run: their convergence over time, and their spread; `checks` compares them."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -13,7 +13,7 @@ R_HAT = 1.1
 FEW_DRAWS = 10  # effective draws, for each of up to four chains
 _FEW_SHARE = 12  # kept draws for each effective one, below which so few are no proof of slow chains
 _LEVEL = 1e-3  # probability that independent draws exceed the limit of R-hat
-MIN_KEPT = 20  # with fewer draws of a chain, nothing is judged
+MIN_KEPT = 20  # with fewer draws of a chain, nothing is checked
 MOST_ENTRIES = 20  # of an array of parameters, those with the largest plain R-hat
 _PIECES = 10  # of a chain, whose means show drifts and slow waves alike
 _BLOCK = 4_000_000  # numbers screened at once
@@ -27,10 +27,10 @@ _LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommend
 _AT_FULL_PACE, _PACE = 10.0, 0.8
 # Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
 NARROW, WIDE = 0.25, 2.0
-WARM = 1.5  # times its mean, of the square of a velocity
+FAST = 1.5  # times its mean, of the square of a velocity
 _PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
 _MIN_PROBES = 20
-_MOST_WHITENED = 200  # entries; of more, each is judged by itself
+_MOST_WHITENED = 200  # entries; of more, each is checked by itself
 _PER_ENTRY = 10  # effective draws, from which a covariance is known well enough
 _MOST_SERIES = 2000  # draws in all from which effective sample sizes are estimated
 _DETERMINED = 0.5  # share of a variance that the entries before leave, below which a message says so
@@ -38,7 +38,7 @@ _WALL = 5.0  # change of a log density, within a standard deviation beyond the o
 CELLS = 5e8  # rows times entries that all of these gradients may read
 # Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
 # standard errors of pieces of chains by which they must exceed it.
-HOT, _SURE = 4.0, 2.0
+VERY_WIDE, _SURE = 4.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -64,40 +64,30 @@ class Unsettled:
     ess: float
     least: float
 
-    @property
-    def message(self):
-        """The numbers and their meaning, first what exceeds its limit."""
-        if not np.isfinite(self.r_hat):
-            return f"{self.name} never moved."
-        of = "" if self.slowest == self.name else f" of {self.slowest}"
-        if self.r_hat > self.limit:
-            least = "" if self.ess >= self.least else f" ({self.least:.3g} at least)"
-            return (
-                f"split R-hat of {self.name} is {self.r_hat:.4g} (1 if chains agree with each other and over time, "
-                f"{self.limit:.3g} at most), and all draws{of} together are worth {self.ess:.0f} independent "
-                f"ones{least}."
-            )
-        return (
-            f"all draws of {self.slowest} together are worth {self.ess:.3g} independent ones ({self.least:.3g} at "
-            f"least), though split R-hat of {self.name} is {self.r_hat:.4g} ({self.limit:.3g} at most)."
-        )
-
 
 @dataclass(frozen=True)
 class Drift:
-    """A quantity that still moves.
+    """How far the mean of a quantity moves during a run.
 
     Parameters
     ----------
     change, error : float
         Between the two most different thirds of the kept draws, and its standard error.
+    limit : float
+        The larger of `MOVE` and `ERRORS` standard errors.
     factor : float
         How many times as long a run would probably be enough.
     """
 
     change: float
     error: float
+    limit: float
     factor: float
+
+    @property
+    def is_large(self):
+        """Whether the change exceeds its limit."""
+        return self.change > self.limit
 
 
 class Diagnosis:
@@ -156,7 +146,7 @@ class Diagnosis:
             if self._still[name]:
                 first = next(entry for entry in names if entry.startswith(name))
                 return Unsettled(first, np.inf, R_HAT, name, 0.0, self._few[0])
-        excess = np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
+        excess = self._excess()
         share = np.where(np.isnan(ess), np.inf, ess / self._few)
         if not (excess.max() > 0 or share.min() < 1):
             return None
@@ -164,8 +154,21 @@ class Diagnosis:
         of_slowest = names[slowest], ess[slowest], self._few[slowest]
         return Unsettled(names[worst], r_hat[worst], self._limits[worst], *of_slowest)
 
+    def _excess(self):
+        """R-hat of each quantity less its limit, minus infinity where it is not known."""
+        r_hat = self.columns["r_hat"]
+        return np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
+
+    def worst_r_hat(self):
+        """The R-hat that exceeds its limit most, or comes closest to it, and this limit; None if none is known."""
+        excess = self._excess()
+        if not np.isfinite(excess).any():
+            return None
+        worst = int(np.argmax(excess))
+        return self.columns["r_hat"][worst], self._limits[worst]
+
     def drift(self, name, unit=1.0):
-        """A `Drift` if the mean of a quantity moves by more than `MOVE` between thirds of the kept draws; else None.
+        """The `Drift` of the mean of a quantity over thirds of the kept draws; None if there are too few draws.
 
         The move is measured in ``unit``, or relative to the size of the mean if that is None. R-hat does not suit a
         quantity that approaches its limit for ever, by ever smaller steps.
@@ -187,11 +190,10 @@ class Diagnosis:
         correlation = np.clip(correlation, 0.0, 0.9)
         error = np.sqrt(2.0 / n * square / (draws.size - 3) * (1.0 + correlation) / (1.0 - correlation))
         change = float(np.ptp(means))
-        if not change > max(MOVE, ERRORS * error):
-            return None
         # What is left to go, and so what is gained between two thirds, falls as one over the length of the run.
         factor = max(change / MOVE, _AT_FULL_PACE if means[2] - means[1] > _PACE * (means[1] - means[0]) > 0 else 0.0)
-        return Drift(change, float(error), float(np.clip(factor, _LEAST_MORE, _MOST_MORE)))
+        factor = float(np.clip(factor, _LEAST_MORE, _MOST_MORE))
+        return Drift(change, float(error), float(max(MOVE, ERRORS * error)), factor)
 
 
 def r_hat_limit(n_chains, n_kept, n_quantities):
@@ -260,39 +262,6 @@ def limits_of_spread(n_effective, n_entries):
     return np.minimum(NARROW, narrow), np.maximum(WIDE, wide)
 
 
-def spread_doubts(ratios, remedies, name, limits=(NARROW, WIDE), given=None):
-    """Messages about a spread that does not fit the curvature.
-
-    Parameters
-    ----------
-    ratios : ndarray of shape (D,), or None
-        Of a `Spread`.
-    remedies : dict of str to str
-        For the kinds of doubt that are of interest, of "narrow" and "wide".
-    name : str or list of str
-        Of the draws, or of each entry.
-    limits : pair of float or ndarray of shape (D,)
-        The smallest and the largest ratio that are right.
-    given : ndarray of bool of shape (D,), default=None
-        Entries whose ratio is that of their conditional variance, given the entries before.
-    """
-    if ratios is None or not np.all(np.isfinite(ratios)):
-        return []
-    found = []
-    narrow, wide = (np.broadcast_to(limit, ratios.shape) for limit in limits)
-    for kind, bad in (("narrow", ratios < narrow), ("wide", ratios > wide)):
-        if bad.any() and kind in remedies:
-            at = int(np.argmin(np.where(bad, ratios, np.inf)) if kind == "narrow" else np.argmax(bad * ratios))
-            entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
-            of = ", given the parameters before it," if given is not None and given[at] else ""
-            found.append(
-                f"the draws of {entry} are too {kind}: their standard deviation{of} is "
-                f"{np.sqrt(max(ratios[at], 0.0)):.2g} times that implied by the curvature of the log density (1 is "
-                f"right). {remedies[kind]}"
-            )
-    return found
-
-
 class Spread(NamedTuple):
     """The spread of draws on flat space compared with the curvature; None where draws are too few.
 
@@ -301,9 +270,9 @@ class Spread(NamedTuple):
     ratios : ndarray of shape (D,)
         Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence, and 1
         where the density ends at a bound or in walls about a plateau, and says nothing of narrow draws.
-    heat : ndarray of shape (D,)
+    of_changes : ndarray of shape (D,)
         The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
-        clearly above `HOT`.
+        clearly above `VERY_WIDE`.
     log_density : ndarray of shape (n_chains, n_probes)
         At the draws that were used, evenly spaced.
     bounded : tuple of int
@@ -317,7 +286,7 @@ class Spread(NamedTuple):
     """
 
     ratios: np.ndarray | None = None
-    heat: np.ndarray | None = None
+    of_changes: np.ndarray | None = None
     log_density: np.ndarray | None = None
     bounded: tuple[int, ...] = ()
     n_effective: np.ndarray | None = None
@@ -340,8 +309,8 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
     :math:`E[-a^\top(\theta - c) \, b^\top \nabla \log p(\theta)] = T a^\top b` for all vectors and every constant
     :math:`c`. For a normal density with precision :math:`P` and draws with covariance :math:`S` the left side is
-    :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0, chains heated by the noise of minibatches or
-    by long steps above 1.
+    :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0. The noise of minibatches and long steps lead
+    to ratios above 1.
 
     With :math:`a = b = e_i`, the mean over n independent draws has the variance
     :math:`(1 + 1 / (1 - R_i^2)) / n`, where :math:`R_i` is the correlation of an entry with all others: of correlated
@@ -380,7 +349,7 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)
     values, slopes = np.reshape(values, chosen.shape[:2]), np.reshape(slopes, chosen.shape)
     axes = _Axes(draws, at)
-    with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is judged
+    with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is checked
         pull = axes.along(slopes)
         products = -axes.of(chosen) * pull / temperature
         ratios = products.mean(axis=(0, 1))
@@ -397,8 +366,8 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
         elif max(rises) < -_WALL and np.mean(pull[..., i] == 0.0) > 0.5:
             ratios[i] = 1.0
     n_effective = np.minimum(axes.n_effective, values.size)
-    error = deviation / np.sqrt(n_effective)
-    return Spread(ratios, clearly_above(HOT, bends), values, tuple(bounded), 2.0 * n_effective / v, axes.given, error)
+    error, n_normal = deviation / np.sqrt(n_effective), 2.0 * n_effective / v
+    return Spread(ratios, clearly_above(VERY_WIDE, bends), values, tuple(bounded), n_normal, axes.given, error)
 
 
 class _Axes:

@@ -41,7 +41,7 @@ _NO_SPACES = (
 )
 _HANGUL = "\uac00-\ud7a3"  # a sign is a syllable
 _JOINERS = "\u200c\u200d"  # within words of Persian and of Indian languages
-_MEASURED = 200_000  # letters by which texts are judged
+_MEASURED = 200_000  # letters by which texts are recognised
 
 
 @cache

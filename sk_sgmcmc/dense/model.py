@@ -10,7 +10,8 @@ import numpy as np
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_doubts, spread_of
+from ..chains.checks import COLLAPSED, FLOW_TOO_SHORT, TOO_WIDE, any_fired, curvature_checks
+from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_of
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
@@ -27,15 +28,14 @@ _PROBES = 3
 _PROBE_ROWS = 5000
 _CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
 NOISE = 0.05  # share of a variance that minibatches may add
-# Time for which particles move, in units in which the posterior relaxes in 1; the least that may do; and steps at most.
-_FLOW_TIME, _LEAST_FLOW, _MOST_FLOW = 60.0, 3.0, 100_000
+# Time for which particles move, in units in which the posterior relaxes in 1; and steps at most.
+_FLOW_TIME, _MOST_FLOW = 60.0, 100_000
 # A step under a metric, about 0.4 over the root of a curvature, is at most half the time in which the metric changes.
 _METRIC_REACH = 0.8
 STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
-_HEAT_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
+_SPREAD_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
 # Entries beyond which coordinates are not whitened: products with gradients then vary too much entry by entry.
 _MOST_WHITENED = 1000
-_COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
 class BaseDenseSGMCMC(BaseSGMCMC):
@@ -43,6 +43,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
+    _check_definitions = (*BaseSGMCMC._check_definitions, FLOW_TOO_SHORT, COLLAPSED, TOO_WIDE)
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
@@ -184,53 +185,53 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         self.sampler_._report([chain.state for chain in chains])
         return stacked_draws(chains)["theta"][..., 0]
 
-    def _doubts(self, chains):
+    def _checks(self, chains):
         theta = stacked_draws(chains)["theta"]
-        found = [*super()._doubts(chains), *self._short_flow(), *self._collapse(theta)]
-        misfit = self._misfit(theta[..., 0], has_settled=not found)
+        found = [*super()._checks(chains), *self._flow_checks(), *self._collapse_checks(theta)]
+        misfit = self._misfit_checks(theta[..., 0], has_settled=not any_fired(found))
         # Chains that lie apart are jointly wide, whatever the spread of each; those in the units of a Gaussian that
         # does not fit have an automatic step that does not either.
-        if found or (misfit and self.sampler_._picks_step):
-            return [*found, *misfit]
-        return [*self._heat(theta[..., 0], chains[0].data[0]), *misfit]
+        if not any_fired(found) and not (any_fired(misfit) and self.sampler_._picks_step):
+            found += self._spread_checks(theta[..., 0], chains[0].data[0])
+        return [*found, *misfit]
 
-    def _misfit(self, theta, has_settled):
-        """A message, in a list, if the coordinates of the chains do not suit their draws (n_chains, n_kept, D)."""
+    def _misfit_checks(self, theta, has_settled):
+        """The check that the coordinates of the chains suit their draws (n_chains, n_kept, D), in a list."""
         return []
 
-    def _short_flow(self):
-        """A message, in a list, if particles have moved for too short a time to reach the posterior."""
-        sampler = self.sampler_
+    def _flow_checks(self):
+        """The check that particles have moved for long enough to reach the posterior, in a list."""
+        sampler, limit = self.sampler_, FLOW_TOO_SHORT.limit
         if sampler._draws_in_time:
             return []
         time = float(sampler.step_size_(np.arange(self.n_iter_)).sum())
-        if time >= _LEAST_FLOW:
-            return []
+        if time >= limit:
+            return [FLOW_TOO_SHORT.passed(time)]
+        meaning = (
+            f"The draws have not converged: the particles have moved for a time of {time:.2g} (steps times the step "
+            f"size, {float(sampler.step_size_(0)):.3g}), and need about {_FLOW_TIME:g}."
+        )
         longer = f"n_iter={rounded_up(self.n_iter_ * _FLOW_TIME / time)}"
         remedy = longer if sampler._picks_step else f'step_size="auto", or {longer}'
-        return [
-            f"The draws have not converged: the particles have moved for a time of {time:.2g} (steps times the step "
-            f"size, {float(sampler.step_size_(0)):.3g}), and need about {_FLOW_TIME:g}. Use {remedy}."
-        ]
+        return [FLOW_TOO_SHORT.fired(time, meaning, f"Use {remedy}.")]
 
-    def _heat(self, theta, dense):
-        """A message, in a list, if long steps or the noise of minibatches have widened the draws."""
+    def _spread_checks(self, theta, dense):
+        """The check that neither long steps nor the noise of minibatches have widened the draws, in a list."""
         sampler = self.sampler_
         if not sampler._draws_in_time or sampler._corrects_steps:
             return []
         n_entries = theta.shape[2]
         gradient = DenseGradient(dense, (n_entries, 1))
-        spread = spread_of(gradient, theta, sampler.temperature, _HEAT_CELLS)
+        spread = spread_of(gradient, theta, sampler.temperature, _SPREAD_CELLS)
         if spread.ratios is None:
             return []
         name, ratios, limits = "some combination of the parameters", spread.ratios, spread.limits
         if n_entries > _MOST_WHITENED:
             ratios, name = ratios.mean(keepdims=True), "the parameters"
             limits = limits_of_spread(spread.n_effective.min(keepdims=True), 1)
-        doubts = spread_doubts(ratios, {"wide": self._cooling(dense)}, [name] * ratios.size, limits)
-        return [f"The draws cannot be trusted: {doubt}" for doubt in doubts]
+        return curvature_checks(ratios, {"wide": self._narrowing(dense)}, [name] * ratios.size, limits)
 
-    def _cooling(self, dense):
+    def _narrowing(self, dense):
         """What to type if draws spread too widely."""
         remedies = [f"a step_size smaller than {float(self.sampler_.step_size_(0)):.3g}"]
         if not self.sampler_._picks_step:
@@ -241,18 +242,22 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             remedies.append("control_variates=True")
         return f"Use {', or '.join(remedies)}."
 
-    def _collapse(self, theta):
-        """A message, in a list, if chains hardly move: in their coordinates standard deviations are near 1."""
+    def _collapse_checks(self, theta):
+        """The check that chains move: in their coordinates standard deviations are near 1; in a list."""
         if theta.shape[1] < MIN_KEPT:
             return []
         spread = np.median(theta.std(axis=1)) / np.sqrt(self.sampler_.temperature)
-        if spread >= _COLLAPSED:
-            return []
-        return [
-            f"The spread of the posterior has collapsed: within a chain, draws spread over {spread:.2g} of the "
-            f"standard deviation that the curvature predicts. Use a larger n_iter, such as "
-            f"n_iter={self._longer(10)}, or a step size larger than {float(self.sampler_.step_size_(0)):.3g}."
-        ]
+        if spread >= COLLAPSED.limit:
+            return [COLLAPSED.passed(spread)]
+        meaning = (
+            f"The spread of the posterior has collapsed: within a chain, the standard deviation of draws is "
+            f"{spread:.2g} times the one that the curvature predicts ({COLLAPSED.limit} at least)."
+        )
+        remedy = (
+            f"Use a larger n_iter, such as n_iter={self._longer(10)}, or a step size larger than "
+            f"{float(self.sampler_.step_size_(0)):.3g}."
+        )
+        return [COLLAPSED.fired(spread, meaning, remedy)]
 
     def _remedy(self, found):
         h = self.sampler_.step_size_ if hasattr(self.sampler_, "step_size_") else None

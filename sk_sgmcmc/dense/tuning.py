@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..chains.checks import WRONG_GRADIENT
 from ..kernels._failures import Failures, recorded_in
 from ..samplers.schedules import ConstantStep
 
@@ -232,8 +233,8 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
         )
 
 
-def gradient_doubt(gradient, draws, project=None):
-    """A message if a user's gradient is not the slope of the log density at some of the draws, or None.
+def check_gradient_at(gradient, draws, project=None):
+    """The check that a user's gradient is the slope of the log density at some of the draws.
 
     Parameters
     ----------
@@ -259,14 +260,15 @@ def gradient_doubt(gradient, draws, project=None):
         if np.all(np.isfinite([given, *sides])) and not sides.min() - slack <= given <= sides.max() + slack:
             found.append((x, given, sides.mean()))
     if not found:
-        return None
+        return WRONG_GRADIENT.passed(0)
     x, given, seen = max(found, key=lambda each: abs(each[1] - each[2]))
     shown = np.array2string(x, precision=4, threshold=8, edgeitems=3, separator=", ")
-    return (
+    meaning = (
         f"The gradient does not fit the log density at {len(found)} of {len(chosen)} draws, so the draws may follow "
-        f"another distribution than that density's. At the coordinates {shown}, along a random direction, it gives "
-        f"{given:.6g}, and differences of the log density give {seen:.6g}. Correct it there, or leave it out."
+        f"another distribution. At the coordinates {shown}, along a random direction, the gradient gives {given:.6g}, "
+        f"and differences of the log density give {seen:.6g}."
     )
+    return WRONG_GRADIENT.fired(len(found), meaning, "Correct the gradient there, or leave it out.")
 
 
 def points_away(gradient, theta):

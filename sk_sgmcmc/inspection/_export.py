@@ -120,8 +120,8 @@ def to_arviz(
     -------
     data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
         ``posterior``: all kept draws; topics have the dimensions chain, draw, topic, word, with names as
-        coordinates where words have names. ``sample_stats``: what convergence is judged by and the posterior does not
-        hold, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
+        coordinates where words have names. ``sample_stats``: quantities of ``diagnostics_`` that the posterior does not
+        contain, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
         posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
         `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
         X, and for other than topic models, or where `~sk_sgmcmc.sample` received ``log_likelihood``,
@@ -217,7 +217,7 @@ def _other_coords(estimator, posterior, feature_names):
 
 
 def _sample_stats(estimator, posterior):
-    """One number for each draw, of what `diagnostics_` judges."""
+    """Quantities of `diagnostics_` that have one number for each draw."""
     if isinstance(estimator, Bunch):
         found = {"lp": estimator.get("log_density_"), **estimator.get("sample_stats_", {})}
         shape = next(iter(posterior.values())).shape[:2]  # other samplers have log densities at some draws only

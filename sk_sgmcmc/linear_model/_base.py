@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ..chains.checks import FAR_FROM_MODE, SORTED_STREAM
 from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
@@ -56,6 +57,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
     _stream = None  # of rows, as `Stream`
+    _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
     _parameter_constraints = {
         **BaseDenseSGMCMC._parameter_constraints,
@@ -280,18 +282,18 @@ class BaseLinearModel(BaseDenseSGMCMC):
         """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
         return self._design.coefficients(self._kept_theta(chains))
 
-    def _misfit(self, theta, has_settled):
+    def _misfit_checks(self, theta, has_settled):
         sampler = self.sampler_
         # Draws that are corrected and have settled are right, however far they lie.
-        is_right = sampler._corrects_steps and has_settled and not sampler._doubts()
-        return self._design.doubts(theta, sampler.temperature) if sampler._draws_in_time and not is_right else []
+        is_right = sampler._corrects_steps and has_settled and not sampler._n_diverged
+        return self._design.checks(theta, sampler.temperature) if sampler._draws_in_time and not is_right else []
 
-    def _doubts(self, chains):
-        found = super()._doubts(chains)
-        return found if self._stream is None else [*found, *self._stream.doubts()]
+    def _checks(self, chains):
+        found = super()._checks(chains)
+        return found if self._stream is None else [*found, self._stream.check()]
 
     def _log_likelihoods(self, chains, coef, near):
-        """Mean log likelihood of some of the rows at some of the draws, by which convergence is judged."""
+        """Mean log likelihood of some of the rows at some of the draws, by which convergence is checked."""
         return log_likelihoods(self._design, chains[0].data[0], coef, near)
 
     def _set_fitted(self, chains):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
+from ..chains.checks import FAR_FROM_MODE
+from ..chains.convergence import MIN_KEPT
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
 from ._likelihoods import CLASSES
@@ -18,8 +20,6 @@ _WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)
 _REACH = 0.3
 _PIVOT = 1e-7  # smallest diagonal entry of the Hessian's root, below which rounding dominates
 _RIDGES = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # added to a diagonal of ones; the first that suffices is taken
-_FAR_FROM_MODE = 5.0  # standard deviations of the Hessian; correct draws of skew posteriors stay within 3.6
-_FEW_DRAWS = 20
 MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian's diagonal replaces its factorisation
 
 
@@ -82,20 +82,25 @@ def joined(head, parts, kinks, is_sparse, given=False):
     return np.concatenate(parts)
 
 
-def far_from_mode(theta, temperature):
-    """A message, in a list, if draws (n_chains, n_kept, D) in whitened coordinates lie far from the Gaussian."""
-    if theta.shape[1] < _FEW_DRAWS:
+def check_distance_from_mode(theta, temperature):
+    """The check that draws (n_chains, n_kept, D) in whitened coordinates lie near the mode, in a list."""
+    if theta.shape[1] < MIN_KEPT:
         return []
     away, spread = np.abs(theta.mean(axis=(0, 1))).max(), theta.std(axis=(0, 1)).max()
-    if max(away, spread) <= _FAR_FROM_MODE * max(1.0, np.sqrt(temperature)):
-        return []
-    return [
+    value, limit = max(away, spread), FAR_FROM_MODE.limit * max(1.0, np.sqrt(temperature))
+    if value <= limit:
+        return [FAR_FROM_MODE.passed(value, limit)]
+    meaning = (
         f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
-        f"of its standard deviations from the mode and spread over {spread:.3g}, and cannot be trusted. Where columns "
-        "separate the classes, use a smaller prior_scale; where a class has no rows yet, give some; where a column has "
-        "outliers, such as a code for missing values, mend them or transform it; else use a larger n_iter, or "
-        'sampler="nuts".'
-    ]
+        f"of its standard deviations from the mode and spread over {spread:.3g} ({limit:.3g} at most). They cannot be "
+        "trusted."
+    )
+    remedy = (
+        "Where columns separate the classes, use a smaller prior_scale. Where a class has no rows yet, add some. Where "
+        "a column has outliers, such as a code for missing values, correct or transform it. Otherwise use a larger "
+        'n_iter, or sampler="nuts".'
+    )
+    return [FAR_FROM_MODE.fired(value, meaning, remedy, limit)]
 
 
 def factorised(hessian):
@@ -342,9 +347,9 @@ class Design:
         move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
         return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
-    def doubts(self, theta, temperature):
-        """A message, in a list, if draws lie far from the Gaussian at the mode, in its units."""
-        return far_from_mode(theta, temperature)
+    def checks(self, theta, temperature):
+        """The check that draws lie near the Gaussian at the mode, in its units; in a list."""
+        return check_distance_from_mode(theta, temperature)
 
     def coefficients(self, theta):
         """Draws (..., D) as coefficients of the columns as given (..., n_predictors, n_features) and intercepts."""

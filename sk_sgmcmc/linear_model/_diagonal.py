@@ -172,7 +172,7 @@ class DiagonalDesign:
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
         return 0.0
 
-    def doubts(self, theta, temperature):
+    def checks(self, theta, temperature):
         """None: these units are not those of the posterior's spread."""
         return []
 

@@ -436,8 +436,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             found["prior_scale"] = np.log(samples["prior_scale"])
         return found
 
-    def _doubts(self, chains):
-        return super()._doubts(chains) if self._design is not None else super(BaseDenseSGMCMC, self)._doubts(chains)
+    def _checks(self, chains):
+        return super()._checks(chains) if self._design is not None else super(BaseDenseSGMCMC, self)._checks(chains)
 
     def _means(self, eta):
         return eta

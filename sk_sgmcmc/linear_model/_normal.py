@@ -7,7 +7,7 @@ from scipy import linalg
 
 from ..dense.rows import DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
-from ._design import factorised, far_from_mode, joined, whitener_of
+from ._design import check_distance_from_mode, factorised, joined, whitener_of
 
 _MAX_ROUNDS = 200
 _CLOSE = 1e-8
@@ -211,6 +211,6 @@ class NormalDesign:
             b = np.append(b, intercept + coef @ self.shift)
         return self.unwhitener @ np.append(b - self.mode, np.log(sigma / self.sigma))
 
-    def doubts(self, theta, temperature):
-        """As `Design.doubts`."""
-        return far_from_mode(theta, temperature)
+    def checks(self, theta, temperature):
+        """As `Design.checks`."""
+        return check_distance_from_mode(theta, temperature)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from ..chains.checks import SORTED_STREAM
 from ..dense.rows import DenseRows, SparseRows
 from ._design import Quadratic
 
@@ -58,16 +59,20 @@ class Stream:
         """What the last call has read, given its rows again."""
         return rows if self.joined is None else _stacked(self.joined, rows)
 
-    def doubts(self):
-        """A message, in a list, if draws follow from a Gaussian that misleads."""
+    def check(self):
+        """The check that draws do not follow from a Gaussian that misrepresents earlier rows."""
         if not self.is_misled:
-            return []
-        return [
+            return SORTED_STREAM.passed(0)
+        meaning = (
             "The stream's earlier rows lack a class, or come sorted: the Gaussian that stands for them, since they "
-            "were too many to hold, is far from what they said. These draws, and those of later calls, cannot be "
-            "trusted. Shuffle the rows before you cut them into blocks, and start afresh with partial_fit on a clone; "
-            "or call fit with all rows."
-        ]
+            "were too many to keep, is far from what they said. These draws, and those of later calls, cannot be "
+            "trusted."
+        )
+        remedy = (
+            "Shuffle the rows before you cut them into blocks, and start again with partial_fit on a clone. Or call "
+            "fit with all rows."
+        )
+        return SORTED_STREAM.fired(1, meaning, remedy)
 
     def next(self, new, last, first_design, design_of):
         """What chains read when ``new`` rows arrive, the design for it, and the stream with these rows.

@@ -32,7 +32,7 @@ def search_n_components(
     random_state: int | np.random.RandomState | None = 0,
     **fit_params: Any,
 ) -> Table:
-    """Fit a topic model with each of several numbers of topics, and judge them on the same held-out documents.
+    """Fit a topic model with each of several numbers of topics, and compare them on the same held-out documents.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def search_n_components(
             Of the held-out documents, see `document_completion <sk_sgmcmc.metrics.document_completion>`.
         ``difference``, ``difference_error``
             The score minus the best score, and the standard error of that difference, computed from the differences
-            document by document. Judge by this error: documents differ far more from each other than two models do on
-            one document, so ``standard_error`` is too large for comparing models.
+            document by document. Use this error to compare models. ``standard_error`` is too large for that, because
+            documents differ far more from each other than two models do on one document.
         ``coherence``, ``exclusivity``, ``stability``
             Means over topics: NPMI of the top words in all documents, how much of the top words' probability is the
             topic's own, and likeness over draws (and chains).
@@ -121,8 +121,8 @@ def search_n_components(
     test_rows = dict(zip(by_row, parts[3::2], strict=True))
     given = {name: value for name, value in fit_params.items() if name not in by_row}
     fits = Parallel(n_jobs=n_jobs)(
-        delayed(_judged)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
-                         test_rows, X, by_row, n_words)
+        delayed(_evaluated)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
+                            test_rows, X, by_row, n_words)
         for value in values
     )  # fmt: skip
     completions = [completion for completion, _ in fits]
@@ -136,11 +136,11 @@ def search_n_components(
         "difference": [each.difference for each in differences],
         "difference_error": [each.standard_error for each in differences],
     }
-    columns |= {name: [judged[name] for _, judged in fits] for name in fits[0][1]}
+    columns |= {name: [found[name] for _, found in fits] for name in fits[0][1]}
     return as_table({name: np.asarray(column) for name, column in columns.items()})
 
 
-def _judged(model, train, test, fit_params, test_params, X, params, n_words):
+def _evaluated(model, train, test, fit_params, test_params, X, params, n_words):
     """The completion of held-out documents by a model fitted to others, and what its topics look like."""
     began = time.perf_counter()
     model.fit(train, **fit_params)

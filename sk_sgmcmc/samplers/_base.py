@@ -65,6 +65,8 @@ class Sampler(BaseEstimator):
         number of states that it moves together.
     ``_starts_apart``
         Whether `sample` starts its chains at random points, since it adapts well enough to leave them.
+    ``_n_diverged``, ``_fewer_divergences()``
+        After a run, how many trajectories diverged after burn-in, and what to do about it; None if it does not count.
     ``_numbers()``
         The numbers that its kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
@@ -97,6 +99,7 @@ class Sampler(BaseEstimator):
     _draws_in_time = True
     _particles_per_chain = 1
     _starts_apart = False
+    _n_diverged: int | None = None
     _parameter_constraints = {}
 
     @property
@@ -160,10 +163,6 @@ class Sampler(BaseEstimator):
 
     def _report(self, states):
         """Set fitted attributes from the `SamplerState` of each chain."""
-
-    def _doubts(self):
-        """Messages of a fitted sampler about what went wrong, with remedies."""
-        return []
 
     def _numbers(self):
         """The numbers that follow the step size in `_hyper`."""

@@ -100,16 +100,16 @@ class NUTS(_Kinetic):
         aux, scalars = super()._state(theta, geometry, n_burn)
         return aux, scalars if scalars[windows.TAIL] else with_tail(scalars, theta.size, n_burn)
 
-    def _doubts(self):
-        n, more = int(self.n_divergences_.sum()), min(0.99, 0.5 * (1.0 + self.target_accept))
-        if not n:
-            return []
-        counted = "1 trajectory" if n == 1 else f"{n} trajectories"
-        return [
-            f"{counted} after burn-in diverged: the chains miss a part of the posterior that is too curved for their "
-            f"step. Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in units "
-            "of their scale."
-        ]
+    @property
+    def _n_diverged(self):
+        return int(self.n_divergences_.sum())
+
+    def _fewer_divergences(self):
+        more = min(0.99, 0.5 * (1.0 + self.target_accept))
+        return (
+            f"Try NUTS(target_accept={more:.3g}), or other coordinates, such as differences from a mean in units of "
+            "their scale."
+        )
 
     def _learning_units(self, n_entries, n_burn):
         return with_learnt_mass(self, n_entries, n_burn)

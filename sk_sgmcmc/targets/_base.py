@@ -86,9 +86,9 @@ class Target(BaseEstimator):
         """Draws (n_chains, n_kept, D), and the mean and variance (D,) that they should have; or None if not known."""
         return None
 
-    def _gradient_doubt(self, gradient, draws):
-        """A message if a user's gradient does not fit the log density at some of the draws (n_draws, D), or None."""
-        return None
+    def _gradient_checks(self, gradient, draws):
+        """The check that a user's gradient fits the log density at some of the draws (n_draws, D), in a list."""
+        return []
 
     def _mean_square_velocity(self):
         """What the square of a velocity should be on average, or None on flat space."""

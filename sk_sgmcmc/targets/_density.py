@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..dense.chain import Metric
-from ..dense.tuning import DenseGradient, check_density, gradient_doubt
+from ..dense.tuning import DenseGradient, check_density, check_gradient_at
 from ..kernels.models import user
 from ..utils._numbers import is_count, real_array
 from ._base import Target
@@ -161,5 +161,5 @@ class Density(Target):
     def _check(self, dense, starts):
         check_density(dense, starts, derivatives=self.check_gradient)
 
-    def _gradient_doubt(self, gradient, draws):
-        return gradient_doubt(gradient, draws) if self.check_gradient else None
+    def _gradient_checks(self, gradient, draws):
+        return [check_gradient_at(gradient, draws)] if self.check_gradient else []

@@ -13,8 +13,8 @@ from ..dense.tuning import (
     DenseGradient,
     check_finite,
     check_gradient,
+    check_gradient_at,
     check_scale,
-    gradient_doubt,
     minibatch_variance,
     stiffness,
 )
@@ -305,9 +305,9 @@ class ManifoldDensity(ManifoldTarget):
             check_gradient(gradient, theta, product.project(theta, own), f" of the part {name!r}", where)
             at = end
 
-    def _gradient_doubt(self, gradient, draws):
+    def _gradient_checks(self, gradient, draws):
         product = self._product()
-        return gradient_doubt(gradient, draws, product.project) if self.check_gradient else None
+        return [check_gradient_at(gradient, draws, product.project)] if self.check_gradient else []
 
     def _public(self, theta, aux, sampler):
         draws, at = {}, 0

@@ -136,8 +136,8 @@ class NamedDensity(Density):
             took.append(time.perf_counter() - began)
         self.seconds = min(took)
 
-    def _gradient_doubt(self, gradient, draws):
-        return None if self.free.by_differences else super()._gradient_doubt(gradient, draws)
+    def _gradient_checks(self, gradient, draws):
+        return [] if self.free.by_differences else super()._gradient_checks(gradient, draws)
 
     def _more_results(self, samples):
         found = {"gradient_": f"{self.free.described}, {1e6 * self.seconds:.2g} microseconds a call"}

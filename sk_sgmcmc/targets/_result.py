@@ -24,6 +24,7 @@ class SampleResult(Bunch):
     sampler_: Sampler
     n_iter_: int
     diagnostics_: Table
+    checks_: Table
     log_density_: FloatArray
 
     def summary(self, quantiles: Sequence[float] | FloatArray = (0.05, 0.5, 0.95)) -> Table:

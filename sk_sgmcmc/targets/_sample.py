@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
 from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
-from ..chains.convergence import HOT, WARM, WIDE, Diagnosis, Spread, clearly_above, spread_doubts, spread_of
+from ..chains.checks import EXCEPTIONS, checks_table, warn_if_fired
+from ..chains.convergence import Diagnosis, Spread, spread_of
 from ..chains.plans import DrawPlan
 from ..chains.run import run_chains
 from ..dense.chain import DenseData
@@ -27,10 +27,10 @@ from ..utils._tables import as_table
 from ..utils._typing import Seed
 from ..utils._warnings import warn_user
 from ._base import Target
+from ._checks import checks_of_draws, described_exceptions, exception_checks, remedies_of
 from ._named import NamedDensity
 from ._result import SampleResult
 
-_MOST_FAILURES = 0.5  # exceptions for each trajectory, above which the draws are worth nothing
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` accepts more kinds
@@ -149,6 +149,9 @@ def sample(
             A table (DataFrame, or Bunch of columns if pandas is not installed) with the columns ``quantity``, ``mean``,
             split ``r_hat``, ``ess`` and ``mcse``. Its rows are up to 20 entries of each array, those whose means over
             tenths of each chain differ most, and on flat space the log density.
+        ``checks_``
+            A table of the checks that were made of the draws: ``check`` (its name), ``value``, ``limit``, and
+            ``fired``, whether the value is beyond the limit.
         ``log_density_``
             On flat space: the log density at draws, with the volume element of the chains' coordinates. `NUTS` gives it
             at every draw, (n_chains, n_kept); other samplers at up to 100 draws in all, evenly spaced.
@@ -174,12 +177,10 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, or in a short
-        run above that of independent draws; if the draws of all chains together are worth fewer independent ones than
-        10 for each chain (40 for four or more), and than a twelfth of the draws; if their spread does not match the
-        curvature of the log density on flat space, the velocities of `SGGMC` and `GSGNHT` elsewhere, or the exact law
-        of a target that has one; or if a gradient does not fit the log density at some of the draws. Of fewer
-        than 20 draws nothing is judged but the gradient.
+        Of ``sklearn.exceptions``, with the value and a remedy, if a check of the draws fires: their split R-hat and
+        effective sample size; their spread compared with the curvature of the log density on flat space, the velocities
+        of `SGGMC` and `GSGNHT` elsewhere, or the exact distribution of a target that has one; and the gradient at some
+        of them. The user guide lists the limits. With fewer than 20 draws, only the gradient is checked.
 
     Examples
     --------
@@ -275,14 +276,21 @@ def sample(
     stats = fitted._statistics(draws["statistics"]) if "statistics" in draws else {}
     log_density = stats.pop("lp", spread.log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
+    checks = []
     if in_time:
-        remedies = _remedies(target, fitted, picks_step, dense, n_iter)
-        _warn(target, fitted, diagnosis, spread, samples, draws, remedies)
-    doubt = target._gradient_doubt(gradient, draws["theta"].reshape(-1, int(np.prod(shape))))
-    if doubt is not None:
-        warn_user(doubt, ConvergenceWarning)
-    _warn_of_failures(chains)
+        remedies = remedies_of(target, fitted, picks_step, dense, n_iter)
+        checks += checks_of_draws(target, fitted, diagnosis, spread, samples, draws, remedies)
+    checks += target._gradient_checks(gradient, draws["theta"].reshape(-1, int(np.prod(shape))))
+    failures = (
+        sum(chain.n_failures for chain in chains),
+        sum(chain.step for chain in chains),
+        next((chain.first_failure for chain in chains if chain.n_failures), None),
+    )
+    checks += exception_checks(*failures)
+    warn_if_fired(checks)
+    _warn_of_exceptions(*failures)
     found = {"samples_": samples, "sampler_": fitted, "n_iter_": chains[0].step, **target._more_results(samples)}
+    found["checks_"] = as_table(checks_table(checks))
     found["n_exceptions_"] = np.array([chain.n_failures for chain in chains])
     if log_density is not None:
         found["log_density_"] = log_density
@@ -325,25 +333,10 @@ def _offers_on(target, geometry):
     return offers
 
 
-def _warn_of_failures(chains):
-    """Warn of exceptions of a user's density, which counted as rejections."""
-    n, steps = sum(chain.n_failures for chain in chains), sum(chain.step for chain in chains)
-    if not n:
-        return
-    first = next(chain.first_failure for chain in chains if chain.n_failures)
-    times = "once" if n == 1 else f"{n} times"
-    said = (
-        f"The log density raised an exception {times} in {steps} trajectories, first {first}. Each exception counted "
-        "as a log density of minus infinity, and ended its trajectory."
-    )
-    if n <= _MOST_FAILURES * steps:
-        warn_user(said, RuntimeWarning)
-        return
-    warn_user(
-        f"The draws cannot be trusted: {said[0].lower()}{said[1:]} Correct the function, start (init) where it is "
-        "defined, or declare its domain by Positive, Simplex or Ordered parameters.",
-        ConvergenceWarning,
-    )
+def _warn_of_exceptions(n, steps, first):
+    """Warn of ``n`` exceptions of a user's density, which counted as rejections, unless a check fired for them."""
+    if 0 < n <= EXCEPTIONS.limit * steps:
+        warn_user(described_exceptions(n, steps, first), RuntimeWarning)
 
 
 def _diagnosis(samples, log_density, in_time):
@@ -352,79 +345,6 @@ def _diagnosis(samples, log_density, in_time):
     if log_density is not None and np.ptp(log_density) > 0:
         monitored["log_density"] = log_density
     return Diagnosis(monitored, in_time)
-
-
-def _warn(target, sampler, diagnosis, spread, samples, draws, remedies):
-    """Warn if draws have not converged, with the number, its meaning and a remedy."""
-    unsettled = diagnosis.unsettled([name for name in diagnosis.names if name != "log_density"])
-    name, remedy = target._labels() or next(iter(samples)), remedies["unsettled"]
-    # Chains that lie apart or drift are jointly wide, whatever the spread of each.
-    doubts = (
-        spread_doubts(spread.heat, {"wide": remedies["wide"]}, name)
-        if unsettled
-        else spread_doubts(spread.ratios, {"wide": remedies["wide"]}, name, spread.limits, spread.given)
-    )
-    doubts += [f"{doubt} {remedies['wide']}" for doubt in _too_warm(target, sampler, samples, draws, unsettled)]
-    if unsettled:
-        if doubts:  # a longer run of chains that are too warm is as wrong
-            remedy = f"Only then {remedy[0].lower()}{remedy[1:]}"
-        doubts.append(f"{unsettled.message} {remedy}")
-    doubts += spread_doubts(spread.ratios, {"narrow": remedies["narrow"]}, name, spread.limits, spread.given)
-    of_sampler = sampler._doubts()
-    if spread.bounded and of_sampler:  # which is a waste, but no lack of convergence
-        at = spread.bounded[0]
-        entry = f"{name}[{at}]" if isinstance(name, str) else name[at]
-        warn_user(
-            f"Trajectories are lost at a bound of {entry}, beyond which the log density is not finite. Move within it: "
-            "give a Positive() parameter, or between two bounds the first number p of a Simplex(2), and use "
-            "low + (high - low) * p.",
-            ConvergenceWarning,
-        )
-        of_sampler = []
-    doubts += of_sampler
-    if doubts:
-        warn_user("The draws have not converged: " + " Also, ".join(doubts), ConvergenceWarning)
-
-
-def _too_warm(target, sampler, samples, draws, unsettled):
-    """Messages, without a remedy, about draws off flat space that are spread too widely."""
-    right, exact, found = target._mean_square_velocity(), target._exact(samples), []
-    if right and sampler._keeps_velocity:
-        squares = (draws["aux"].reshape(*draws["aux"].shape[:2], -1) ** 2).sum(axis=-1, keepdims=True)
-        ratio = float(clearly_above(HOT if unsettled else WARM, squares / right)[0])
-        if ratio > 1.0:
-            found.append(
-                f"the velocities are too fast: their mean square is {ratio:.3g} times what it should be (1 is right), "
-                "so the draws are spread too widely."
-            )
-    if exact is not None and exact[2].sum() > 0:  # the share of a single category never varies
-        values, mean, variance = exact
-        # As of draws on flat space: differences do not see a start from which slow chains have not moved.
-        squares = np.diff(values, 2, axis=1) ** 2 / 6.0 if unsettled else (values - mean) ** 2
-        ratio = clearly_above(HOT if unsettled else WIDE, squares.sum(axis=-1, keepdims=True) / variance.sum())[0]
-        if ratio > 1.0:
-            found.append(
-                f"the draws of {next(iter(samples))} are too wide: their root mean square distance from the exact mean "
-                f"is {np.sqrt(ratio):.2g} times the exact standard deviation (1 is right)."
-            )
-    return found
-
-
-def _remedies(target, sampler, picks_step, dense, n_iter):
-    """Remedies for draws that have not settled, or are too narrow or too wide."""
-    longer, less_noise = f"n_iter={10 * n_iter}", ""
-    if dense.n_batch < dense.n_rows:
-        less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
-    if not hasattr(sampler, "step_size_"):
-        return dict.fromkeys(("unsettled", "narrow", "wide"), f"Try {longer}{less_noise}.")
-    h, tunes = f"{float(sampler.step_size_(0)):.3g}", picks_step and sampler._tunes_step
-    step = "" if picks_step else f', a step_size other than {h}, or "auto"'
-    return {
-        "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
-        # A larger step than a sampler has found itself would only be refused more often.
-        "narrow": f"Try {longer if tunes else f'a larger step_size than {h}, or {longer}'}{less_noise}.",
-        "wide": f"Try a smaller step_size than {h}{less_noise}.",
-    }
 
 
 def _default_sampler(offers):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..chains.checks import CHAINS_DISAGREE
 from ..metrics import align_topics
 from ..utils._numbers import interval_ends
 from ._draws import unit_rows
@@ -66,8 +67,8 @@ class Agreement:
         ends = np.stack([interval_ends(each, tails) for each in draws], axis=1)
         return ends, np.stack([(each > 0).mean(axis=0) for each in draws])
 
-    def message(self, components, in_use, metric, names, hint):
-        """A warning about the topics on which chains disagree; None if there are none.
+    def checks(self, components, in_use, metric, names, hint):
+        """The check of whether the chains found the same topics; none for a single chain.
 
         Parameters
         ----------
@@ -80,9 +81,12 @@ class Agreement:
         hint : str
             A remedy besides more steps and fewer topics.
         """
+        n_chains, n_topics = self.agree.shape
+        if n_chains == 1:
+            return []
         unlike = np.flatnonzero(~self.agree.all(axis=0) & in_use)
         if not unlike.size:
-            return None
+            return [CHAINS_DISAGREE.passed(0)]
         furthest = self.distances.max(axis=0)
         unlike = unlike[np.argsort(-furthest[unlike], kind="stable")]
         named = ", ".join(f"{k} ({furthest[k]:.2f})" for k in unlike)
@@ -91,16 +95,15 @@ class Agreement:
             top = {k: np.argsort(-components[k], kind="stable")[:_MOST_WORDS] for k in unlike[:_MOST_NAMED]}
             quoted = "; ".join(f"{k}: {' '.join(map(str, names[words]))}" for k, words in top.items())
             words = f" ({quoted}{'; ...' if unlike.size > _MOST_NAMED else ''})"
-        n_chains, n_topics = self.agree.shape
         kind = "Hellinger distance" if metric == "hellinger" else "distance sqrt(1 - cosine)"
-        return (
-            f"The {n_chains} chains do not agree on {unlike.size} of {n_topics} topics: another chain's is further "
-            f"away than draws of one chain are from each other. They are, with the {kind} to the most distant "
-            f"chain: {named}{words}. Chains are not averaged: all results come from chain {self.reference} "
-            "(reference_chain_), and the intervals of these topics from it and any that agree with it, so they do "
-            "not cover the other topics that are possible. To make chains agree, raise n_iter, lower n_components"
-            f"{hint}; n_chains=1 fits one of the solutions. See topic_stability_ and chain_distances_."
+        meaning = (
+            f"The {n_chains} chains found different versions of {unlike.size} of {n_topics} topics. These are, with "
+            f"the {kind} to the most distant chain: {named}{words}. Chains are not averaged: all results come from "
+            f"chain {self.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
+            "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
         )
+        remedy = f"Try a larger n_iter, or fewer topics (n_components){hint}. With n_chains=1, fit finds one version."
+        return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
 
 
 def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
+from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOPICS_CHANGE, first_of_chains
 from ..metrics import topic_stability
 from ..utils import as_precise_as
 from ..utils._alignment import aligned
@@ -39,6 +40,11 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     components_: FloatArray
 
+    _check_definitions = (TOPICS_CHANGE, NO_DRAWS, CHAINS_DISAGREE)
+    _drifts = (
+        "log_predictive",
+        1.0,
+    )  # arguments of `Diagnosis.drift`; the quantity nears its limit ever more slowly
     _metric = "hellinger"
     _seeds_hint = ""  # a remedy for chains that do not agree
     _feature_names = _topic_names = None  # those that the user gave
@@ -54,28 +60,36 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def _n_features_out(self):
         return self.components_.shape[0]
 
-    def _doubts(self, chains):
+    def _checks(self, chains):
+        own = first_of_chains([chain.checks() for chain in chains])
+        return [*super()._checks(chains), *own, *self._agreement_checks()]
+
+    def _agreement_checks(self):
+        """The check of whether several chains found the same topics."""
         names = self._word_names(self.components_.shape[1])
         names = names if names.dtype.kind in "OU" else None
-        in_use = self._topics_in_use()
-        message = self._agreement.message(self.components_, in_use, self._metric, names, self._seeds_hint)
-        own = [doubt for chain in chains for doubt in chain.doubts()][:1]
-        return [*super()._doubts(chains), *own, *([] if message is None else [message])]
+        return self._agreement.checks(self.components_, self._topics_in_use(), self._metric, names, self._seeds_hint)
 
-    def _drift_message(self, found):
-        n, more = self._planned_iter, self._longer(found.factor)
+    def _convergence_checks(self, diagnosis):
         name, unit = self._drifts
-        what = f"{name} in diagnostics_ moves by {found.change:.2%} (1 % at most)"
+        found = diagnosis.drift(name, unit)
+        if found is None:
+            return []
+        if not found.is_large:
+            return [TOPICS_CHANGE.passed(found.change, found.limit)]
+        n, more = self._planned_iter, self._longer(found.factor)
+        what = f"{name} in diagnostics_ changes by {found.change:.2%} (1% at most)"
         if unit is not None:
             what = (
-                f"the log predictive probability of a word moves by {found.change:.3g}, "
-                f"{np.expm1(found.change):.1%} in perplexity (1 % at most)"
+                f"the log predictive probability of a word changes by {found.change:.3g}, "
+                f"{np.expm1(found.change):.1%} in perplexity (1% at most)"
             )
-        return (
-            f"The topics still change: between thirds of the kept draws, {what} and {found.change / found.error:.0f} "
-            f"times its standard error. About {more / n:.2g} times as many steps would help: set n_iter={more}, "
-            f"not {n}."
+        meaning = (
+            f"The topics still change: between thirds of the kept draws, {what} and by "
+            f"{found.change / found.error:.0f} times its standard error."
         )
+        remedy = f"About {more / n:.2g} times as many steps would help: set n_iter={more}, not {n}."
+        return [TOPICS_CHANGE.fired(found.change, meaning, remedy, found.limit)]
 
     def _topics_in_use(self):
         """Which topics are worth a warning, (n_components,)."""

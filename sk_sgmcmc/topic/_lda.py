@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..chains.checks import PARTICLES_TOO_CLOSE, SEEDS_LOST
 from ..samplers._base import Sampler
 from ..utils._numbers import real_array
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
@@ -186,6 +187,8 @@ class BayesianLDA(CountTopicModel):
     """
 
     _takes_blocks = True
+    _check_definitions = (*CountTopicModel._check_definitions, PARTICLES_TOO_CLOSE, SEEDS_LOST)
+
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
         "doc_topic_prior": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"auto"})],
@@ -263,12 +266,12 @@ class BayesianLDA(CountTopicModel):
     def _own_topic_names(self):
         return [] if self._seeds is None else self._seeds.topic_names
 
-    def _doubts(self, chains):
-        found = super()._doubts(chains)
+    def _checks(self, chains):
+        found = super()._checks(chains)
         if self._seeds is None or chains[0].plan.streams:
             return found
         names = self._word_names(self.components_.shape[1])
-        return [*found, *self._seeds.doubts(self.components_, names, self.topic_names_)]
+        return [*found, self._seeds.check(self.components_, names, self.topic_names_)]
 
     # -- choices -------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ ANSWERS = {
         "doc_topic_priors", "prevalence_difference", "effects",
     ), False),
 }  # fmt: skip
-PROPERTIES = ("diagnostics_", "topic_names_", "topic_stability_")
+PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
 
 _PLOTS = {
     "CoClusteringDisplay": True, "PrevalenceDisplay": False, "ProfileDisplay": False, "TopicDocumentsDisplay": True,

@@ -53,10 +53,10 @@ def test_draws_are_the_samples_with_names(case, model, arviz):
         assert not any(dim.startswith(name) for dim in posterior[name].dims), f"{name} has unnamed axes"
 
 
-def test_statistics_of_draws_are_those_that_are_judged(case, model, arviz):
+def test_statistics_of_draws_are_those_of_the_diagnostics(case, model, arviz):
     found = to_arviz(model).sample_stats
-    judged = set(model.diagnostics_["quantity"])
-    assert {name.removeprefix("mean_") for name in found.data_vars} <= {name.removeprefix("mean_") for name in judged}
+    monitored = {name.removeprefix("mean_") for name in model.diagnostics_["quantity"]}
+    assert {name.removeprefix("mean_") for name in found.data_vars} <= monitored
     assert len(found.data_vars)
     assert all(found[name].shape == case.draws(model).shape[:2] for name in found.data_vars)
 

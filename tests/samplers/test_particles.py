@@ -245,12 +245,12 @@ def test_particles_too_far_apart_for_their_kernel_are_an_error_and_no_crash():
         sample(GaussianMean([[0.0, 1.0]]), sampler, n_iter=3, random_state=0)
 
 
-def test_tiny_steps_are_not_planned_by_the_million_and_too_short_a_flow_is_told():
+def test_tiny_steps_are_not_planned_by_the_million_and_too_short_a_flow_warns():
     X, y = classes(2)
     model = BayesianLogisticRegression(sampler=SVGD(step_size=1e-6), callbacks=StopAt(5), random_state=0).fit(X, y)
     assert model._planned_iter == 100_000
-    told = r'moved for a time of 0\.0006.* Use step_size="auto", or n_iter=6[01]000000\.'
-    with pytest.warns(ConvergenceWarning, match=told):
+    message = r'moved for a time of 0\.0006.* Use step_size="auto", or n_iter=6[01]000000\.'
+    with pytest.warns(ConvergenceWarning, match=message):
         BayesianLogisticRegression(sampler=SVGD(step_size=1e-6), n_iter=600, random_state=0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match=r"moved for a time of .* Use n_iter=\d+\."):
         BayesianLogisticRegression(sampler="svgd", n_iter=1, random_state=0).fit(X, y)

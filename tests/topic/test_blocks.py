@@ -378,7 +378,7 @@ def test_counts_above_64_bits_in_all_are_many_tokens():
     assert CountBlocks([sparse.csr_array(np.full((40, 60), 2.0**53))]).n_tokens == 2400 * 2**53
 
 
-def test_rows_of_length_one_are_doubted_as_in_memory(counts):
+def test_rows_of_length_one_warn_as_in_memory(counts):
     unit = sparse.csr_array(counts.multiply(1.0 / counts.sum(axis=1)[:, None]))
     for X in (unit, CountBlocks([unit[:80], unit[80:80], unit[80:]])):
         with pytest.warns(UserWarning, match="All rows of X have length 1, as tf-idf rows do"):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
 from sk_sgmcmc.chains.plans import DrawPlan
-from sk_sgmcmc.directions import RowData, excess_heat, unit_rows
+from sk_sgmcmc.directions import RowData, mean_square_velocity, unit_rows
 from sk_sgmcmc.kernels.models.spherical.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.models.spherical.proportions import held_noise
 from sk_sgmcmc.kernels.models.von_mises_fisher.components import exact_means
@@ -139,7 +139,7 @@ def test_a_chain_still_falling_by_short_steps_is_not_told_to_shorten_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X)
-    assert excess_heat(model._chains[0].state.aux[0]) > 3.0
+    assert mean_square_velocity(model._chains[0].state.aux[0]) > 3.0
 
 
 def test_metropolis_steps_of_topics_aim_at_the_acceptance_asked_for():

@@ -132,7 +132,7 @@ def test_a_fit_warns_of_seeds_that_end_in_another_topic(planted):
     for kind in (BayesianLDA, DMRTopicModel):
         model = kind(K, n_iter=60, seed_weight=0.01, seed_words=seeds, random_state=0)
         with pytest.warns(
-            ConvergenceWarning, match="seed words of topic 0 .Health. are more prominent in topic"
+            ConvergenceWarning, match="seed words of topic 0 .Health. are more probable in topic"
         ) as found:
             model.fit(X, feature_names=names)
         mass = model.components_[:, words[0][:1]].sum(axis=1)
@@ -140,7 +140,8 @@ def test_a_fit_warns_of_seeds_that_end_in_another_topic(planted):
         assert f"in topic {mass.argmax()} (" in message and f"{mass.max():.2g} there and {mass[0]:.2g}" in message
         assert names[words[0][0]] in message and "seed_weight" in message
     # A word may belong to several topics, none of which loses it to another of them.
-    assert SeedWords({"w0": [0, 1], "w1": 0}).doubts(np.array([[0.2, 0.8], [0.9, 0.1]]), names[:2], ["a", "b"]) == []
+    shared = SeedWords({"w0": [0, 1], "w1": 0})
+    assert not shared.check(np.array([[0.2, 0.8], [0.9, 0.1]]), names[:2], ["a", "b"]).fired
 
 
 def test_seeds_that_stay_where_they_belong_do_not_warn(planted):

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
+from ...chains.checks import NEVER_MOVED, TOO_FAST, TOO_FEW_COMPONENTS
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content, stuck_message
+from ...directions import RowData, check_movement, check_unit_rows, check_velocities, has_content, rows_with_content
 from ...metrics import align_draws
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
@@ -29,7 +30,6 @@ from .chain import MixtureChain, MixturePrior, log_densities
 _N_ITER = 400
 _N_SCORED = 100  # at most this many kept draws are averaged
 _SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
-_BOUND = 0.9  # share of draws that use all components of a process, above which their number is a limit
 _SMALL = 5000  # rows that fit into one minibatch
 
 
@@ -142,6 +142,8 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
+
+    _check_definitions = (*BaseSGMCMC._check_definitions, TOO_FAST, NEVER_MOVED, TOO_FEW_COMPONENTS)
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -372,15 +374,19 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         found = {"log_likelihood": density, "mean_resultant": resultant, "weight_entropy": entropy}
         return {**found, "n_clusters": samples["n_clusters"]}
 
-    def _doubts(self, chains):
-        found = [*super()._doubts(chains), *hot_message(chains), *stuck_message(self.samples_["means"])]
-        used, K = self.samples_["n_clusters"], self.n_components
-        if chains[0].prior.is_process and K > 1 and np.mean(used == K) > _BOUND:
-            found.append(
-                f"All {K} components are in use in {np.mean(used == K):.0%} of the draws, so n_components={K} limits "
-                "the number of clusters; set a larger n_components."
-            )
-        return found
+    def _checks(self, chains):
+        found = [*super()._checks(chains), *check_velocities(chains), *check_movement(self.samples_["means"])]
+        K = self.n_components
+        if not (chains[0].prior.is_process and K > 1):
+            return found
+        share = np.mean(self.samples_["n_clusters"] == K)
+        if not share > TOO_FEW_COMPONENTS.limit:
+            return [*found, TOO_FEW_COMPONENTS.passed(share)]
+        meaning = (
+            f"All {K} components are in use in {share:.0%} of the draws, so n_components={K} limits the number of "
+            "clusters."
+        )
+        return [*found, TOO_FEW_COMPONENTS.fired(share, meaning, "Set a larger n_components.")]
 
     def _each_draw(self, rows, n_draws=_N_SCORED):
         """Log of weight times density of rows under each component, for at most ``n_draws`` draws."""

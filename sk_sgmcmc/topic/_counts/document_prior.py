@@ -164,7 +164,7 @@ class DocumentPrior:
         return self
 
     def warnings(self, draws):
-        """Messages about the draws of what is learnt, in a dict of arrays (n_kept, ...): a list."""
+        """Checks of the draws of what is learnt, a dict of arrays (n_kept, ...): a list of `Check`."""
         return []
 
     def release(self, assigned):

@@ -11,6 +11,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
+from ...chains.checks import (
+    DUPLICATE_TOPICS,
+    TOO_NARROW,
+    TOO_WIDE,
+    WORSE_THAN_UNIGRAM,
+    any_fired,
+)
 from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
@@ -27,9 +34,9 @@ from .._agreement import number_topics
 from .._answers.merging import merged, new_topics, refuse_merged
 from .._answers.proportions import proportion_draws
 from .._draws import Samples, chosen_draws
+from .checks import check_duplicate_topics, check_spread, check_unigram
 from .corpus import BlockCorpus, TokenCorpus, refuse_too_many_tokens
 from .dask_shards import checked_blocks
-from .doubts import poor_doubts, spread_doubts, twin_doubts
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -74,7 +81,7 @@ class CountTopicModel(TopicsOfWords):
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
     _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")
-    _seeds_hint = ", or say which topics are meant by seed_words={word: topic, ...}"
+    _seeds_hint = ", or seed_words={word: topic, ...}, which says which topics are meant"
 
     _parameter_constraints = {
         **TopicsOfWords._parameter_constraints,
@@ -92,7 +99,13 @@ class CountTopicModel(TopicsOfWords):
     _is_merged = False  # whether topics were merged after they were drawn
     _known = frozenset()  # digests of a stream's blocks
     _seeds = None  # seed words with which chains were made
-    _drifts = "log_predictive", 1.0
+    _check_definitions = (
+        *TopicsOfWords._check_definitions,
+        DUPLICATE_TOPICS,
+        WORSE_THAN_UNIGRAM,
+        TOO_NARROW,
+        TOO_WIDE,
+    )
 
     # What models without these parameters use.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
@@ -407,18 +420,21 @@ class CountTopicModel(TopicsOfWords):
     def _monitored(self, chains):
         return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
 
-    def _doubts(self, chains):
-        found = super()._doubts(chains)
+    def _checks(self, chains):
+        found = super()._checks(chains)
         if chains[0].plan.streams:
             return found
-        twins = twin_doubts(self.components_, self._topics_in_use()) if self.init == "random" else []
+        if self.init == "random":
+            found += check_duplicate_topics(self.components_, self._topics_in_use())
         data = chains[0].data.start
         probe = PredictiveProbe(data)
         prior_of = partial(self._prior_of_draw, data)
         scale = float(self.topic_prior_scale) if self.topic_prior == "normal" else None
         draws, counts = self._topic_draws, self.word_counts_
-        own = poor_doubts(self._diagnostics, probe, counts)
-        return [*found, *twins, *(own or spread_doubts(chains, draws, probe, prior_of, counts, scale))]
+        own = check_unigram(self._diagnostics, probe, counts)
+        if not any_fired(own):
+            own += check_spread(chains, draws, probe, prior_of, counts, scale)
+        return [*found, *own]
 
     def _doc_prior(self, corpus, draws=None):
         """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.

@@ -5,13 +5,11 @@ from copy import deepcopy
 import numpy as np
 
 from ...chains.chain import Chain
+from ...chains.checks import PARTICLES_TOO_CLOSE
 from ...samplers.state import SamplerState
 from .minibatch_chain import MinibatchChain
 from .softmax_topics import SoftmaxTopics
 from .updates import pending_restart
-
-# Standard deviation of the topics between particles over that of draws, below which intervals are clearly too narrow.
-_TOO_CLOSE = 0.8
 
 
 class Particle(MinibatchChain):
@@ -175,15 +173,18 @@ class ParticleTopicChain(Chain):
             return None
         return float(np.sqrt(topics.var(axis=0, ddof=1).sum() / expected))
 
-    def doubts(self):
+    def checks(self):
         spread = self.spread()
-        if spread is None or not spread < _TOO_CLOSE:
+        if spread is None:
             return []
-        return [
-            f"The particles are too close together, and intervals too narrow: their topics spread over {spread:.2g} of "
-            f"the standard deviation of independent draws (1 is right, {_TOO_CLOSE} the least). Where uncertainties "
-            'matter, use sampler="gibbs", whose draws are exact.'
-        ]
+        if not spread < PARTICLES_TOO_CLOSE.limit:
+            return [PARTICLES_TOO_CLOSE.passed(spread)]
+        meaning = (
+            f"The particles are too close together: their topics spread over {spread:.2g} of the standard deviation of "
+            f"independent draws ({PARTICLES_TOO_CLOSE.limit} at least), so intervals are too narrow."
+        )
+        remedy = 'Where uncertainties matter, use sampler="gibbs", whose draws are exact.'
+        return [PARTICLES_TOO_CLOSE.fired(spread, meaning, remedy)]
 
     # -- draws and streams ---------------------------------------------------------------------------------------
 

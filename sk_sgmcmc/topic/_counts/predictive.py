@@ -1,4 +1,4 @@
-"""How well the draws of a count topic model predict words of some fitted documents, by which drift is judged."""
+"""How well the draws of a count topic model predict words of some fitted documents, by which drift is checked."""
 
 import numpy as np
 from scipy import sparse

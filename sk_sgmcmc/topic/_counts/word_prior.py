@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import digamma
 
+from ...chains.checks import SEEDS_LOST
 from ...metrics import align_topics
 from .._answers.words import columns_of
 
@@ -211,8 +212,8 @@ class SeedWords:
         prior[is_seed] += weight
         return prior
 
-    def doubts(self, components, names, topic_names):
-        """Messages about seeded topics whose seed words are more probable together in another topic.
+    def check(self, components, names, topic_names):
+        """The check that no seeded topic has seed words that are more probable together in another topic.
 
         Words that are seeds of the other topic too do not count.
 
@@ -231,18 +232,23 @@ class SeedWords:
             j = int(np.argmax(excess))
             if excess[j] > 0:
                 lost.append((k, j, np.flatnonzero(own[j])))
-        return [_lost_message(*each, components, names, topic_names) for each in lost]
+        if not lost:
+            return SEEDS_LOST.passed(0)
+        meaning = " ".join(_described_loss(*each, components, names, topic_names) for each in lost)
+        remedy = (
+            f"Check top_words() before you interpret topic {' or '.join(str(k) for k, *_ in lost)}. Try a larger "
+            "seed_weight, more seed words, or another n_components."
+        )
+        return SEEDS_LOST.fired(len(lost), meaning, remedy)
 
 
-def _lost_message(k, other, columns, components, names, topic_names):
+def _described_loss(k, other, columns, components, names, topic_names):
     words = ", ".join(map(str, names[columns[:_MOST_QUOTED]])) + (", …" if columns.size > _MOST_QUOTED else "")
     together = " together" if columns.size > 1 else ""
     here, there = components[[k, other]][:, columns].sum(axis=1)
     return (
-        f"The seed words of topic {k} ({topic_names[k]}) are more prominent in topic {other} ({topic_names[other]}): "
-        f"the probability of {words}{together} is {there:.2g} there and {here:.2g} in their own topic. Check "
-        f"top_words() before you interpret topic {k}. Try a larger seed_weight, more seed words, or another "
-        "n_components."
+        f"The seed words of topic {k} ({topic_names[k]}) are more probable in topic {other} ({topic_names[other]}): "
+        f"the probability of {words}{together} is {there:.2g} there and {here:.2g} in their own topic."
     )
 
 

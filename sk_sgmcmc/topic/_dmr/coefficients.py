@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
-from ...chains.convergence import HOT
+from ...chains.convergence import VERY_WIDE
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.state import SamplerState
-from .._counts.doubts import spread_messages
+from .._counts.checks import check_moves
 
 # The linear predictor is clipped to these bounds, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
@@ -205,8 +205,8 @@ class Coefficients:
         state.step(gradient, np.zeros(max(1, width)), rng)
         self.value = self.whitener.back(state.theta)
 
-    def doubts(self, draws):
-        """A message, in a list, if draws (n_kept, n_topics, width) vary less than given the counts, or far more.
+    def checks(self, draws):
+        """Checks that draws (n_kept, n_topics, width) vary no less than given the counts, and not far more.
 
         In the sampler's coordinates a coefficient has variance 1 given the topics' counts.
         """
@@ -215,8 +215,8 @@ class Coefficients:
         theta = np.stack([self.whitener.forward(value) for value in draws.astype(np.float64)])
         over_all, between = theta.var(axis=0, ddof=1), (np.diff(theta, axis=0) ** 2).mean(axis=0) / 2.0
         narrow, wide = (np.median(variance) / self.state.sampler.temperature for variance in (over_all, between))
-        return spread_messages(
-            "coefficients of the metadata", "the topics of all words", narrow, wide, HOT, "a coef_sampler with "
+        return check_moves(
+            "coefficients of the metadata", "the topics of all words", narrow, wide, VERY_WIDE, "a coef_sampler with "
         )
 
     def search(self, affordable):
@@ -260,7 +260,7 @@ class OptimisedCoefficients(Coefficients):
         """Options of L-BFGS: to the mode itself, a thousandth of a standard deviation in whitened coordinates."""
         return {"maxiter": 500, "gtol": 1e-3, "ftol": 1e-14}
 
-    def doubts(self, draws):
+    def checks(self, draws):
         """None: the spread of a mode over passes is known to be too small."""
         return []
 

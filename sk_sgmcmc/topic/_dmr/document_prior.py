@@ -118,7 +118,7 @@ class MetadataPrior(DocumentPrior):
         return {"coef": self.coefficients.value.copy()}
 
     def warnings(self, draws):
-        return self.coefficients.doubts(draws["coef"])
+        return self.coefficients.checks(draws["coef"])
 
     # -- all documents ---------------------------------------------------------------------------------------------
 

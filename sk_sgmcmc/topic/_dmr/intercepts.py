@@ -2,11 +2,8 @@
 
 import numpy as np
 
+from ...chains.checks import INTERCEPTS_NOT_CONVERGED, unsettled_meaning
 from ...chains.convergence import Diagnosis
-
-# Monte Carlo standard error of the mean intercept. Of 24 default fits to planted topics, from 40 documents of 8 words
-# to 2,000 of 60, it exceeded this in two, whose priors moved by factors of 2 and 3; the median was 0.03.
-MOST_ERROR = 0.2
 
 
 def mean_intercepts(data, coef):
@@ -26,18 +23,19 @@ def mean_intercepts(data, coef):
     return mean[..., 0] + mean[..., 1:] @ centre
 
 
-def intercept_doubts(values, n_iter):
-    """A message, in a list, if the `mean_intercepts` have not converged and their mean is uncertain.
+def check_intercepts(values, n_iter):
+    """The check that the `mean_intercepts` have converged, or that their mean is certain nevertheless; in a list.
 
     ``n_iter`` is the number of steps to recommend.
     """
-    diagnosis = Diagnosis({"mean_intercept": values})
+    diagnosis, limit = Diagnosis({"mean_intercept": values}), INTERCEPTS_NOT_CONVERGED.limit
     found, (error,) = diagnosis.unsettled(), diagnosis.columns["mcse"]
-    if found is None or not error > MOST_ERROR:
-        return []
-    return [
-        f"The intercepts have not converged: {found.message} The Monte Carlo standard error of their mean is "
-        f"{error:.2g} ({MOST_ERROR} at most), so the documents' prior is known up to a factor of {np.exp(error):.2g} "
-        f"only. Documents with few words say little about it. Set n_iter={n_iter}, or a smaller intercept_prior_scale, "
-        "such as 1."
-    ]
+    if found is None or not error > limit:
+        return [INTERCEPTS_NOT_CONVERGED.passed(error)] if error <= limit else []
+    meaning = (
+        f"The intercepts have not converged: {unsettled_meaning(found)} The Monte Carlo standard error of their mean "
+        f"is {error:.2g} ({limit} at most), so the documents' prior is known only up to a factor of "
+        f"{np.exp(error):.2g}. Documents with few words say little about it."
+    )
+    remedy = f"Set n_iter={n_iter}, or a smaller intercept_prior_scale, such as 1."
+    return [INTERCEPTS_NOT_CONVERGED.fired(error, meaning, remedy)]

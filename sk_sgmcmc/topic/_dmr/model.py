@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
+from ...chains.checks import CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
@@ -37,11 +38,11 @@ from .document_prior import (
 from .documents import refuse_table, taken_apart
 from .effects import Counterfactuals, ObservedMetadata, effects_of
 from .formula import FormulaEncoder, parsed
-from .intercepts import intercept_doubts, mean_intercepts
+from .intercepts import check_intercepts, mean_intercepts
 from .metadata import MetadataEncoder
 from .prevalence import (
     are_clipped,
-    clip_message,
+    check_clipped,
     coefficient_table,
     difference_table,
     doc_priors,
@@ -225,6 +226,8 @@ class DMRTopicModel(BayesianLDA):
 
     _takes_blocks = True
     _documents = None  # checksum of those of `fit`, if their metadata are known
+    _check_definitions = (*BayesianLDA._check_definitions, CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED)
+
     _parameter_constraints = {
         **BayesianLDA._parameter_constraints,
         "coef_sampler": [str, Sampler, None],
@@ -817,13 +820,13 @@ class DMRTopicModel(BayesianLDA):
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
 
-    def _doubts(self, chains):
+    def _checks(self, chains):
         data = chains[0].data
         shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in self._coef_draws], axis=0)
-        found = [*super()._doubts(chains), *clip_message(shares)]
+        found = [*super()._checks(chains), check_clipped(shares)]
         if chains[0].plan.streams or not self.sampler_._draws_in_time:
             return found
-        return [*found, *intercept_doubts(mean_intercepts(data, self.samples_["coef"]), self._longer(10))]
+        return [*found, *check_intercepts(mean_intercepts(data, self.samples_["coef"]), self._longer(10))]
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
         return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]

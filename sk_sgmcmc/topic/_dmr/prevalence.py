@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from ...chains.checks import CLIPPED_PREDICTOR
 from ...utils import as_table
 from ...utils._numbers import interval_tails
 from ...utils._rowwise import rowwise_product
@@ -51,17 +52,18 @@ def are_clipped(encoded, coef):
     return at_bound.astype(np.float64)
 
 
-def clip_message(shares):
-    """A message, in a list, if linear predictors reach their bounds: shares of documents for each topic (n_topics,)."""
+def check_clipped(shares):
+    """The check that linear predictors stay within their bounds: shares of documents at a bound, (n_topics,)."""
     if not np.any(shares > 0.0):
-        return []
+        return CLIPPED_PREDICTOR.passed(0)
     topic = int(np.argmax(shares))
-    return [
+    meaning = (
         f"The coefficients of the metadata reach the bounds of the linear predictor, [{_LOWEST:g}, {_HIGHEST:g}], for "
         f"{np.count_nonzero(shares)} of {shares.size} topics (topic {topic}: {shares[topic]:.2g} of the documents). "
-        "There they are not informed by the documents. Use smaller metadata_prior_scale and intercept_prior_scale, or "
-        "fewer topics."
-    ]
+        "There they are not informed by the documents."
+    )
+    remedy = "Use smaller metadata_prior_scale and intercept_prior_scale, or fewer topics."
+    return CLIPPED_PREDICTOR.fired(shares[topic], meaning, remedy)
 
 
 def prevalence(encoded, coef, new=None):

@@ -20,7 +20,7 @@ from .._answers.words import check_choice, wide
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score
-_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine by which drift is judged
+_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine whose drift is checked
 _N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
 _N_BETWEEN = 10  # between two draws of a row's proportions, of which each has its own topics
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, every_row, independent, whole
-from ...directions import stuck_message
+from ...directions import check_movement
 from ...kernels.math import concentration
 from ...kernels.models.spherical import admixture, proportions
 from ...samplers.state import SamplerState
@@ -285,8 +285,8 @@ class MetropolisAdmixtureChain(AdmixtureChain):
 
     proposes = True
 
-    def doubts(self):
-        return stuck_message(self.draws()["components"][None])
+    def checks(self):
+        return check_movement(self.draws()["components"][None])
 
     def _move_topics(self, *context):
         if self.hyper is None:

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
 from ...chains.chain import stacked_draws
+from ...chains.checks import NEVER_MOVED, TOO_FAST
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
-from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
+from ...directions import RowData, check_unit_rows, check_velocities, has_content, rows_with_content
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
@@ -170,6 +171,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     _offers = (("sphere", "gradient"), ("sphere", "admixture"))
     _default_sampler = "sggmc"
     _metric = "cosine"
+    _check_definitions = (*BaseTopicModel._check_definitions, TOO_FAST, NEVER_MOVED)
     _drifts = "mean_cosine", None
 
     _parameter_constraints = {
@@ -412,8 +414,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
         cosine = mean_cosines(chains[0].data.as_csr(), components)
         return {"mean_cosine": cosine, "mean_resultant": resultant, **learnt}
 
-    def _doubts(self, chains):
-        return [*super()._doubts(chains), *hot_message(chains)]
+    def _checks(self, chains):
+        return [*super()._checks(chains), *check_velocities(chains)]
 
     # -- choices -------------------------------------------------------------------------------------------------
 

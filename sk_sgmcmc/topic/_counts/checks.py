@@ -1,33 +1,32 @@
-"""Reasons to doubt a fit of topics that do not show in a drift: twins, poor topics, and draws too alike or too unlike.
+"""Checks of topics that no drift shows: duplicates, topics worse than the unigram model, and the spread of draws.
 
-Twins are topics of one chain that have nearly the same words. From a random start, where all topics are alike, two of
-them can share what should be two topics. Such a state lasts, and no quantity that is monitored moves while it does.
+Duplicates are topics of one chain that have nearly the same words. From a random start, where all topics are alike, two
+of them can share what should be two topics. Such a state lasts, and no quantity that is monitored moves while it does.
 Nor does any move under a step so short that topics stay where they are, or so long that its error spreads them.
 """
 
 import numpy as np
 
+from ...chains.checks import (
+    DUPLICATE_TOPICS,
+    TOO_NARROW,
+    TOO_WIDE,
+    WIDE_TOPICS,
+    WORSE_THAN_UNIGRAM,
+    any_fired,
+    first_of_chains,
+)
 from ...chains.convergence import MIN_KEPT, NARROW
 from .._draws import unit_rows
 from .predictive import log_of_shares
 
-# Hellinger distance. In 360 fits of planted topics from random starts, the nearest two were closer than this in 26 of
-# the 31 that were worse than a default fit, by 2 % in perplexity, without any other warning, and in 3 of 283 that were
-# as good (one set of data, two of whose planted topics are as close). The nearest of 10 to 150 topics of seven corpora
-# were at 0.47 to 0.73.
-TWINS = 0.4
 _MOST_NAMED = 3
-_WORSE = 0.1  # nats a word
-# The variance of draws over that given the assignments, at most. Of nine samplers on seven corpora, with 5 to 50
-# topics, it was 1.0 to 3.9 at default steps, and 3.6 to 27 at steps of SGRLD that were ten to a hundred times as long.
-# Steps by which topics keep their place fell below `NARROW`; the lowest at default steps was 0.6.
-WIDE = 6.0
 _FREQUENT = 1000  # words from which the variance is found
 _TINY = 1e-12
 
 
-def twin_doubts(components, in_use):
-    """A message, in a list, about topics that have nearly the same words.
+def check_duplicate_topics(components, in_use):
+    """The check that no two topics have nearly the same words; none for a single topic.
 
     Parameters
     ----------
@@ -35,25 +34,28 @@ def twin_doubts(components, in_use):
     in_use : ndarray of bool, shape (n_topics,)
         Topics to warn about.
     """
-    topics = np.flatnonzero(in_use)
+    topics, limit = np.flatnonzero(in_use), DUPLICATE_TOPICS.limit
     rows = unit_rows(components[topics], "hellinger")
     first, second = np.triu_indices(topics.size, k=1)
-    distances = np.sqrt(np.clip(1.0 - (rows @ rows.T)[first, second], 0.0, None))
-    close = np.flatnonzero(distances < TWINS)
-    if not close.size:
+    if not first.size:
         return []
+    distances = np.sqrt(np.clip(1.0 - (rows @ rows.T)[first, second], 0.0, None))
+    close = np.flatnonzero(distances < limit)
+    if not close.size:
+        return [DUPLICATE_TOPICS.passed(distances.min())]
     close = close[np.argsort(distances[close], kind="stable")]
     named = ", ".join(f"{topics[first[i]]} and {topics[second[i]]} ({distances[i]:.2f})" for i in close[:_MOST_NAMED])
     more = f" and {close.size - _MOST_NAMED} more pairs" if close.size > _MOST_NAMED else ""
-    return [
-        f"Some topics have nearly the same words, with a Hellinger distance below {TWINS}: {named}{more}. Chains that "
-        'start at random can stay in such a state for long. Set init="soft", raise n_iter, or lower n_components if '
-        "the documents have fewer topics."
-    ]
+    meaning = (
+        f"Some topics have nearly the same words, with a Hellinger distance below {limit}: {named}{more}. Chains that "
+        "start at random can stay in such a state for long."
+    )
+    remedy = 'Set init="soft", raise n_iter, or lower n_components if the documents have fewer topics.'
+    return [DUPLICATE_TOPICS.fired(distances.min(), meaning, remedy)]
 
 
-def poor_doubts(table, probe, word_counts):
-    """A message, in a list, if the words' shares in the corpus predict words better than the topics do.
+def check_unigram(table, probe, word_counts):
+    """The check that topics predict words no worse than the unigram model, the words' shares in the corpus.
 
     Parameters
     ----------
@@ -64,20 +66,22 @@ def poor_doubts(table, probe, word_counts):
     word_counts : ndarray of shape (n_words,)
     """
     found = dict(zip(table["quantity"], table["mean"], strict=True))
-    reached, shares = found.get("log_predictive", 0.0), log_of_shares(probe, word_counts)
-    if reached > shares - _WORSE:
-        return []
-    return [
-        "The topics predict the documents' words worse than the words' shares in all of X do: the log predictive "
-        f"probability of a word is {reached:.3g}, that of the shares {shares:.3g}. The chain is far from the "
-        'posterior: use a smaller step_size, or "auto", or a larger n_iter.'
-    ]
+    reached, unigram = found.get("log_predictive", 0.0), log_of_shares(probe, word_counts)
+    if reached > unigram - WORSE_THAN_UNIGRAM.limit:
+        return [WORSE_THAN_UNIGRAM.passed(unigram - reached)]
+    meaning = (
+        "The topics predict the documents' words worse than the unigram model, which gives each word its share in X: "
+        f"the log predictive probability of a word is {reached:.3g} under the topics and {unigram:.3g} under the "
+        "unigram model. The chain is far from the posterior."
+    )
+    remedy = 'Use a smaller step_size, or "auto", or a larger n_iter.'
+    return [WORSE_THAN_UNIGRAM.fired(unigram - reached, meaning, remedy)]
 
 
-def spread_doubts(chains, draws, probe, prior_of, word_counts, prior_scale=None):
-    """Messages about draws of the topics, see `variance_doubts`, and of the documents' prior.
+def check_spread(chains, draws, probe, prior_of, word_counts, prior_scale=None):
+    """Checks of the spread of the topics, see `check_variances`, and of the documents' prior.
 
-    Draws of particles, which do not follow one another in time, are not judged here.
+    Particles, which do not follow one another in time, are checked by their chains.
 
     Parameters
     ----------
@@ -87,7 +91,7 @@ def spread_doubts(chains, draws, probe, prior_of, word_counts, prior_scale=None)
     prior_of : callable
         Function of the indices of a chain, of a draw and of some documents: the prior of these documents in that draw.
     word_counts, prior_scale
-        As for `variance_doubts`.
+        As for `check_variances`.
     """
     sampler, last = chains[0].sampler, draws.shape[1] - 1
     if probe.is_empty or last + 1 < MIN_KEPT or not sampler._draws_in_time:
@@ -97,17 +101,16 @@ def spread_doubts(chains, draws, probe, prior_of, word_counts, prior_scale=None)
         return probe.topic_shares(draws.mean_of_chain(c)[:, probe.words].T, prior_of(c, last, probe.docs))
 
     priors = [chain.word_prior.table() for chain in chains]
-    found = variance_doubts(draws, share_of, word_counts, priors, prior_scale, sampler.temperature)
+    found = check_variances(draws, share_of, word_counts, priors, prior_scale, sampler.temperature)
     own = [
-        doubt
+        chain.doc_prior.warnings({name: value[: chain.n_kept] for name, value in chain.kept.items()})
         for chain in chains
-        for doubt in chain.doc_prior.warnings({name: value[: chain.n_kept] for name, value in chain.kept.items()})
     ]
-    return [*found, *own[:1]]
+    return [*found, *first_of_chains(own)]
 
 
-def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temperature=1.0):
-    """A message, in a list, if draws of topics vary less than the assignments allow, or far more.
+def check_variances(draws, share_of, word_counts, priors, prior_scale=None, temperature=1.0):
+    """Checks that draws of topics vary no less than the assignments allow, and not far more.
 
     Given the assignments of ``n`` tokens, a topic has a Dirichlet distribution, so the variance of a word's share is at
     least ``share * (1 - share) / (n + prior mass + 1)``, and little more where documents tell their topics apart. A
@@ -127,6 +130,7 @@ def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temp
         Of the sampler.
     """
     words = np.argsort(-word_counts, kind="stable")[:_FREQUENT]
+    results = []
     for c, prior in enumerate(priors):
         found = draws.variances(c, words)
         if found is None:
@@ -141,13 +145,14 @@ def variance_doubts(draws, share_of, word_counts, priors, prior_scale=None, temp
         narrow, wide = (
             _median(variance.sum(axis=1)[moves] / least[moves], share[moves]) for variance in (over_all, between)
         )
-        if told := spread_messages("topics", "the assignments of words to topics", narrow, wide, WIDE):
-            return told
-    return []
+        results.append(check_moves("topics", "the assignments of words to topics", narrow, wide, WIDE_TOPICS))
+        if any_fired(results[-1]):
+            break
+    return first_of_chains(results)
 
 
-def spread_messages(what, given, narrow, wide, widest, sampler=""):
-    """A message, in a list, if the variance of kept draws is too small, or that of their changes too large.
+def check_moves(what, given, narrow, wide, widest, sampler=""):
+    """Checks that the variance of kept draws is not too small, and that of their changes not too large.
 
     Parameters
     ----------
@@ -160,18 +165,22 @@ def spread_messages(what, given, narrow, wide, widest, sampler=""):
     sampler : str
         With what to set the step size, if there are several samplers.
     """
+    moved, changed, most = (float(np.sqrt(max(value, 0.0))) for value in (narrow, wide, widest))
     if narrow < NARROW:
-        return [
-            f"The {what} hardly move: the standard deviations of their kept draws are {np.sqrt(narrow):.2g} times "
-            f"those given {given} ({np.sqrt(NARROW):.1g} at least), so intervals are too narrow. Use {sampler}a larger "
-            'step_size, or "auto", or a larger n_iter.'
-        ]
+        meaning = (
+            f"The {what} hardly move: the standard deviations of their kept draws are {moved:.2g} times those given "
+            f"{given} ({TOO_NARROW.limit:.1g} at least), so intervals are too narrow."
+        )
+        remedy = f'Use {sampler}a larger step_size, or "auto", or a larger n_iter.'
+        return [TOO_NARROW.fired(moved, meaning, remedy)]
     if wide > widest:
-        return [
-            f"The draws of the {what} are too wide: the standard deviations of their changes are {np.sqrt(wide):.2g} "
-            f'times those given {given} ({np.sqrt(widest):.2g} at most). Use {sampler}a smaller step_size, or "auto".'
-        ]
-    return []
+        meaning = (
+            f"The draws of the {what} are too wide: the standard deviations of their changes are {changed:.2g} times "
+            f"those given {given} ({most:.2g} at most)."
+        )
+        remedy = f'Use {sampler}a smaller step_size, or "auto".'
+        return [TOO_NARROW.passed(moved), TOO_WIDE.fired(changed, meaning, remedy, most)]
+    return [TOO_NARROW.passed(moved), TOO_WIDE.passed(changed, most)]
 
 
 def _median(values, weights):
