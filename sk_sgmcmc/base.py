@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy, deepcopy
+from dataclasses import field
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,10 +22,11 @@ from .exceptions import FitInterrupted, WorkersLostError
 from .samplers._base import Sampler, is_same
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
+from .utils._parameters import keyword_parameters
 from .utils._seeds import seed_sequence
-from .utils._sklearn import CallbackSupport, Interval, StrOptions, with_callbacks
+from .utils._sklearn import BaseEstimator, CallbackSupport, Interval, StrOptions, with_callbacks
 from .utils._tables import as_table
-from .utils._typing import FloatArray, Function, Table
+from .utils._typing import Callbacks, FloatArray, Function, RandomState, Table
 from .utils._warnings import warn_user
 from .utils.blocks import CountsLike
 
@@ -76,6 +78,7 @@ def _all_or_nothing(method, run, prepare):
     return cast(Function, refusing)
 
 
+@keyword_parameters
 class BaseSGMCMC(CallbackSupport, BaseEstimator):
     """Base class of estimators fitted by a sampler.
 
@@ -93,16 +96,27 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
     """
 
-    samples_: dict[str, FloatArray]
-    sampler_: Sampler
-    n_iter_: int
+    sampler: str | Sampler | None = None
+    n_iter: int | None = None
+    burn_in: float = 0.5
+    thin: int | Literal["auto"] = "auto"
+    batch_size: int | Literal["auto"] = "auto"
+    n_chains: int = 1
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    verbose: int = 0
+    callbacks: Callbacks = None
 
-    _offers: tuple[tuple[str, str], ...] = ()
-    _default_sampler: str | None = None
+    samples_: dict[str, FloatArray] = field(init=False)
+    sampler_: Sampler = field(init=False)
+    n_iter_: int = field(init=False)
+
+    _offers = ()
+    _default_sampler = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
     # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
-    _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
+    _made_with = {}  # the others, as they were when chains last ran
     _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 
     _parameter_constraints = {

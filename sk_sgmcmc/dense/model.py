@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Literal
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from ..base import BaseSGMCMC
 from ..chains.chain import stacked_draws
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_doubts, spread_of
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
-from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
-from ..utils._typing import Callbacks, RandomState
+from ..utils._parameters import keyword_parameters
 from .particles import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
@@ -38,40 +36,16 @@ _MOST_WHITENED = 1000
 _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the mode
 
 
+@keyword_parameters
 class BaseDenseSGMCMC(BaseSGMCMC):
     """Base class of estimators with dense rows, in coordinates of about unit posterior spread."""
+
+    with_replacement: bool = False
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
-
-    def __init__(
-        self,
-        *,
-        sampler: str | Sampler | None,
-        n_iter: int | None,
-        burn_in: float,
-        thin: int | Literal["auto"],
-        batch_size: int | Literal["auto"],
-        with_replacement: bool,
-        n_chains: int,
-        n_jobs: int | None,
-        random_state: RandomState,
-        verbose: int,
-        callbacks: Callbacks,
-    ) -> None:
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
         """Rows of a minibatch, regardless of the noise of gradients; ``width`` numbers are read for a row."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, special, stats
-from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing, fits_anew
@@ -17,16 +17,17 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
-from ..samplers._base import Sampler
 from ..utils._by_rows import by_rows
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, check_is_fitted, validate_data
-from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState, Seed
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
+from ..utils._typing import FloatArray, MatrixLike, Seed
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
 
 _CELLS = 5_000_000
 
 
+@keyword_parameters
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     r"""Gaussian rows under a normal-Wishart prior, with posterior draws of mean and precision.
 
@@ -114,6 +115,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     (1, 100, 2, 2)
     """
 
+    mean_prior: ArrayLike | None = field(default=None, kw_only=False)
+    mean_precision_prior: float = field(default=0.01, kw_only=False)
+    degrees_of_freedom_prior: float | None = field(default=None, kw_only=False)
+    covariance_prior: ArrayLike | None = field(default=None, kw_only=False)
+
     _parameter_constraints = {
         **BaseDenseSGMCMC._parameter_constraints,
         "mean_prior": ["array-like", None],
@@ -121,35 +127,6 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_prior": ["array-like", None],
     }
-
-    def __init__(
-        self,
-        mean_prior: ArrayLike | None = None,
-        mean_precision_prior: float = 0.01,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: ArrayLike | None = None,
-        *,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        super().__init__(
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
 
     @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:

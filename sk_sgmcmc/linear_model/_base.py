@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +15,7 @@ from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
+from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
@@ -38,6 +39,7 @@ def _is_wide(X, n_predictors):
     return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
 
+@keyword_parameters
 class BaseLinearModel(BaseDenseSGMCMC):
     """Base class of models whose rows have one linear predictor, or one for each of several classes.
 
@@ -49,9 +51,15 @@ class BaseLinearModel(BaseDenseSGMCMC):
     all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
     """
 
-    coef_: FloatArray
-    prior_scale_: float
-    coef_prior_scale_: FloatArray
+    prior_scale: float | Literal["auto"] = field(default="auto", kw_only=False)
+    prior: Literal["normal", "laplace"] = "normal"
+    fit_intercept: bool = True
+    intercept_prior_scale: float = 100.0
+    control_variates: bool = True
+
+    coef_: FloatArray = field(init=False)
+    prior_scale_: float = field(init=False)
+    coef_prior_scale_: FloatArray = field(init=False)
 
     _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
@@ -65,23 +73,6 @@ class BaseLinearModel(BaseDenseSGMCMC):
         "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
         "control_variates": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        prior_scale: float | Literal["auto"],
-        prior: Literal["normal", "laplace"],
-        fit_intercept: bool,
-        intercept_prior_scale: float | None,
-        control_variates: bool,
-        **run: Any,
-    ) -> None:
-        super().__init__(**run)
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.intercept_prior_scale = intercept_prior_scale
-        self.control_variates = control_variates
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
-from sklearn.base import RegressorMixin
 
 from ..base import all_or_nothing, fits_anew
 from ..chains.chain import stacked_draws
@@ -18,12 +17,12 @@ from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval
-from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import Interval, RegressorMixin
+from ..utils._typing import MatrixLike
 from ._base import BaseLinearModel
 from ._design import check_scale
 from ._gibbs import GibbsChain, GibbsData
@@ -39,6 +38,7 @@ _FEWEST_DRAWS = 200
 _LEAST_NOISE = 1e-3  # of the standard deviation of y, by one residual of this size in the default prior
 
 
+@keyword_parameters
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
     r"""Linear regression with an unknown noise, with draws of coefficients and noise.
 
@@ -171,6 +171,10 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     True
     """
 
+    intercept_prior_scale: float | None = None
+    noise_scale_prior: float | None = None
+    degrees_of_freedom_prior: float = 1.0
+
     _offers = (("any", "conditionals"), ("euclidean", "gradient"))
 
     _parameter_constraints = {
@@ -179,38 +183,6 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         "noise_scale_prior": [Interval(Real, 0, None, closed="neither"), None],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = "auto",
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float | None = None,
-        noise_scale_prior: float | None = None,
-        degrees_of_freedom_prior: float = 1.0,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
-        self.noise_scale_prior = noise_scale_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
 
     def _default_for(self, streams):
         return "gibbs" if isinstance(self.batch_size, str) else self._default_sampler

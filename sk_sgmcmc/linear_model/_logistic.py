@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
-from ..utils._sklearn import StrOptions, validate_data
-from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import ClassifierMixin, StrOptions, validate_data
+from ..utils._typing import MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._labels import check_labels
@@ -30,6 +30,7 @@ def _n_predictors(classes):
     return 1 if len(classes) == 2 else len(classes)
 
 
+@keyword_parameters
 class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearModel):
     r"""Logistic regression, binary or multinomial, with draws of its coefficients.
 
@@ -170,42 +171,15 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     True
     """
 
+    prior_scale: float | Literal["auto"] = field(default=1.0, kw_only=False)
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+
     _likelihood = CLASSES
 
     _parameter_constraints = {
         **BaseLinearModel._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = 1.0,
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float = 100.0,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
-        self.class_weight = class_weight
 
     # -- fitting -------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from typing import Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -16,12 +15,12 @@ from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
-from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import RegressorMixin, _num_samples, check_is_fitted, check_sample_weight
+from ..utils._typing import FloatArray, MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
@@ -30,6 +29,7 @@ from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, r
 _LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 
 
+@keyword_parameters
 class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
     r"""Poisson regression with a log link, with draws of its coefficients.
 
@@ -145,34 +145,6 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     _likelihood = COUNTS
     _has_exposures = True
     _had_exposure = False  # whether the rows fitted had one
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = "auto",
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float = 100.0,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,12 +4,12 @@ from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from ..kernels.samplers import mass as at
 from ..kernels.samplers import windows
 from ..utils._numbers import real_array
-from ..utils._sklearn import Interval, StrOptions
+from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
 IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws of windows

@@ -6,9 +6,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
-from ..utils._sklearn import Interval
+from ..utils._sklearn import BaseEstimator, Interval
 from ..utils._typing import FloatArray
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
@@ -16,6 +16,8 @@ from ..metrics import topic_stability
 from ..utils import as_precise_as
 from ..utils._alignment import aligned
 from ..utils._numbers import check_count, interval_tails
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..utils._tables import checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
 from ..utils.blocks import CountsLike
@@ -27,6 +29,7 @@ from ._draws import TopicDraws, check_at_most_kept
 _N_DRAWS = 20  # of proportions, over which tables of documents average
 
 
+@keyword_parameters
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of topic models, whose ``samples_["components"]`` has the shape (n_chains, n_kept, n_topics, n_features).
 
@@ -37,7 +40,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     each group.
     """
 
-    components_: FloatArray
+    n_components: int = field(default=10, kw_only=False)
+
+    components_: FloatArray = field(init=False)
 
     _metric = "hellinger"
     _seeds_hint = ""  # a remedy for chains that do not agree

@@ -9,16 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..samplers._base import Sampler
 from ..utils._numbers import real_array
+from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
-from ..utils._typing import Callbacks, RandomState
 from ._counts.doc_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
 from ._counts.seeds import SeedWords
 from ._counts.word_prior import DEFAULT
 
 
+@keyword_parameters
 class BayesianLDA(CountTopicModel):
     r"""Latent Dirichlet allocation with topics, and their uncertainty, drawn by MCMC.
 
@@ -186,6 +186,14 @@ class BayesianLDA(CountTopicModel):
     (200, 3)
     """
 
+    doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto"
+    topic_word_prior: float | ArrayLike | Literal["auto"] = "auto"
+    seed_words: Mapping[str, Any] | None = None
+    seed_weight: float = 5.0
+    topic_prior: Literal["dirichlet", "normal"] = "dirichlet"
+    topic_prior_scale: float = 1.0
+    whiten: bool = True
+
     _takes_blocks = True
     _parameter_constraints = {
         **CountTopicModel._parameter_constraints,
@@ -197,57 +205,6 @@ class BayesianLDA(CountTopicModel):
         "topic_prior_scale": SCALE_CONSTRAINT,
         "whiten": ["boolean"],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
-        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
-        seed_words: Mapping[str, Any] | None = None,
-        seed_weight: float = 5.0,
-        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
-        topic_prior_scale: float = 1.0,
-        whiten: bool = True,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.seed_words = seed_words
-        self.seed_weight = seed_weight
-        self.topic_prior = topic_prior
-        self.topic_prior_scale = topic_prior_scale
-        self.whiten = whiten
-        self.assignments = assignments
-        self.n_sweeps = n_sweeps
-        self.init = init
-        self.total_samples = total_samples
-        self.new_features = new_features
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- seed words ----------------------------------------------------------------------------------------------
 

@@ -8,15 +8,14 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
-from ...samplers._base import Sampler
-from ...utils._sklearn import Interval, StrOptions
+from ...utils._parameters import keyword_parameters
+from ...utils._sklearn import DensityMixin, Interval, StrOptions
 from ...utils._tables import checked_names
-from ...utils._typing import AnyArray, Callbacks, MatrixLike, RandomState
+from ...utils._typing import AnyArray, MatrixLike
 from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
@@ -44,6 +43,7 @@ def _steps_of_a_pass(pair, data):
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
+@keyword_parameters
 class DPCategoricalMixture(  # type: ignore[misc]
     CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC
 ):
@@ -191,6 +191,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
     [60, 40]
     """
 
+    likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial"
+    concentration_prior: float | tuple[float, float] = (1.0, 1.0)
+    category_prior: float | ArrayLike = 0.5
+    weights: Literal["replication", "survey"] = "replication"
+    partition_loss: Literal["vi", "binder"] = "vi"
+    assignments: Literal["auto", "stored", "fresh"] = "auto"
+    total_samples: float | None = None
+
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
@@ -205,45 +213,6 @@ class DPCategoricalMixture(  # type: ignore[misc]
         "partition_loss": [StrOptions({"vi", "binder"})],
         "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
     }
-
-    def __init__(
-        self,
-        *,
-        likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial",
-        concentration_prior: float | tuple[float, float] = (1.0, 1.0),
-        category_prior: float | ArrayLike = 0.5,
-        weights: Literal["replication", "survey"] = "replication",
-        sampler: str | Sampler | None = None,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        total_samples: float | None = None,
-        partition_loss: Literal["vi", "binder"] = "vi",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.concentration_prior = concentration_prior
-        self.category_prior = category_prior
-        self.weights = weights
-        self.sampler = sampler
-        self.assignments = assignments
-        self.total_samples = total_samples
-        self.partition_loss = partition_loss
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, xlogy
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
@@ -17,13 +17,20 @@ from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content, stuck_message
 from ...metrics import align_draws
-from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
+from ...utils._parameters import keyword_parameters
 from ...utils._rowwise import log_mean_exp
-from ...utils._sklearn import Interval, StrOptions
-from ...utils._typing import Callbacks, FloatArray, IntArray, MatrixLike, RandomState
+from ...utils._sklearn import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    DensityMixin,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+)
+from ...utils._typing import FloatArray, IntArray, MatrixLike
 from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
@@ -33,6 +40,7 @@ _BOUND = 0.9  # share of draws that use all components of a process, above which
 _SMALL = 5000  # rows that fit into one minibatch
 
 
+@keyword_parameters
 class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseSGMCMC):
     r"""Mixture of von Mises-Fisher distributions: clusters of unit vectors, with their uncertainty.
 
@@ -139,6 +147,15 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     [50, 50, 50]
     """
 
+    n_components: int = field(default=8, kw_only=False)
+    kappa: float | ArrayLike | Literal["auto"] = "auto"
+    kappa0: float = 0.0
+    kappa_prior_scale: float = 3.0
+    weight_concentration_prior: float = 1.0
+    weight_concentration_prior_type: Literal["dirichlet_distribution", "dirichlet_process"] = "dirichlet_distribution"
+    normalize: bool = True
+    n_inner: int = 10
+
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
@@ -154,49 +171,6 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "normalize": ["boolean"],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int = 8,
-        *,
-        kappa: float | ArrayLike | Literal["auto"] = "auto",
-        kappa0: float = 0.0,
-        kappa_prior_scale: float = 3.0,
-        weight_concentration_prior: float = 1.0,
-        weight_concentration_prior_type: Literal[
-            "dirichlet_distribution", "dirichlet_process"
-        ] = "dirichlet_distribution",
-        sampler: str | Sampler | None = None,
-        normalize: bool = True,
-        n_inner: int = 10,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kappa = kappa
-        self.kappa0 = kappa0
-        self.kappa_prior_scale = kappa_prior_scale
-        self.weight_concentration_prior = weight_concentration_prior
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.sampler = sampler
-        self.normalize = normalize
-        self.n_inner = n_inner
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

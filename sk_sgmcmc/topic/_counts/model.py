@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._by_rows import by_rows
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
@@ -45,6 +46,7 @@ from .word_prior import LEAST_PASSES
 _WARM_SHARE = 0.7
 
 
+@keyword_parameters
 class CountTopicModel(TopicsOfWords):
     """Base of topic models of counts, fitted by chains of assignments of tokens to topics.
 
@@ -61,6 +63,12 @@ class CountTopicModel(TopicsOfWords):
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
         Needed if the documents' prior is not one number per topic.
     """
+
+    assignments: Literal["auto", "stored", "fresh"] = "auto"
+    n_sweeps: tuple[int, int] = (5, 5)
+    init: Literal["soft", "random"] = "soft"
+    total_samples: float | None = None
+    new_features: Literal["error", "extend"] = "error"
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
     _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")

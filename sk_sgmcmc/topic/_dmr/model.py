@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
@@ -18,8 +17,9 @@ from ...utils import Corpus
 from ...utils._alignment import aligned
 from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
-from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState, Table
+from ...utils._typing import AnyArray, Columns, FloatArray, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
@@ -53,6 +53,7 @@ from .prevalence import (
 )  # fmt: skip
 
 
+@keyword_parameters
 class DMRTopicModel(BayesianLDA):
     r"""Topic model in which the prevalence of topics follows metadata: Dirichlet-multinomial regression.
 
@@ -219,6 +220,14 @@ class DMRTopicModel(BayesianLDA):
     (2, 3)
     """
 
+    formula: str | None = None
+    spline_prior: Literal["smooth", "independent"] = "smooth"
+    metadata_prior_scale: float = 1.0
+    intercept_prior_scale: float = 10.0
+    metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None
+    handle_unknown: Literal["warn", "ignore", "error"] = "warn"
+    coef_sampler: str | Sampler | None = None
+
     # With routing on, metadata reach every method that takes them.
     __metadata_request__fit = {"metadata": True}
     __metadata_request__partial_fit = {"metadata": True}
@@ -237,73 +246,6 @@ class DMRTopicModel(BayesianLDA):
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
         "handle_unknown": [StrOptions({"warn", "ignore", "error"})],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        coef_sampler: str | Sampler | None = None,
-        formula: str | None = None,
-        spline_prior: Literal["smooth", "independent"] = "smooth",
-        metadata_prior_scale: float = 1.0,
-        intercept_prior_scale: float = 10.0,
-        metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None,
-        handle_unknown: Literal["warn", "ignore", "error"] = "warn",
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
-        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
-        seed_words: Mapping[str, Any] | None = None,
-        seed_weight: float = 5.0,
-        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
-        topic_prior_scale: float = 1.0,
-        whiten: bool = True,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            sampler=sampler,
-            doc_topic_prior=doc_topic_prior,
-            topic_word_prior=topic_word_prior,
-            seed_words=seed_words,
-            seed_weight=seed_weight,
-            topic_prior=topic_prior,
-            topic_prior_scale=topic_prior_scale,
-            whiten=whiten,
-            assignments=assignments,
-            n_sweeps=n_sweeps,
-            init=init,
-            total_samples=total_samples,
-            new_features=new_features,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            batch_size=batch_size,
-            n_chains=n_chains,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-        self.coef_sampler = coef_sampler
-        self.formula = formula
-        self.spline_prior = spline_prior
-        self.metadata_prior_scale = metadata_prior_scale
-        self.intercept_prior_scale = intercept_prior_scale
-        self.metadata_columns = metadata_columns
-        self.handle_unknown = handle_unknown
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``sampler__...`` and ``coef_sampler__...`` also work if the sampler is a name or None.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +15,9 @@ from ...samplers._base import Sampler
 from ...samplers._registry import check_fits, fitting_pair, make_sampler
 from ...utils import as_table
 from ...utils._numbers import interval_tails, real_array
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval
-from ...utils._typing import Callbacks, RandomState, Table
+from ...utils._typing import Table
 from ...utils._warnings import warn_user
 from .._counts.model import CountTopicModel
 from .atoms import ProcessPrior
@@ -27,6 +29,7 @@ _MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
 _MAX_ROUNDS = 100_000
 
 
+@keyword_parameters
 class GammaProcessTopicModel(CountTopicModel):
     r"""Poisson factor analysis with a gamma process: a topic model that learns the number of topics.
 
@@ -141,6 +144,15 @@ class GammaProcessTopicModel(CountTopicModel):
     3
     """
 
+    n_components: int = field(default=100, kw_only=False)
+    concentration_prior: tuple[float, float] = (1.0, 0.1)
+    rate_prior: tuple[float, float] = (1.0, 1.0)
+    scale_prior: tuple[float, float] = (0.01, 0.01)
+    atoms_per_round: float = 1.0
+    topic_word_prior: float | ArrayLike = 0.05
+    topics_sampler: str | Sampler | None = None
+    n_inner: int = 50
+
     _takes_blocks = True
     _order = None  # of the chains' topics by weight
     _seeds_hint = ""  # all topics have one prior
@@ -160,57 +172,6 @@ class GammaProcessTopicModel(CountTopicModel):
         "atoms_per_round": [Interval(Real, 0, None, closed="neither")],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        sampler: str | Sampler | None = None,
-        topics_sampler: str | Sampler | None = None,
-        concentration_prior: tuple[float, float] = (1.0, 0.1),
-        rate_prior: tuple[float, float] = (1.0, 1.0),
-        scale_prior: tuple[float, float] = (0.01, 0.01),
-        atoms_per_round: float = 1.0,
-        topic_word_prior: float | ArrayLike = 0.05,
-        n_inner: int = 50,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.topics_sampler = topics_sampler
-        self.concentration_prior = concentration_prior
-        self.rate_prior = rate_prior
-        self.scale_prior = scale_prior
-        self.atoms_per_round = atoms_per_round
-        self.topic_word_prior = topic_word_prior
-        self.n_inner = n_inner
-        self.assignments = assignments
-        self.n_sweeps = n_sweeps
-        self.init = init
-        self.total_samples = total_samples
-        self.new_features = new_features
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- choices ---------------------------------------------------------------------------------------------------
 

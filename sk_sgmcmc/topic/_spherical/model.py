@@ -15,12 +15,12 @@ from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
-from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
-from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
+from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import TopicDraws, chosen_draws
@@ -47,6 +47,7 @@ _SCORED_DRAWS = 5  # kept draws averaged in a score
 _REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # for choosing a reference chain
 
 
+@keyword_parameters
 class SphericalAdmixtureModel(BaseTopicModel):
     r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
 
@@ -167,6 +168,17 @@ class SphericalAdmixtureModel(BaseTopicModel):
     (1, 10, 3, 12)
     """
 
+    doc_topic_prior: float | ArrayLike | Literal["auto"] = 10.0
+    kappa0: float | Literal["auto"] | None = None
+    kappa1: float | Literal["auto"] | None = None
+    sigma: float | Literal["auto"] | None = None
+    normalize: bool = True
+    n_inner: int = 10
+    n_doc_draws: tuple[int, int] | None = None
+    proportions: Literal["stored", "fresh"] = "stored"
+    total_samples: int | None = None
+    init: Literal["centroids", "random"] = "centroids"
+
     _offers = (("sphere", "gradient"), ("sphere", "admixture"))
     _default_sampler = "sggmc"
     _metric = "cosine"
@@ -184,53 +196,6 @@ class SphericalAdmixtureModel(BaseTopicModel):
         "total_samples": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"centroids", "random"})],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = 10.0,
-        kappa0: float | Literal["auto"] | None = None,
-        kappa1: float | Literal["auto"] | None = None,
-        sigma: float | Literal["auto"] | None = None,
-        normalize: bool = True,
-        n_inner: int = 10,
-        n_doc_draws: tuple[int, int] | None = None,
-        proportions: Literal["stored", "fresh"] = "stored",
-        total_samples: int | None = None,
-        init: Literal["centroids", "random"] = "centroids",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.doc_topic_prior = doc_topic_prior
-        self.kappa0 = kappa0
-        self.kappa1 = kappa1
-        self.sigma = sigma
-        self.normalize = normalize
-        self.n_inner = n_inner
-        self.n_doc_draws = n_doc_draws
-        self.proportions = proportions
-        self.total_samples = total_samples
-        self.init = init
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
