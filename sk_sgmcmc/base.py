@@ -94,6 +94,45 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Turn the draws that the chains kept into fitted attributes.
     ``_monitored(chains)``
         Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
+
+    Docstrings of subclasses take the entries below, unless they have their own.
+
+    Parameters
+    ----------
+    n_iter : int or None, default=None
+        Number of steps. None: chosen by the sampler.
+    n_chains : int, default=1
+        Number of independent chains.
+    n_jobs : int or None, default=None
+        Number of threads, over chains. The draws do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Pass an int to get the same draws each time.
+    verbose : int, default=0
+        Set to 1 for a progress bar.
+
+    Attributes
+    ----------
+    sampler_ : sampler object
+        The sampler in use, with its step sizes in ``step_size_``.
+    n_iter_ : int
+        Number of steps made.
+    trace_ : dict
+        Held-out scores, if `HeldOutScore` was among the callbacks.
+    n_features_in_, feature_names_in_
+        See scikit-learn.
+
+    Other Parameters
+    ----------------
+    sampler : str, sampler object or None, default=None
+        Sampler of the posterior. None: the model's default.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int).
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch.
+    callbacks : callback or list of callbacks, default=None
+        Functions to call during `fit`, such as held-out scores and checkpoints; see `sk_sgmcmc.callbacks`.
     """
 
     sampler: str | Sampler | None = None

@@ -478,7 +478,8 @@ def faults_of_docstring(thing):
         if not (doc["Returns"] or doc["Yields"]):
             yield "what does it return?"
     gathered = {p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    described = {piece.strip().lstrip("*") for p in doc["Parameters"] for piece in p.name.split(",")}
+    entries = [*doc["Parameters"], *doc["Other Parameters"]]
+    described = {piece.strip().lstrip("*") for p in entries for piece in p.name.split(",")}
     if missing := set(signature.parameters) - gathered - described:
         yield f"undocumented parameters {sorted(missing)}"
     if unknown := described - set(signature.parameters):

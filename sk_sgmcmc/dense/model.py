@@ -38,7 +38,39 @@ _COLLAPSED = 0.3  # of the standard deviation predicted by the curvature at the 
 
 @keyword_parameters
 class BaseDenseSGMCMC(BaseSGMCMC):
-    """Base class of estimators with dense rows, in coordinates of about unit posterior spread."""
+    """Base class of estimators with dense rows, in coordinates of about unit posterior spread.
+
+    Parameters
+    ----------
+    n_iter : int or None, default=None
+        Number of steps (trajectories of `HMC`). None: enough for about 1,500 nearly independent draws after burn-in.
+
+    Attributes
+    ----------
+    sampler_ : sampler object
+        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
+        coordinates.
+    batch_size_ : int
+        Number of rows in a minibatch.
+    n_samples_seen_ : int
+        Number of rows seen, including those of earlier calls of `partial_fit`.
+
+    Other Parameters
+    ----------------
+    with_replacement : bool, default=False
+        Whether to draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    sampler : str, sampler object or None, default=None
+        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
+        and their intervals too narrow.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int). Chains start at or near the mode.
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means,
+        predictions and scores over up to fifteen times as many.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise as many as keep the noise below
+        5% of a posterior variance.
+    """
 
     with_replacement: bool = False
 

@@ -29,47 +29,26 @@ _CELLS = 5_000_000
 
 @keyword_parameters
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
-    r"""Gaussian rows under a normal-Wishart prior, with posterior draws of mean and precision.
+    r"""Estimate the mean and the precision of Gaussian rows, with posterior draws of both.
 
-    :math:`x_i \sim N(\mu, \Lambda^{-1})`, :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
+    :math:`x_i \sim N(\mu, \Lambda^{-1})`, with the normal-Wishart prior
+    :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
     :math:`\Lambda \sim \mathrm{Wishart}(\nu_0, (\nu_0 C_0)^{-1})`, so that :math:`C_0^{-1}` is the prior mean of
     :math:`\Lambda`. The posterior is known exactly (`exact_posterior`), so the model is a test bed for samplers.
 
     Parameters
     ----------
     mean_prior : array-like of shape (n_features,), default=None
-        :math:`m_0`; None is the mean of X.
+        :math:`m_0`. None: the mean of X.
     mean_precision_prior : float, default=0.01
         :math:`\kappa_0`; 0 is a flat prior on the mean.
     degrees_of_freedom_prior : float, default=None
-        :math:`\nu_0 > d - 1`; None is d, the number of features.
+        :math:`\nu_0 > d - 1`. None: d, the number of features.
     covariance_prior : array-like of shape (n_features, n_features), default=None
-        :math:`C_0`; None is the diagonal of the covariance of X.
+        :math:`C_0`. None: the diagonal of the covariance of X.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
-        approximate, and their intervals too narrow.
-    n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start. Chains start near the mode.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and scores over up to
-        fifteen times as many.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
-        posterior variance.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
+        and their intervals too narrow.
 
     Attributes
     ----------
@@ -80,19 +59,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     samples_ : dict of ndarray
         ``"mean"``: (n_chains, n_kept, n_features), ``"precision"``: (n_chains, n_kept, n_features, n_features).
     sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
+        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
         coordinates.
-    batch_size_ : int
-        Rows of a minibatch.
-    n_iter_ : int
-        Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, the log determinant of the precision, and entries of the mean: ``quantity``,
-        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Rows, including those of earlier calls of `partial_fit`.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the log determinant of the
+        precision, and entries of the mean. See "When not to believe a fit" in the user guide.
 
     Notes
     -----

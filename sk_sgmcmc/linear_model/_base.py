@@ -41,7 +41,7 @@ def _is_wide(X, n_predictors):
 
 @keyword_parameters
 class BaseLinearModel(BaseDenseSGMCMC):
-    """Base class of models whose rows have one linear predictor, or one for each of several classes.
+    r"""Base class of models whose rows have one linear predictor, or one for each of several classes.
 
     A subclass has a ``_likelihood`` of `_likelihoods`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
     ``_metric(design)``; and turns its data into (rows, responses, weights), by `_checked_rows` and `_weighted_rows`,
@@ -49,6 +49,39 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     Columns far from 0 are read less ``_offsets``. Draws of intercepts of columns so shifted, ``_near_intercepts``, have
     all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
+
+    Parameters
+    ----------
+    prior_scale : float or "auto", default="auto"
+        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given; `fit` warns
+        if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the
+        data: for standardised columns if X is dense, so that their units do not matter, and for the columns as given if
+        X is sparse. See Notes.
+    prior : {"normal", "laplace"}, default="normal"
+        Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean of the coefficients.
+    intercept_ : float
+        Posterior mean of the intercept.
+    prior_scale_ : float
+        The scale in use: as given, or the one that "auto" found. For dense X, "auto" finds the scale of the
+        coefficients of standardised columns.
+    coef_prior_scale_ : ndarray of shape (n_features,)
+        The scale of the prior of each coefficient of the columns as given. If "auto" found ``prior_scale_`` from dense
+        X, it is divided by the standard deviations of the columns.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, intercepts and coefficients
+        (of many, the 20 least settled). See "When not to believe a fit" in the user guide.
+
+    Other Parameters
+    ----------------
+    control_variates : bool, default=True
+        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     """
 
     prior_scale: float | Literal["auto"] = field(default="auto", kw_only=False)

@@ -38,6 +38,19 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
     documents have any. Given ``groups`` of the documents, ``_proportion_draws`` makes draws that can be averaged over
     each group.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+
+    Attributes
+    ----------
+    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
+        Whether ``chain_distances_`` is at most the typical distance between draws of one chain, or at most 0.2.
+        Intervals of a topic use the draws of the chains that agree on it.
+    topic_stability_ : ndarray of shape (n_components,)
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains.
     """
 
     n_components: int = field(default=10, kw_only=False)
