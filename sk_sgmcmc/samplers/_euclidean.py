@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._numbers import real_array
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import (
@@ -82,6 +83,7 @@ class _Kinetic(_Euclidean):
             report_mass(self, states)
 
 
+@positional_parameters
 class SGLD(_Euclidean):
     r"""Stochastic-gradient Langevin dynamics; with all the data at every step, the unadjusted Langevin algorithm.
 
@@ -112,6 +114,10 @@ class SGLD(_Euclidean):
     Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
     """
 
+    step_size: StepSize = "auto"
+    preconditioner: ArrayLike | None = None
+    temperature: float = 1.0
+
     _name = "sgld"
     _fits = _IN_BLOCKS
     _reads_log_density = False
@@ -121,13 +127,6 @@ class SGLD(_Euclidean):
         "preconditioner": ["array-like", None],
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self, step_size: StepSize = "auto", preconditioner: ArrayLike | None = None, temperature: float = 1.0
-    ) -> None:
-        self.step_size = step_size
-        self.preconditioner = preconditioner
-        self.temperature = temperature
 
     def _numbers(self):
         return [self.temperature]
@@ -154,6 +153,7 @@ class SGLD(_Euclidean):
         return simplex.no_advance, langevin.sgld_step
 
 
+@positional_parameters
 class SGHMC(_Kinetic):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
@@ -195,6 +195,13 @@ class SGHMC(_Kinetic):
     and Matthews (2013), Rational construction of stochastic numerical methods for molecular sampling, AMRX.
     """
 
+    step_size: StepSize = "auto"
+    friction: float = 1.0
+    scheme: Literal["baoab", "aboba", "euler"] = "baoab"
+    noise_estimate: float = 0.0
+    mass: ArrayLike | MonteCarloEM | None = None
+    temperature: float = 1.0
+
     _name = "sghmc"
     _fits = _IN_BLOCKS
     _reads_log_density = False
@@ -206,22 +213,6 @@ class SGHMC(_Kinetic):
         "mass": _MASS,
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float = 1.0,
-        scheme: Literal["baoab", "aboba", "euler"] = "baoab",
-        noise_estimate: float = 0.0,
-        mass: ArrayLike | MonteCarloEM | None = None,
-        temperature: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.scheme = scheme
-        self.noise_estimate = noise_estimate
-        self.mass = mass
-        self.temperature = temperature
 
     @property
     def _is_splitting(self):
@@ -238,6 +229,7 @@ class SGHMC(_Kinetic):
         }[self.scheme]
 
 
+@positional_parameters
 class HMC(_Kinetic):
     r"""Hamiltonian Monte Carlo: trajectories on all the data with a Metropolis test at their ends.
 
@@ -276,6 +268,13 @@ class HMC(_Kinetic):
     Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, chapter 5.
     """
 
+    step_size: StepSize = "auto"
+    n_leapfrog: int = 10
+    jitter: float = 0.2
+    target_accept: float = 0.85
+    mass: ArrayLike | Literal["auto", "diagonal", "full"] | MonteCarloEM | None = "auto"
+    vary_length: bool = True
+
     _name = "hmc"
     _runner = "metropolis"
     _full_batch = True
@@ -289,22 +288,6 @@ class HMC(_Kinetic):
         "mass": [*_MASS, StrOptions({"auto", *IN_WINDOWS})],
         "vary_length": ["boolean"],
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        n_leapfrog: int = 10,
-        jitter: float = 0.2,
-        target_accept: float = 0.85,
-        mass: ArrayLike | Literal["auto", "diagonal", "full"] | MonteCarloEM | None = "auto",
-        vary_length: bool = True,
-    ) -> None:
-        self.step_size = step_size
-        self.n_leapfrog = n_leapfrog
-        self.jitter = jitter
-        self.target_accept = target_accept
-        self.mass = mass
-        self.vary_length = vary_length
 
     def _numbers(self):
         adapted = isinstance(self.step_size, str)

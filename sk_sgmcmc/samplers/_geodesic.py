@@ -7,6 +7,7 @@ import numpy as np
 
 from ..kernels.samplers import geodesic
 from ..kernels.samplers import geometry as geometry_kernels
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import mass_state, report_acceptance
@@ -22,8 +23,13 @@ def _with_blocks(scalars, geometry):
     return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
+@positional_parameters
 class _Geodesic(Sampler):
     """Base class of the two stochastic samplers: the same kernels, one with a thermostat of infinite mass."""
+
+    step_size: StepSize = "auto"
+    friction: float | Literal["auto"] = "auto"
+    gradient_noise: float | Literal["estimated"] = 0.0
 
     _fits = _MANIFOLDS
     _n_aux = 1
@@ -35,8 +41,6 @@ class _Geodesic(Sampler):
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gradient_noise": [Interval(Real, 0, None, closed="left"), StrOptions({"estimated"})],
-        "thermostat": [Interval(Real, None, None, closed="neither"), None],
-        "thermostat_mass": [Interval(Real, 0, None, closed="neither")],
     }
 
     def _kernels(self, geometry):
@@ -76,6 +80,7 @@ class _Geodesic(Sampler):
         scalars[1] += self._hyper(step, step + 1)[0, 1] - before[1]
 
 
+@positional_parameters
 class SGGMC(_Geodesic):
     r"""Stochastic-gradient geodesic Monte Carlo: Langevin dynamics with a velocity along geodesics.
 
@@ -131,21 +136,8 @@ class SGGMC(_Geodesic):
 
     _name = "sggmc"
 
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float | Literal["auto"] = "auto",
-        gradient_noise: float | Literal["estimated"] = 0.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.gradient_noise = gradient_noise
 
-    _parameter_constraints = {
-        name: _Geodesic._parameter_constraints[name] for name in ("step_size", "friction", "gradient_noise")
-    }
-
-
+@positional_parameters
 class GSGNHT(_Geodesic):
     r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise.
 
@@ -187,28 +179,22 @@ class GSGNHT(_Geodesic):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 3 and appendix.
     """
 
-    _name = "gsgnht"
-    _parameter_constraints = _Geodesic._parameter_constraints
+    thermostat: float | None = None
+    thermostat_mass: float = 1.0
 
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float | Literal["auto"] = "auto",
-        gradient_noise: float | Literal["estimated"] = 0.0,
-        thermostat: float | None = None,
-        thermostat_mass: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.gradient_noise = gradient_noise
-        self.thermostat = thermostat
-        self.thermostat_mass = thermostat_mass
+    _name = "gsgnht"
+    _parameter_constraints = {
+        **_Geodesic._parameter_constraints,
+        "thermostat": [Interval(Real, None, None, closed="neither"), None],
+        "thermostat_mass": [Interval(Real, 0, None, closed="neither")],
+    }
 
     def _thermostat(self, friction):
         start = friction if self.thermostat is None else np.full_like(friction, self.thermostat)
         return start, np.full_like(friction, 1.0 / self.thermostat_mass)
 
 
+@positional_parameters
 class GMC(Sampler):
     r"""Geodesic Monte Carlo: Hamiltonian trajectories along geodesics, with a Metropolis step, on all the data.
 
@@ -249,6 +235,11 @@ class GMC(Sampler):
     Byrne and Girolami (2013), Geodesic Monte Carlo on embedded manifolds, Scandinavian Journal of Statistics 40.
     """
 
+    step_size: StepSize = "auto"
+    n_leapfrog: int = 10
+    jitter: float = 0.2
+    target_accept: float = 0.85
+
     _name = "gmc"
     _fits = _MANIFOLDS
     _runner = "metropolis"
@@ -261,14 +252,6 @@ class GMC(Sampler):
         "jitter": [Interval(Real, 0, 1, closed="left")],
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
     }
-
-    def __init__(
-        self, step_size: StepSize = "auto", n_leapfrog: int = 10, jitter: float = 0.2, target_accept: float = 0.85
-    ) -> None:
-        self.step_size = step_size
-        self.n_leapfrog = n_leapfrog
-        self.jitter = jitter
-        self.target_accept = target_accept
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         return reach / np.sqrt(curvature)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from ..kernels.samplers import mass as at
 from ..kernels.samplers import windows
 from ..utils._numbers import real_array
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
@@ -22,6 +23,7 @@ _MIN_BURN = 40
 _MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
 
 
+@positional_parameters
 class MonteCarloEM(BaseEstimator):
     r"""Learn the mass of a Hamiltonian sampler from its own momenta, during burn-in.
 
@@ -76,6 +78,19 @@ class MonteCarloEM(BaseEstimator):
     SGHMC(mass=MonteCarloEM(structure='full'))
     """
 
+    structure: Literal["diagonal", "full"] = "diagonal"
+    n_momenta: int = 300
+    every: int = 10
+    adaptive: bool = True
+    growth: float = 2.0
+    spacing: float = 1.0
+    spacing_power: float = 0.5
+    width: float = 1.96
+    decay: float = 0.75
+    shrinkage: float = 0.1
+    bounds: tuple[float, float] = (0.01, 100.0)
+    freeze: bool = True
+
     _parameter_constraints = {
         "structure": [StrOptions({"diagonal", "full"})],
         "n_momenta": [Interval(Integral, 2, None, closed="left")],
@@ -90,34 +105,6 @@ class MonteCarloEM(BaseEstimator):
         "bounds": [tuple, list],
         "freeze": ["boolean"],
     }
-
-    def __init__(
-        self,
-        structure: Literal["diagonal", "full"] = "diagonal",
-        n_momenta: int = 300,
-        every: int = 10,
-        adaptive: bool = True,
-        growth: float = 2.0,
-        spacing: float = 1.0,
-        spacing_power: float = 0.5,
-        width: float = 1.96,
-        decay: float = 0.75,
-        shrinkage: float = 0.1,
-        bounds: tuple[float, float] = (0.01, 100.0),
-        freeze: bool = True,
-    ) -> None:
-        self.structure = structure
-        self.n_momenta = n_momenta
-        self.every = every
-        self.adaptive = adaptive
-        self.growth = growth
-        self.spacing = spacing
-        self.spacing_power = spacing_power
-        self.width = width
-        self.decay = decay
-        self.shrinkage = shrinkage
-        self.bounds = bounds
-        self.freeze = freeze
 
     def _write(self, scalars, n_burn):
         """Write the constants into the head of a state, see `sk_sgmcmc.kernels.samplers.mass`."""

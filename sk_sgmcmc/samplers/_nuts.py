@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..kernels.samplers import nuts, windows
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _Kinetic
 from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
 
 
+@positional_parameters
 class NUTS(_Kinetic):
     r"""No-U-turn sampler: Hamiltonian trajectories on all the data that end where they turn back.
 
@@ -68,6 +70,11 @@ class NUTS(_Kinetic):
     array([0])
     """
 
+    step_size: StepSize = "auto"
+    target_accept: float = 0.8
+    max_depth: int = 10
+    mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto"
+
     _name = "nuts"
     _runner = "nuts"
     _full_batch = True
@@ -80,18 +87,6 @@ class NUTS(_Kinetic):
         "max_depth": [Interval(Integral, 1, 20, closed="both")],
         "mass": ["array-like", None, StrOptions({"auto", *IN_WINDOWS})],
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        target_accept: float = 0.8,
-        max_depth: int = 10,
-        mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto",
-    ) -> None:
-        self.step_size = step_size
-        self.target_accept = target_accept
-        self.max_depth = max_depth
-        self.mass = mass
 
     def _numbers(self):
         return [self.max_depth, self.target_accept if isinstance(self.step_size, str) else 0.0]

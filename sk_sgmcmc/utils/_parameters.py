@@ -63,7 +63,7 @@ def _declared(cls, kw_only):
         del cls.__annotations__
     cls._own_parameters = own
     cls._names_in_types = _names_in_types(cls, own)
-    if "__init__" not in vars(cls):
+    if "__init__" not in vars(cls) and _all_parameters(cls):
         cls.__init__ = _constructor(cls)
     if cls.__doc__ is not None:
         cls.__doc__ = _completed(cls)
@@ -102,7 +102,7 @@ def _constructor(cls):
     by_keyword = [each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
     arguments = ["self", *(each.name for each in by_position), *(["*"] if by_keyword else [])]
     arguments += [each.name for each in by_keyword]
-    lines = [f"self.{each.name} = {each.name}" for each in parameters] or ["pass"]
+    lines = [f"self.{each.name} = {each.name}" for each in parameters]
     scope = {"__name__": cls.__module__}
     for base in reversed(_bases(cls)):
         scope |= base._names_in_types  # for `typing.get_type_hints`
