@@ -1,5 +1,7 @@
 """Samplers and references for the spherical admixture model only."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 
 import numpy as np

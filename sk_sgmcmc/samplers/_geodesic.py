@@ -1,5 +1,7 @@
 """Samplers on manifolds: spheres, flat simplices, orthonormal frames, and products of them."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """The mass of a Hamiltonian sampler: given, or learnt by Monte Carlo EM."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Particle samplers: many states that follow a deterministic flow together and repel each other."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Samplers on the simplex and on (0, inf)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..kernels.samplers import simplex
