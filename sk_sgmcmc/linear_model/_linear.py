@@ -94,6 +94,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         None selects `Gibbs`, which is exact and reads the rows once, or `SGHMC` if ``batch_size`` is a number. Any
         sampler on flat space without a metric fits. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals too narrow.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int).
     batch_size : int or "auto", default="auto"
         Number of rows in a minibatch, for samplers that read minibatches. "auto": all rows of a small data set,
         otherwise as many as keep the noise below 5% of a posterior variance.

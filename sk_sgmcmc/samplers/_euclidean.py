@@ -96,7 +96,7 @@ class SGLD(_Euclidean):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the drift. Welling and Teh's :math:`\epsilon` is :math:`2h`.
     preconditioner : array-like of shape (n_entries,), default=None
-        :math:`P`, a constant diagonal that scales drift and noise alike; about the posterior variances is best.
+        :math:`P`, a constant diagonal that scales drift and noise alike. Values near the posterior variances are best.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -172,7 +172,7 @@ class SGHMC(_Kinetic):
         :math:`\hat B = h V / 2`, V the variance of the gradient estimate: the noise of minibatches, by which the
         injected noise is reduced.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -240,17 +240,18 @@ class HMC(_Kinetic):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
     n_leapfrog : int, default=10
-        Steps of a trajectory, at most or always: see ``vary_length``.
+        Number of leapfrog steps of a trajectory; the maximum, unless ``vary_length=False``.
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that trajectories
         do not resonate with the period of any direction.
     target_accept : float, default=0.85
-        See ``step_size``.
+        Acceptance rate to which ``step_size="auto"`` adapts.
     mass : array-like, "auto", "diagonal", "full", MonteCarloEM or None, default="auto"
-        :math:`M`, of shape (n_entries,) or (n_entries, n_entries); None is the identity. "diagonal" and "full" are
+        :math:`M`, of shape (n_entries,) or (n_entries, n_entries). None: the identity. "diagonal" and "full" are
         learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
-        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise;
-        estimators, whose coordinates have about unit spread, use the identity, and so does a given ``step_size``.
+        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise.
+        Estimators, whose coordinates have about unit spread, then use the identity, and so does `sk_sgmcmc.sample` with
+        a given ``step_size``.
     vary_length : bool, default=True
         Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
         a fixed length near half a period always end on the other side of the mode, so that means are exact and spreads

@@ -144,7 +144,7 @@ class GSGNHT(_Geodesic):
     r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise.
 
     Targets the density on the manifold with an error of second order in ``step_size``. Gradient noise of one unknown
-    variance for all coordinates is removed by the thermostat, which holds the mean of :math:`v^2` at 1.
+    variance for all coordinates is removed by the thermostat, which keeps the mean of :math:`v^2` at 1.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class GSGNHT(_Geodesic):
         :math:`V`, as for `SGGMC`: the known part of the noise. The thermostat removes the rest. With stored
         proportions of `SphericalAdmixtureModel` minibatches add no noise, and "estimated" is 0.
     thermostat : float or None, default=None
-        :math:`\xi` at the start; None is the friction. Start it high if the gradient is very noisy: it changes by at
+        :math:`\xi` at the start. None: the friction. Start it high if the gradient is very noisy: it changes by at
         most :math:`(|v|^2/n - 1) h` in a step.
     thermostat_mass : float, default=1
         Inertia of :math:`\xi`, in units of the manifold's dimension :math:`n`; smaller is faster.
@@ -213,7 +213,7 @@ class GMC(Sampler):
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no
         trajectory runs round a sphere back to its start.
     target_accept : float, default=0.85
-        See ``step_size``.
+        Acceptance rate to which ``step_size="auto"`` adapts.
 
     Attributes
     ----------

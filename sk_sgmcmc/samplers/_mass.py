@@ -37,9 +37,12 @@ class MonteCarloEM(BaseEstimator):
     structure : {"diagonal", "full"}, default="diagonal"
         Structure of the mass.
     n_momenta : int, default=300
-        Momenta in the first E-step.
+        Number of momenta in the first E-step.
     every : int, default=10
-        Steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
+        Number of steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
+
+    Other Parameters
+    ----------------
     adaptive : bool, default=True
         Whether the E-step grows, by the share 1 / ``growth``, when an M-step is indistinguishable from Monte Carlo
         noise: when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over
@@ -53,11 +56,11 @@ class MonteCarloEM(BaseEstimator):
     decay : float, default=0.75
         Exponent of :math:`\kappa_k`, in (0.5, 1].
     shrinkage : float, default=0.1
-        Share of the identity, at the mean variance, that is mixed into :math:`\hat S`.
+        Share of the identity, scaled to the mean variance, in :math:`\hat S`.
     bounds : tuple of float, default=(0.01, 100.0)
         Bounds of the eigenvalues of :math:`W`.
     freeze : bool, default=True
-        Stop learning after burn-in, so that the kept draws have one law.
+        Whether to stop learning after burn-in, so that all kept draws have the same target.
 
     Notes
     -----

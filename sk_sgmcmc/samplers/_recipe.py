@@ -48,7 +48,7 @@ class _Recipe:
         :math:`h`.
     stages : array-like of shape (m,), default=None
         When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 at the new values
-        of the others, and so on. None moves all at once.
+        of the others, and so on. None: all at once.
     auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
         Where auxiliaries start.
     """

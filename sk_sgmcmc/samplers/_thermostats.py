@@ -38,7 +38,7 @@ class SGNHT(_Kinetic):
     thermostat_mass : float, default=1
         :math:`\mu`; a smaller one makes :math:`\xi` move faster.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -118,7 +118,7 @@ class SGNPHMC(_Kinetic):
         Force on :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
         :math:`H = 0` they are equal; on minibatches the second adds the noise of the log density itself.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -131,8 +131,8 @@ class SGNPHMC(_Kinetic):
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
     leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is reset
-    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend
-    on either, and the noise of minibatches cannot drive the chain off it.
+    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the distribution of :math:`(\theta, p/s, q)` does not
+    depend on either, and the noise of minibatches cannot drive the chain off it.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Mixtures of von Mises-Fisher laws: clusters of directions."""
+"""Mixtures of von Mises-Fisher distributions: clusters of directions."""
 
 from __future__ import annotations
 
