@@ -243,6 +243,15 @@ def test_private_parts_of_scikit_learn_are_imported_in_utils_only(path):
 
 
 @over(MODULES)
+def test_bases_of_scikit_learn_are_taken_from_utils(path):
+    """There mypy sees types; below a base without any, it accepts every argument of a constructor."""
+    imported = {name for module, name in imports_of(path) if module == "sklearn.base"}
+    for node in ast.walk(tree_of(path)):
+        names = [base.id for base in node.bases if isinstance(base, ast.Name)] if isinstance(node, ast.ClassDef) else ()
+        yield from (f"line {node.lineno}: import {name} from utils/_sklearn.py" for name in names if name in imported)
+
+
+@over(MODULES)
 def test_sparse_data_come_in_by_one_door(path):
     """Checks of scikit-learn that let sparse matrices in are called in utils only, behind `well_formed`."""
     if part_of(dotted_name(path)) == "utils":
