@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy, deepcopy
+from dataclasses import field
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import FitTasks, as_callbacks
@@ -21,10 +22,11 @@ from .exceptions import FitInterrupted, WorkersLostError
 from .samplers._base import Sampler, is_same
 from .samplers._registry import check_fits, make_sampler
 from .utils._numbers import MAX_JOBS, check_n_jobs, plain_integers
+from .utils._parameters import keyword_parameters
 from .utils._seeds import seed_sequence
-from .utils._sklearn import CallbackSupport, Interval, StrOptions, with_callbacks
+from .utils._sklearn import BaseEstimator, CallbackSupport, Interval, StrOptions, with_callbacks
 from .utils._tables import as_table
-from .utils._typing import FloatArray, Function, Table
+from .utils._typing import Callbacks, FloatArray, Function, RandomState, Table
 from .utils._warnings import warn_user
 from .utils.blocks import CountsLike
 
@@ -76,6 +78,7 @@ def _all_or_nothing(method, run, prepare):
     return cast(Function, refusing)
 
 
+@keyword_parameters
 class BaseSGMCMC(CallbackSupport, BaseEstimator):
     """Base class of estimators fitted by a sampler.
 
@@ -93,19 +96,70 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
 
     It may add checks of its own: ``_checks(chains)`` returns their results, and ``_check_definitions`` lists them.
+
+    Docstrings of subclasses take the entries below, unless they have their own.
+
+    Parameters
+    ----------
+    n_iter : int or None, default=None
+        Number of steps. None: chosen by the sampler.
+    n_chains : int, default=1
+        Number of independent chains.
+    n_jobs : int or None, default=None
+        Number of threads, over chains. The draws do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Pass an int to get the same draws each time.
+    verbose : int, default=0
+        Set to 1 for a progress bar.
+
+    Attributes
+    ----------
+    sampler_ : sampler object
+        The sampler in use, with its step sizes in ``step_size_``.
+    n_iter_ : int
+        Number of steps made.
+    trace_ : dict
+        Held-out scores, if `HeldOutScore` was among the callbacks.
+    n_features_in_, feature_names_in_
+        See scikit-learn.
+
+    Other Parameters
+    ----------------
+    sampler : str, sampler object or None, default=None
+        Sampler of the posterior. None: the model's default.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int).
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch.
+    callbacks : callback or list of callbacks, default=None
+        Functions to call during `fit`, such as held-out scores and checkpoints; see `sk_sgmcmc.callbacks`.
     """
 
-    samples_: dict[str, FloatArray]
-    sampler_: Sampler
-    n_iter_: int
+    sampler: str | Sampler | None = None
+    n_iter: int | None = None
+    burn_in: float = 0.5
+    thin: int | Literal["auto"] = "auto"
+    batch_size: int | Literal["auto"] = "auto"
+    n_chains: int = 1
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    verbose: int = 0
+    callbacks: Callbacks = None
 
-    _offers: tuple[tuple[str, str], ...] = ()
-    _default_sampler: str | None = None
+    samples_: dict[str, FloatArray] = field(init=False)
+    sampler_: Sampler = field(init=False)
+    n_iter_: int = field(init=False)
+
+    _offers = ()
+    _default_sampler = None
     _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
     # Parameters of any estimator that do not shape chains, or that `resume` checks by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
-    _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
+    _made_with = {}  # the others, as they were when chains last ran
     _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that a fit makes
+    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],

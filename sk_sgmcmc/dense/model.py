@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Literal
 
 import numpy as np
 
@@ -13,9 +12,8 @@ from ..chains.chain import stacked_draws
 from ..chains.checks import COLLAPSED, FLOW_TOO_SHORT, TOO_WIDE, any_fired, curvature_checks
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_of
 from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
-from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
-from ..utils._typing import Callbacks, RandomState
+from ..utils._parameters import keyword_parameters
 from .particles import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
@@ -38,41 +36,49 @@ _SPREAD_CELLS = 5e7  # rows times entries that gradients read to see how widely 
 _MOST_WHITENED = 1000
 
 
+@keyword_parameters
 class BaseDenseSGMCMC(BaseSGMCMC):
-    """Base class of estimators with dense rows, in coordinates of about unit posterior spread."""
+    """Base class of estimators with dense rows, in coordinates of about unit posterior spread.
+
+    Parameters
+    ----------
+    n_iter : int or None, default=None
+        Number of steps (trajectories of `HMC`). None: enough for about 1,500 nearly independent draws after burn-in.
+
+    Attributes
+    ----------
+    sampler_ : sampler object
+        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
+        coordinates.
+    batch_size_ : int
+        Number of rows in a minibatch.
+    n_samples_seen_ : int
+        Number of rows seen, including those of earlier calls of `partial_fit`.
+
+    Other Parameters
+    ----------------
+    with_replacement : bool, default=False
+        Whether to draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+    sampler : str, sampler object or None, default=None
+        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
+        and their intervals too narrow.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int). Chains start at or near the mode.
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means,
+        predictions and scores over up to fifteen times as many.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise as many as keep the noise below
+        5% of a posterior variance.
+    """
+
+    with_replacement: bool = False
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
     _check_definitions = (*BaseSGMCMC._check_definitions, FLOW_TOO_SHORT, COLLAPSED, TOO_WIDE)
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
-
-    def __init__(
-        self,
-        *,
-        sampler: str | Sampler | None,
-        n_iter: int | None,
-        burn_in: float,
-        thin: int | Literal["auto"],
-        batch_size: int | Literal["auto"],
-        with_replacement: bool,
-        n_chains: int,
-        n_jobs: int | None,
-        random_state: RandomState,
-        verbose: int,
-        callbacks: Callbacks,
-    ) -> None:
-        self.sampler = sampler
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.with_replacement = with_replacement
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
         """Rows of a minibatch, regardless of the noise of gradients; ``width`` numbers are read for a row."""

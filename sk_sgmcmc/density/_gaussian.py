@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, special, stats
-from sklearn.base import DensityMixin
 from sklearn.utils import Bunch
 
 from ..base import all_or_nothing, fits_anew
@@ -17,58 +17,38 @@ from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
-from ..samplers._base import Sampler
 from ..utils._by_rows import by_rows
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval, check_is_fitted, validate_data
-from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState, Seed
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
+from ..utils._typing import FloatArray, MatrixLike, Seed
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
 
 _CELLS = 5_000_000
 
 
+@keyword_parameters
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
-    r"""Gaussian rows under a normal-Wishart prior, with posterior draws of mean and precision.
+    r"""Estimate the mean and the precision of Gaussian rows, with posterior draws of both.
 
-    :math:`x_i \sim N(\mu, \Lambda^{-1})`, :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
+    :math:`x_i \sim N(\mu, \Lambda^{-1})`, with the normal-Wishart prior
+    :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
     :math:`\Lambda \sim \mathrm{Wishart}(\nu_0, (\nu_0 C_0)^{-1})`, so that :math:`C_0^{-1}` is the prior mean of
     :math:`\Lambda`. The posterior is known exactly (`exact_posterior`), so the model is a test bed for samplers.
 
     Parameters
     ----------
     mean_prior : array-like of shape (n_features,), default=None
-        :math:`m_0`; None is the mean of X.
+        :math:`m_0`. None: the mean of X.
     mean_precision_prior : float, default=0.01
         :math:`\kappa_0`; 0 is a flat prior on the mean.
     degrees_of_freedom_prior : float, default=None
-        :math:`\nu_0 > d - 1`; None is d, the number of features.
+        :math:`\nu_0 > d - 1`. None: d, the number of features.
     covariance_prior : array-like of shape (n_features, n_features), default=None
-        :math:`C_0`; None is the diagonal of the covariance of X.
+        :math:`C_0`. None: the diagonal of the covariance of X.
     sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
-        approximate, and their intervals too narrow.
-    n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start. Chains start near the mode.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and scores over up to
-        fifteen times as many.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
-        posterior variance.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
+        and their intervals too narrow.
 
     Attributes
     ----------
@@ -79,19 +59,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     samples_ : dict of ndarray
         ``"mean"``: (n_chains, n_kept, n_features), ``"precision"``: (n_chains, n_kept, n_features, n_features).
     sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
+        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
         coordinates.
-    batch_size_ : int
-        Rows of a minibatch.
-    n_iter_ : int
-        Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, the log determinant of the precision, and entries of the mean: ``quantity``,
-        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Rows, including those of earlier calls of `partial_fit`.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the log determinant of the
+        precision, and entries of the mean. See "When not to believe a fit" in the user guide.
 
     Notes
     -----
@@ -114,6 +86,11 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     (1, 100, 2, 2)
     """
 
+    mean_prior: ArrayLike | None = field(default=None, kw_only=False)
+    mean_precision_prior: float = field(default=0.01, kw_only=False)
+    degrees_of_freedom_prior: float | None = field(default=None, kw_only=False)
+    covariance_prior: ArrayLike | None = field(default=None, kw_only=False)
+
     _parameter_constraints = {
         **BaseDenseSGMCMC._parameter_constraints,
         "mean_prior": ["array-like", None],
@@ -121,35 +98,6 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_prior": ["array-like", None],
     }
-
-    def __init__(
-        self,
-        mean_prior: ArrayLike | None = None,
-        mean_precision_prior: float = 0.01,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: ArrayLike | None = None,
-        *,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        super().__init__(
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
 
     @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:

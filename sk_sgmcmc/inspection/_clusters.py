@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray, MatrixLike
 from ._panels import Panels, check_interval, indices, style_panel, whiskers
 from ._style import BAR, FAINT, GREY, INK, WHISKER, pyplot, shortened
@@ -26,6 +27,7 @@ def _check_clusters(estimator, who, method):
     check_is_fitted(estimator)
 
 
+@keyword_parameters
 class ProfileDisplay(Panels):
     """The probabilities that mark each cluster, with their credible intervals; one panel per cluster.
 
@@ -69,28 +71,15 @@ class ProfileDisplay(Panels):
     (2, 5)
     """
 
-    def __init__(
-        self,
-        *,
-        clusters: IntArray,
-        weights: FloatArray,
-        features: AnyArray,
-        levels: AnyArray,
-        probability: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        overall: FloatArray,
-        interval: float,
-    ) -> None:
-        self.clusters = clusters
-        self.weights = weights
-        self.features = features
-        self.levels = levels
-        self.probability = probability
-        self.low = low
-        self.high = high
-        self.overall = overall
-        self.interval = interval
+    clusters: IntArray
+    weights: FloatArray
+    features: AnyArray
+    levels: AnyArray
+    probability: FloatArray
+    low: FloatArray
+    high: FloatArray
+    overall: FloatArray
+    interval: float
 
     @classmethod
     def from_estimator(
@@ -231,6 +220,7 @@ def _entries(feature, chosen, apart):
     return np.concatenate([[i for i, name in enumerate(feature.tolist()) if name == one] for one in chosen])
 
 
+@keyword_parameters
 class CoClusteringDisplay:
     """How certain it is which rows are together: a heat map of the probability that pairs share a component.
 
@@ -269,10 +259,9 @@ class CoClusteringDisplay:
     [60, 40]
     """
 
-    def __init__(self, *, together: FloatArray, labels: IntArray, rows: IntArray) -> None:
-        self.together = together
-        self.labels = labels
-        self.rows = rows
+    together: FloatArray
+    labels: IntArray
+    rows: IntArray
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: MatrixLike, *, n_rows: int = 1000, ax: Axes | None = None) -> Self:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
 from ._export import check_count_model
 from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
@@ -15,6 +16,7 @@ from ._similarity import given_names
 from ._style import BAR, FAINT, GREY, INK, LONGEST, WHISKER, pyplot, shortened
 
 
+@keyword_parameters
 class TopicWordsDisplay(Panels):
     """The most probable words of topics, with their credible intervals; one small panel per topic.
 
@@ -52,24 +54,13 @@ class TopicWordsDisplay(Panels):
     (3, 5)
     """
 
-    def __init__(
-        self,
-        *,
-        topics: IntArray,
-        words: AnyArray,
-        probability: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        interval: float,
-        labels: Sequence[str] | None = None,
-    ) -> None:
-        self.topics = topics
-        self.words = words
-        self.probability = probability
-        self.low = low
-        self.high = high
-        self.interval = interval
-        self.labels = labels
+    topics: IntArray
+    words: AnyArray
+    probability: FloatArray
+    low: FloatArray
+    high: FloatArray
+    interval: float
+    labels: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -178,6 +169,7 @@ class TopicWordsDisplay(Panels):
         return max(3.4, width * n_columns), 0.55 + n_rows * (0.55 + 0.19 * self.words.shape[1])
 
 
+@keyword_parameters
 class TraceDisplay:
     """The held-out score during the fit, over seconds or steps.
 
@@ -208,9 +200,8 @@ class TraceDisplay:
     [5, 10, 15, 20, 25, 30]
     """
 
-    def __init__(self, *, trace: Mapping[str, Sequence[float]], n_burn: int | None = None) -> None:
-        self.trace = trace
-        self.n_burn = n_burn
+    trace: Mapping[str, Sequence[float]]
+    n_burn: int | None = None
 
     @classmethod
     def from_estimator(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..topic._answers.documents import starts_of_periods
 from ..topic._base import BaseTopicModel
+from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
 from ._panels import Panels, check_interval, style_panel, topic_title, whiskers
@@ -30,6 +31,7 @@ def _set_title(panel, topic, label):
     panel.set_title(topic_title(topic, label), loc="left", fontsize=9, fontweight="bold", color=INK)
 
 
+@keyword_parameters
 class TopicsOverTimeDisplay(Panels):
     """How prevalent topics are at different times, with credible intervals; one small panel per topic.
 
@@ -67,24 +69,13 @@ class TopicsOverTimeDisplay(Panels):
     (3, 5)
     """
 
-    def __init__(
-        self,
-        *,
-        times: AnyArray,
-        topics: IntArray,
-        labels: Sequence[str],
-        share: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        interval: float,
-    ) -> None:
-        self.times = times
-        self.topics = topics
-        self.labels = labels
-        self.share = share
-        self.low = low
-        self.high = high
-        self.interval = interval
+    times: AnyArray
+    topics: IntArray
+    labels: Sequence[str]
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+    interval: float
 
     @classmethod
     def from_estimator(
@@ -211,6 +202,7 @@ class TopicsOverTimeDisplay(Panels):
         return 0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, (1.75 + of_names) * n_rows)
 
 
+@keyword_parameters
 class TopicDocumentsDisplay(Panels):
     """The documents with the largest proportion of each topic, in their own words; one panel per topic.
 
@@ -247,26 +239,14 @@ class TopicDocumentsDisplay(Panels):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        *,
-        topics: IntArray,
-        labels: Sequence[str],
-        documents: IntArray,
-        texts: AnyArray,
-        proportion: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        interval: float,
-    ) -> None:
-        self.topics = topics
-        self.labels = labels
-        self.documents = documents
-        self.texts = texts
-        self.proportion = proportion
-        self.low = low
-        self.high = high
-        self.interval = interval
+    topics: IntArray
+    labels: Sequence[str]
+    documents: IntArray
+    texts: AnyArray
+    proportion: FloatArray
+    low: FloatArray
+    high: FloatArray
+    interval: float
 
     @classmethod
     def from_estimator(

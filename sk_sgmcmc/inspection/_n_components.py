@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from ..utils._parameters import positional_parameters
 from ..utils._typing import Axes, Table
 from ._panels import Panels
 from ._style import BAR, FAINT, GREY, GRID, INK, WHISKER
@@ -14,6 +15,7 @@ _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivit
            ("stability", "stability"))  # fmt: skip
 
 
+@positional_parameters
 class NumberOfTopicsDisplay(Panels):
     """Held-out score, coherence, exclusivity and stability by the number of topics.
 
@@ -40,8 +42,7 @@ class NumberOfTopicsDisplay(Panels):
     >>> display = NumberOfTopicsDisplay.from_search(table)
     """
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    table: Table
 
     @classmethod
     def from_search(cls, table: Table, *, ax: Axes | None = None) -> Self:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..topic import DMRTopicModel
 from ..topic._dmr.effects import Counterfactuals, prevalence_at
+from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
 from ._similarity import names_of_content
@@ -19,6 +20,7 @@ _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7
 _MOST_TOPICS = 6  # shown unless others are asked for
 
 
+@keyword_parameters
 class PrevalenceDisplay(Panels):
     """Prevalence of topics over a covariate, with credible intervals; one small panel per topic.
 
@@ -63,30 +65,16 @@ class PrevalenceDisplay(Panels):
     (3, 2, 50)
     """
 
-    def __init__(
-        self,
-        *,
-        topics: IntArray,
-        names: AnyArray,
-        values: AnyArray,
-        groups: Sequence[Any],
-        prevalence: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        interval: float,
-        covariate: str,
-        by: str | None = None,
-    ) -> None:
-        self.topics = topics
-        self.names = names
-        self.values = values
-        self.groups = groups
-        self.prevalence = prevalence
-        self.low = low
-        self.high = high
-        self.interval = interval
-        self.covariate = covariate
-        self.by = by
+    topics: IntArray
+    names: AnyArray
+    values: AnyArray
+    groups: Sequence[Any]
+    prevalence: FloatArray
+    low: FloatArray
+    high: FloatArray
+    interval: float
+    covariate: str
+    by: str | None = None
 
     @classmethod
     def from_estimator(

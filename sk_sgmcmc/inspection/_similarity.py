@@ -18,6 +18,7 @@ from ..metrics import hellinger_distances
 from ..topic._answers.words import check_choice
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ..utils._parameters import keyword_parameters
 from ..utils._typing import Axes, FloatArray, IntArray
 from ..utils.blocks import CountsLike
 from ._panels import check_interval, indices
@@ -100,6 +101,7 @@ def _shares(estimator, X, topics, interval, params):
     return share, share, share
 
 
+@keyword_parameters
 class TopicMapDisplay:
     """Topics as circles: the nearer, the more similar; the larger, the more prevalent.
 
@@ -140,24 +142,13 @@ class TopicMapDisplay:
     (3, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        topics: IntArray,
-        labels: Sequence[str],
-        positions: FloatArray,
-        share: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        distances: FloatArray,
-    ) -> None:
-        self.topics = topics
-        self.labels = labels
-        self.positions = positions
-        self.share = share
-        self.low = low
-        self.high = high
-        self.distances = distances
+    topics: IntArray
+    labels: Sequence[str]
+    positions: FloatArray
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+    distances: FloatArray
 
     @classmethod
     def from_estimator(
@@ -305,6 +296,7 @@ def _scaled(apart):
     return smacof(apart, n_components=2, init=start, n_init=1, eps=1e-6, normalized_stress=False)[0]
 
 
+@keyword_parameters
 class TopicHierarchyDisplay:
     """Topics as the leaves of a tree: those that join far to the left are similar.
 
@@ -344,14 +336,11 @@ class TopicHierarchyDisplay:
     (4,)
     """
 
-    def __init__(
-        self, *, topics: IntArray, labels: Sequence[str], linkage: FloatArray, support: FloatArray, distance: str
-    ) -> None:
-        self.topics = topics
-        self.labels = labels
-        self.linkage = linkage
-        self.support = support
-        self.distance = distance
+    topics: IntArray
+    labels: Sequence[str]
+    linkage: FloatArray
+    support: FloatArray
+    distance: str
 
     @classmethod
     def from_estimator(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.particles import CHAINS
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
+from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
@@ -39,8 +40,9 @@ def _is_wide(X, n_predictors):
     return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
 
+@keyword_parameters
 class BaseLinearModel(BaseDenseSGMCMC):
-    """Base class of models whose rows have one linear predictor, or one for each of several classes.
+    r"""Base class of models whose rows have one linear predictor, or one for each of several classes.
 
     A subclass has a ``_likelihood`` of `_likelihoods`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
     ``_metric(design)``; and turns its data into (rows, responses, weights), by `_checked_rows` and `_weighted_rows`,
@@ -48,11 +50,50 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     Columns far from 0 are read less ``_offsets``. Draws of intercepts of columns so shifted, ``_near_intercepts``, have
     all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
+
+    Parameters
+    ----------
+    prior_scale : float or "auto", default="auto"
+        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given; `fit` warns
+        if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the
+        data: for standardised columns if X is dense, so that their units do not matter, and for the columns as given if
+        X is sparse. See Notes.
+    prior : {"normal", "laplace"}, default="normal"
+        Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean of the coefficients.
+    intercept_ : float
+        Posterior mean of the intercept.
+    prior_scale_ : float
+        The scale in use: as given, or the one that "auto" found. For dense X, "auto" finds the scale of the
+        coefficients of standardised columns.
+    coef_prior_scale_ : ndarray of shape (n_features,)
+        The scale of the prior of each coefficient of the columns as given. If "auto" found ``prior_scale_`` from dense
+        X, it is divided by the standard deviations of the columns.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, intercepts and coefficients
+        (of many, the 20 least settled). See "When not to believe a fit" in the user guide.
+
+    Other Parameters
+    ----------------
+    control_variates : bool, default=True
+        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
     """
 
-    coef_: FloatArray
-    prior_scale_: float
-    coef_prior_scale_: FloatArray
+    prior_scale: float | Literal["auto"] = field(default="auto", kw_only=False)
+    prior: Literal["normal", "laplace"] = "normal"
+    fit_intercept: bool = True
+    intercept_prior_scale: float = 100.0
+    control_variates: bool = True
+
+    coef_: FloatArray = field(init=False)
+    prior_scale_: float = field(init=False)
+    coef_prior_scale_: FloatArray = field(init=False)
 
     _n_predictors = 1
     _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
@@ -67,23 +108,6 @@ class BaseLinearModel(BaseDenseSGMCMC):
         "intercept_prior_scale": [Interval(Real, 0, None, closed="neither")],
         "control_variates": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        prior_scale: float | Literal["auto"],
-        prior: Literal["normal", "laplace"],
-        fit_intercept: bool,
-        intercept_prior_scale: float | None,
-        control_variates: bool,
-        **run: Any,
-    ) -> None:
-        super().__init__(**run)
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.intercept_prior_scale = intercept_prior_scale
-        self.control_variates = control_variates
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

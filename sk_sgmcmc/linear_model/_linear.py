@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
-from sklearn.base import RegressorMixin
 
 from ..base import all_or_nothing, fits_anew
 from ..chains.chain import stacked_draws
@@ -18,12 +17,12 @@ from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._sklearn import Interval
-from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import Interval, RegressorMixin
+from ..utils._typing import MatrixLike
 from ._base import BaseLinearModel
 from ._design import check_scale
 from ._gibbs import GibbsChain, GibbsData
@@ -39,94 +38,67 @@ _FEWEST_DRAWS = 200
 _LEAST_NOISE = 1e-3  # of the standard deviation of y, by one residual of this size in the default prior
 
 
+@keyword_parameters
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
-    r"""Linear regression with an unknown noise, with draws of coefficients and noise.
+    r"""Linear regression with unknown noise, with draws of the coefficients and the noise.
 
     :math:`y \sim N(b + \beta^\top x, \sigma_y^2)`, with priors on :math:`\beta` and :math:`\sigma_y`.
 
     Parameters
     ----------
     prior_scale : float or "auto", default="auto"
-        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given, and `fit`
-        warns if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns it from the
-        data: of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as
-        given. `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
+        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given; `fit` warns
+        if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the
+        data: for standardised columns if X is dense, so that their units do not matter, and for the columns as given if
+        X is sparse. `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, the
         Bayesian lasso.
-    fit_intercept : bool, default=True
-        Whether there is an intercept.
-    intercept_prior_scale : float or None, default=None
-        Standard deviation of the wide normal prior of the intercept of centred columns. None is 100 times the root mean
-        square of y (in a stream, of the first block). ``intercept_`` refers to the columns as given.
-    noise_scale_prior : float or None, default=None
-        A number is the scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`: the size of the residuals
-        that it adds. None is a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard
-        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found;
-        a single residual of a thousandth of that scale keeps the noise from 0 where coefficients fit all rows.
-    degrees_of_freedom_prior : float, default=1
-        Degrees of freedom of that prior; with ``noise_scale_prior=``, how many residuals it adds.
-    control_variates : bool, default=True
-        Whether minibatches estimate only the part of the log likelihood beyond its second order.
-    sampler : str, sampler object or None, default=None
-        None is `Gibbs`, which is exact and reads the rows once; with an explicit ``batch_size``, `SGHMC`. Any sampler
-        on flat space without a metric will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
-        and their intervals too narrow.
     n_iter : int or None, default=None
-        Sweeps of `Gibbs`, else steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws
-        after burn-in.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
-        fifteen times as many.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch, of samplers that read minibatches; "auto" takes all of a small data set, else as many as
-        keep the noise below 5 % of a posterior variance.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Number of sweeps of `Gibbs`, otherwise of steps (trajectories of `HMC`). None: enough for about 1,500 nearly
+        independent draws after burn-in.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Posterior mean.
-    intercept_ : float
-        Posterior mean.
     noise_scale_ : float
         Posterior mean of the noise's standard deviation.
     prior_scale_ : float
-        The scale in use: that given, or what "auto" found: with `Gibbs`, its posterior mean. Of dense X, "auto" finds
-        that of the coefficients of standardised columns.
-    coef_prior_scale_ : ndarray of shape (n_features,)
-        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
-        from dense X, by the standard deviations of the columns.
+        The scale in use: as given, or the one that "auto" found; with `Gibbs`, its posterior mean. For dense X, "auto"
+        finds the scale of the coefficients of standardised columns.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_features); ``"intercept"``, ``"noise_scale"`` and ``"prior_scale"``:
         (n_chains, n_kept).
     sampler_ : sampler object
         The sampler in use.
-    batch_size_ : int
-        Rows of a minibatch.
-    n_iter_ : int
-        Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, the noise, the intercept and coefficients (of many, the 20 least settled),
-        and a prior's scale that is drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not
-        to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Rows seen.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the noise, the intercept
+        and coefficients (of many, the 20 least settled), and a prior's scale that is drawn. See "When not to believe a
+        fit" in the user guide.
+
+    Other Parameters
+    ----------------
+    noise_scale_prior : float or None, default=None
+        A number is the scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`: the size of the residuals
+        that it adds. None is a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard
+        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found.
+        A single residual of a thousandth of that scale keeps the noise above 0 if coefficients fit all rows.
+    degrees_of_freedom_prior : float, default=1
+        Degrees of freedom of that prior. With ``noise_scale_prior=``, it is the number of residuals that the prior
+        adds.
+    intercept_prior_scale : float or None, default=None
+        Standard deviation of the wide normal prior of the intercept of centred columns. None: 100 times the root mean
+        square of y (in a stream, of the first block). ``intercept_`` refers to the columns as given.
+    control_variates : bool, default=True
+        Whether minibatches estimate only the part of the log likelihood beyond its second order.
+    sampler : str, sampler object or None, default=None
+        None selects `Gibbs`, which is exact and reads the rows once, or `SGHMC` if ``batch_size`` is a number. Any
+        sampler on flat space without a metric fits. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals too narrow.
+    burn_in : float or int, default=0.5
+        Steps to discard at the start, as a fraction (float) or a number (int).
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch, for samplers that read minibatches. "auto": all rows of a small data set,
+        otherwise as many as keep the noise below 5% of a posterior variance.
 
     See Also
     --------
@@ -137,20 +109,20 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     -----
     `Gibbs` draws all coefficients together given the noise, the noise given them, and for ``prior="laplace"`` the
     variances of the normal distributions that mix to it (Park and Casella, 2008). It targets the posterior exactly. A
-    learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column, and is
-    drawn given the coefficients and given the ratios of coefficients to scale. The half-t prior of the noise is a
+    learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column. It is
+    drawn given the coefficients, and given the ratios of coefficients to scale. The half-t prior of the noise is a
     mixture of scaled inverse chi-squared ones, whose scale is drawn too (Huang and Wand, 2013). Noise much below a
     thousandth of the standard deviation of y is overestimated, since that prior adds a residual of this size.
 
     ``prior_scale="auto"`` standardises dense columns by all rows so far (without an intercept, by their root mean
     squares), so that a change of their units or a shift changes no prediction.
 
-    `partial_fit` adds the sums over the new rows to those over the earlier ones. With `Gibbs` its posterior is the
-    exact one given all of them; other samplers read the new rows, and take the earlier ones to second order.
+    `partial_fit` adds the sums over the new rows to those over the earlier ones. With `Gibbs`, its posterior is the
+    exact one given all of them. Other samplers read the new rows, and approximate the earlier ones to second order.
 
-    Samplers by gradients move in whitened coefficients and the logarithm of the noise's standard deviation.
-    ``prior_scale="auto"`` and ``prior="laplace"`` are for them as in `BayesianLogisticRegression`: a point estimate of
-    the scale, and a rounded kink.
+    Gradient-based samplers move in whitened coefficients and the logarithm of the noise's standard deviation. For them,
+    ``prior_scale="auto"`` and ``prior="laplace"`` are as in `BayesianLogisticRegression`: a point estimate of the
+    scale, and a rounded kink.
 
     References
     ----------
@@ -171,6 +143,10 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     True
     """
 
+    intercept_prior_scale: float | None = None
+    noise_scale_prior: float | None = None
+    degrees_of_freedom_prior: float = 1.0
+
     _offers = (("any", "conditionals"), ("euclidean", "gradient"))
 
     _parameter_constraints = {
@@ -179,38 +155,6 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         "noise_scale_prior": [Interval(Real, 0, None, closed="neither"), None],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = "auto",
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float | None = None,
-        noise_scale_prior: float | None = None,
-        degrees_of_freedom_prior: float = 1.0,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
-        self.noise_scale_prior = noise_scale_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
 
     def _default_for(self, streams):
         return "gibbs" if isinstance(self.batch_size, str) else self._default_sampler

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
-from ..utils._sklearn import StrOptions, validate_data
-from ..utils._typing import Callbacks, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import ClassifierMixin, StrOptions, validate_data
+from ..utils._typing import MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._labels import check_labels
@@ -30,8 +30,9 @@ def _n_predictors(classes):
     return 1 if len(classes) == 2 else len(classes)
 
 
+@keyword_parameters
 class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearModel):
-    r"""Logistic regression, binary or multinomial, with draws of its coefficients.
+    r"""Logistic regression, binary or multinomial, with draws of the coefficients.
 
     :math:`P(y = k \mid x) \propto \exp(b_k + \beta_k^\top x)` with :math:`\beta_{kj} \sim N(0, \sigma^2)`. Two classes
     have one :math:`\beta`, for the second; more have one each.
@@ -39,85 +40,45 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     Parameters
     ----------
     prior_scale : float or "auto", default=1
-        A number is :math:`\sigma`, for the columns of X as given. The mode of the posterior is the estimate of
-        scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the intercept's prior. `fit` warns if the
-        standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the data:
-        of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as given;
-        see Notes.
+        Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given; the mode of
+        the posterior is then the estimate of scikit-learn's ``LogisticRegression(C=prior_scale**2)``, up to the
+        intercept's prior. `fit` warns if the standard deviations of dense columns differ by a factor of 100 or more.
+        "auto" learns the scale from the data: for standardised columns if X is dense, so that their units do not
+        matter, and for the columns as given if X is sparse. See Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients. "laplace" has the density :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, which
-        shrinks small coefficients more and large ones less; its mode is that of an L1 penalty with
-        ``C=prior_scale``.
-    fit_intercept : bool, default=True
-        Whether there is an intercept. Without one, a column whose mean is large for its spread can have hardly any
-        effect; a warning says so.
-    intercept_prior_scale : float, default=100
-        Standard deviation of the wide normal prior of the intercept. The prior is on the intercept of the centred
-        columns, which is the linear predictor at the mean of X (in a stream, at the mean of the first block), so it
-        does not shrink the effect of columns far from zero, such as years. ``intercept_`` and
-        ``samples_["intercept"]`` refer to the columns as given.
+        shrinks small coefficients more and large ones less. Its mode is that of an L1 penalty with ``C=prior_scale``.
     class_weight : dict, "balanced" or None, default=None
         As in scikit-learn, this multiplies the weights of the rows of a class. A row of weight w counts as w rows in
         the posterior, so intervals are up to :math:`\sqrt w` times too narrow. A weight above 2 raises a warning.
-    control_variates : bool, default=True
-        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
-    sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
-        approximate, and their intervals too narrow.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. Without one, a column whose mean is large for its spread can have hardly any
+        effect; `fit` then warns.
     n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in. With
-        several classes, whose steps take longer, it makes enough for 100 to 300.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start. Chains start at the mode.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
-        fifteen times as many, or three times for several classes.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
-        posterior variance.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Number of steps (trajectories of `HMC`). None: enough for about 1,500 nearly independent draws after burn-in, or
+        for 100 to 300 with several classes, whose steps take longer.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     coef_ : ndarray of shape (1 or n_classes, n_features)
-        Posterior mean.
+        Posterior mean of the coefficients.
     intercept_ : ndarray of shape (1 or n_classes,)
-        Posterior mean.
+        Posterior mean of the intercepts.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, 1 or n_classes, n_features), ``"intercept"``: (n_chains, n_kept, 1 or n_classes).
-    prior_scale_ : float
-        The scale in use: that given, or the one that "auto" found: of dense X, that of the coefficients of standardised
-        columns.
-    coef_prior_scale_ : ndarray of shape (n_features,)
-        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
-        from dense X, by the standard deviations of the columns.
-    sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
-        coordinates.
-    batch_size_ : int
-        Rows of a minibatch.
-    n_iter_ : int
-        Steps made.
-    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, intercepts and coefficients (of many, the 20 least settled): ``quantity``,
-        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Rows seen.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+
+    Other Parameters
+    ----------------
+    intercept_prior_scale : float, default=100
+        Standard deviation of the wide normal prior of the intercept. The prior is on the intercept of the centred
+        columns, which is the linear predictor at the mean of X (in a stream, at the mean of the first block), so it
+        does not shrink the effect of columns far from zero, such as years. ``intercept_`` and
+        ``samples_["intercept"]`` refer to the columns as given.
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means and
+        predictions over up to fifteen times as many, or three times for several classes.
 
     Notes
     -----
@@ -129,29 +90,35 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     .. math:: -\phi + \frac Nn \, T^\top \sum_{i \in S} x_i \bigl(p_i(\hat\beta) - p_i(\beta)
               + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
 
-    unbiased, and without noise where the posterior is Gaussian. In `partial_fit` the Gaussian approximation at the
-    mode replaces the rows of earlier calls. Up to two million numbers of these rows are kept beside it, and read again
-    if new rows move the mode to where it is wrong, as where earlier ones lacked a class or came sorted.
+    unbiased, and without noise if the posterior is Gaussian. In `partial_fit`, the Gaussian approximation at the mode
+    replaces the rows of earlier calls. Up to two million numbers of these rows are kept as well. They are read again if
+    new rows move the mode to where the approximation is wrong, for example because earlier rows lacked a class or came
+    sorted.
 
     ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
     :math:`\sigma` whose median moves the log odds by 1 for a typical column. Coefficients are integrated out by the
     Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian. The search covers
-    the whole range of scales, since there may be several modes; draws are then given the scale that it found. For dense
-    X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the standard
-    deviation of column j (without an intercept, its root mean square); a change of units or a shift of a column then
-    changes no prediction. For sparse X, such as tf-idf, one scale serves all columns as given: rare words keep the
-    stronger shrinkage. `partial_fit` keeps the scale and the units of its first call unless it reads all rows again; a
-    column that is constant at first gets its unit from the first block in which it varies.
+    the whole range of scales, since there may be several modes. Draws are then given the scale that it found.
 
-    ``prior="laplace"``: the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 + \epsilon^2}`
-    for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation; the draws'
-    own standard deviation hardly grows. The coordinates are those of the best Gaussian bound of the prior.
+    For dense X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the
+    standard deviation of column j (without an intercept, its root mean square). A change of units or a shift of a
+    column then changes no prediction. For sparse X, such as tf-idf, one scale serves all columns as given: rare words
+    keep the stronger shrinkage. `partial_fit` keeps the scale and the units of its first call unless it reads all rows
+    again. A column that is constant at first gets its unit from the first block in which it varies.
 
-    Sparse rows are read as they are. With more than 1000 coefficients the Hessian is not factorised: L-BFGS finds the
-    mode, :math:`T` is the diagonal root of the inverse of the Hessian's diagonal, in coordinates of which one is what
-    all classes of a column share (only the prior bounds it), control variates remove the first order only, fewer draws
-    are kept (above 2000 coefficients at most 200, above 10,000 in float32; within 512 MiB), and in `partial_fit` the
-    diagonal replaces the Hessian. Dense rows are then converted to sparse ones.
+    With ``prior="laplace"`` the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 +
+    \epsilon^2}` for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation;
+    the standard deviation of the draws hardly grows. The coordinates are those of the best Gaussian bound of the prior.
+
+    Sparse rows stay sparse. With more than 1,000 coefficients, the Hessian is not factorised:
+
+    - L-BFGS finds the mode.
+    - :math:`T` is the diagonal root of the inverse of the Hessian's diagonal. One of its coordinates is what all
+      classes of a column share, which only the prior bounds.
+    - Control variates remove the first order only.
+    - Fewer draws are kept: above 2,000 coefficients at most 200, above 10,000 in float32; within 512 MiB.
+    - In `partial_fit`, the diagonal replaces the Hessian.
+    - Dense rows are converted to sparse ones.
 
     References
     ----------
@@ -170,42 +137,15 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     True
     """
 
+    prior_scale: float | Literal["auto"] = field(default=1.0, kw_only=False)
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+
     _likelihood = CLASSES
 
     _parameter_constraints = {
         **BaseLinearModel._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = 1.0,
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float = 100.0,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
-        self.class_weight = class_weight
 
     # -- fitting -------------------------------------------------------------------------------------------------
 

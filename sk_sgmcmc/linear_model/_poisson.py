@@ -7,7 +7,6 @@ from typing import Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -16,12 +15,12 @@ from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
-from ..samplers._base import Sampler
 from ..utils._alignment import aligned
 from ..utils._dask import refuse_dask
 from ..utils._numbers import real_array
-from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
-from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import RegressorMixin, _num_samples, check_is_fitted, check_sample_weight
+from ..utils._typing import FloatArray, MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._likelihoods import COUNTS
@@ -30,82 +29,23 @@ from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, r
 _LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 
 
+@keyword_parameters
 class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
-    r"""Poisson regression with a log link, with draws of its coefficients.
+    r"""Poisson regression of counts with a log link, with draws of the coefficients.
 
     :math:`y \sim \mathrm{Poisson}(e^{b + \beta^\top x})`, or with an exposure :math:`t`,
     :math:`\mathrm{Poisson}(t \, e^{b + \beta^\top x})`.
 
-    Parameters
+    Attributes
     ----------
-    prior_scale : float or "auto", default="auto"
-        :math:`\sigma`, the scale of the prior of each coefficient. A number refers to the columns of X as given, and
-        `fit` warns if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns it from
-        the data: of dense X for standardised columns, so that their units do not matter, of sparse X for the columns as
-        given; see Notes.
-    prior : {"normal", "laplace"}, default="normal"
-        Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`.
-    fit_intercept : bool, default=True
-        Whether there is an intercept.
+    samples_ : dict of ndarray
+        ``"coef"``: (n_chains, n_kept, n_features), ``"intercept"``: (n_chains, n_kept).
+
+    Other Parameters
+    ----------------
     intercept_prior_scale : float, default=100
         Standard deviation of the wide normal prior of the intercept of centred columns, which is the log mean at the
         mean of X (in a stream, of the first block). ``intercept_`` refers to the columns as given.
-    control_variates : bool, default=True
-        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
-    sampler : str, sampler object or None, default=None
-        None is `SGHMC`. Any sampler on flat space will do; particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
-        approximate, and their intervals too narrow.
-    n_iter : int or None, default=None
-        Steps (trajectories of `HMC`). None makes enough for about 1500 nearly independent draws after burn-in.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start. Chains start at the mode.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, and takes means and predictions over up to
-        fifteen times as many.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all of a small data set, else as many as keep the noise below 5 % of a
-        posterior variance.
-    with_replacement : bool, default=False
-        Draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Posterior mean.
-    intercept_ : float
-        Posterior mean.
-    samples_ : dict of ndarray
-        ``"coef"``: (n_chains, n_kept, n_features), ``"intercept"``: (n_chains, n_kept).
-    prior_scale_ : float
-        The scale in use: that given, or the one that "auto" found: of dense X, that of the coefficients of standardised
-        columns.
-    coef_prior_scale_ : ndarray of shape (n_features,)
-        The scale of the prior of each coefficient of the columns as given: ``prior_scale_`` divided, if "auto" found it
-        from dense X, by the standard deviations of the columns.
-    sampler_ : sampler object
-        The sampler in use; ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
-        coordinates.
-    batch_size_ : int
-        Rows of a minibatch.
-    n_iter_ : int
-        Steps made.
-    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, intercept and coefficients (of many, the 20 least settled): ``quantity``,
-        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Rows seen.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     See Also
     --------
@@ -115,12 +55,12 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     Notes
     -----
     Coordinates, control variates, streams, sparse and wide rows, ``prior="laplace"`` and the columns to which
-    ``prior_scale="auto"`` refers are those of `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of
-    the posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean
-    by :math:`e` for a typical column.
+    ``prior_scale="auto"`` refers are as in `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of the
+    posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by
+    :math:`e` for a typical column.
 
     ``exposure=t`` and rates ``y / t`` with ``sample_weight=t``, as for scikit-learn's ``PoissonRegressor``, give the
-    same posterior. Counts that vary more than a Poisson distribution does make intervals too narrow.
+    same posterior. If counts vary more than a Poisson distribution does, intervals are too narrow.
 
     References
     ----------
@@ -145,34 +85,6 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     _likelihood = COUNTS
     _has_exposures = True
     _had_exposure = False  # whether the rows fitted had one
-
-    def __init__(
-        self,
-        prior_scale: float | Literal["auto"] = "auto",
-        *,
-        prior: Literal["normal", "laplace"] = "normal",
-        fit_intercept: bool = True,
-        intercept_prior_scale: float = 100.0,
-        control_variates: bool = True,
-        sampler: str | Sampler | None = None,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        with_replacement: bool = False,
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            prior_scale=prior_scale, prior=prior, fit_intercept=fit_intercept,
-            intercept_prior_scale=intercept_prior_scale, control_variates=control_variates,
-            sampler=sampler, n_iter=n_iter, burn_in=burn_in, thin=thin, batch_size=batch_size,
-            with_replacement=with_replacement, n_chains=n_chains, n_jobs=n_jobs, random_state=random_state,
-            verbose=verbose, callbacks=callbacks,
-        )  # fmt: skip
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,16 +1,20 @@
 """Samplers and references for the spherical admixture model only."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 
 import numpy as np
 
 from ..kernels.samplers import geometry as geometry_kernels
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 
 _PAIR = (("sphere", "admixture"),)
 
 
+@positional_parameters
 class GMCApprMH(Sampler):
     r"""Topics by geodesic Monte Carlo with an approximate Metropolis step, over several draws of each document.
 
@@ -38,6 +42,9 @@ class GMCApprMH(Sampler):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.2.
     """
 
+    step_size: StepSize = "auto"
+    n_leapfrog: int = 10
+
     _name = "gmc-appr-mh"
     _fits = _PAIR
     _n_aux = 0
@@ -53,10 +60,6 @@ class GMCApprMH(Sampler):
         "step_size": STEP_SIZE_CONSTRAINT,
         "n_leapfrog": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(self, step_size: StepSize = "auto", n_leapfrog: int = 10) -> None:
-        self.step_size = step_size
-        self.n_leapfrog = n_leapfrog
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         return reach / np.sqrt(curvature)
@@ -96,6 +99,7 @@ class GMCBGibbs(GMCApprMH):
     _n_trajectories = 2
 
 
+@positional_parameters
 class VariationalInference(Sampler):
     r"""Mean-field variational inference: topics von Mises-Fisher, proportions Dirichlet, one sweep per step.
 
@@ -116,6 +120,8 @@ class VariationalInference(Sampler):
     Reisinger, Waters, Silverthorn and Mooney (2010), Spherical topic models, ICML, section 4.
     """
 
+    n_inner: int = 10
+
     _name = "vi"
     _runner = "variational"
     _fits = _PAIR
@@ -124,13 +130,11 @@ class VariationalInference(Sampler):
     _full_batch = True
     _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
 
-    def __init__(self, n_inner: int = 10) -> None:
-        self.n_inner = n_inner
-
     def _share(self, step):
         """How far topics move towards those of the minibatch in a step, as a share; None for all of the way."""
 
 
+@positional_parameters
 class StochasticVI(Sampler):
     r"""Variational inference on minibatches: topics move by a share that decreases over the steps.
 
@@ -154,6 +158,10 @@ class StochasticVI(Sampler):
     Hoffman, Blei, Wang and Paisley (2013), Stochastic variational inference, JMLR 14.
     """
 
+    n_inner: int = 10
+    offset: float = 5.0
+    exponent: float = 0.8
+
     _name = "sto-vi"
     _runner = "variational"
     _fits = _PAIR
@@ -164,11 +172,6 @@ class StochasticVI(Sampler):
         "offset": [Interval(Real, 0, None, closed="neither")],
         "exponent": [Interval(Real, 0, 1, closed="right")],
     }
-
-    def __init__(self, n_inner: int = 10, offset: float = 5.0, exponent: float = 0.8) -> None:
-        self.n_inner = n_inner
-        self.offset = offset
-        self.exponent = exponent
 
     def _share(self, step):
         return min(1.0, (step + self.offset) ** -self.exponent)

@@ -4,11 +4,11 @@ from numbers import Real
 from typing import Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from ..kernels.samplers import simplex
 from ..utils._numbers import is_narrow
-from ..utils._sklearn import Interval, StrOptions
+from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
 # Parameters that may change during a chain: kernels read them at every step, and the state does not depend on them.

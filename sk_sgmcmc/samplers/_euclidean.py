@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._numbers import real_array
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import (
@@ -82,6 +83,7 @@ class _Kinetic(_Euclidean):
             report_mass(self, states)
 
 
+@positional_parameters
 class SGLD(_Euclidean):
     r"""Stochastic-gradient Langevin dynamics; with all the data at every step, the unadjusted Langevin algorithm.
 
@@ -94,7 +96,7 @@ class SGLD(_Euclidean):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the drift. Welling and Teh's :math:`\epsilon` is :math:`2h`.
     preconditioner : array-like of shape (n_entries,), default=None
-        :math:`P`, a constant diagonal that scales drift and noise alike; about the posterior variances is best.
+        :math:`P`, a constant diagonal that scales drift and noise alike. Values near the posterior variances are best.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -112,6 +114,10 @@ class SGLD(_Euclidean):
     Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
     """
 
+    step_size: StepSize = "auto"
+    preconditioner: ArrayLike | None = None
+    temperature: float = 1.0
+
     _name = "sgld"
     _fits = _IN_BLOCKS
     _reads_log_density = False
@@ -121,13 +127,6 @@ class SGLD(_Euclidean):
         "preconditioner": ["array-like", None],
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self, step_size: StepSize = "auto", preconditioner: ArrayLike | None = None, temperature: float = 1.0
-    ) -> None:
-        self.step_size = step_size
-        self.preconditioner = preconditioner
-        self.temperature = temperature
 
     def _numbers(self):
         return [self.temperature]
@@ -154,6 +153,7 @@ class SGLD(_Euclidean):
         return simplex.no_advance, langevin.sgld_step
 
 
+@positional_parameters
 class SGHMC(_Kinetic):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
@@ -172,7 +172,7 @@ class SGHMC(_Kinetic):
         :math:`\hat B = h V / 2`, V the variance of the gradient estimate: the noise of minibatches, by which the
         injected noise is reduced.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -195,6 +195,13 @@ class SGHMC(_Kinetic):
     and Matthews (2013), Rational construction of stochastic numerical methods for molecular sampling, AMRX.
     """
 
+    step_size: StepSize = "auto"
+    friction: float = 1.0
+    scheme: Literal["baoab", "aboba", "euler"] = "baoab"
+    noise_estimate: float = 0.0
+    mass: ArrayLike | MonteCarloEM | None = None
+    temperature: float = 1.0
+
     _name = "sghmc"
     _fits = _IN_BLOCKS
     _reads_log_density = False
@@ -206,22 +213,6 @@ class SGHMC(_Kinetic):
         "mass": _MASS,
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float = 1.0,
-        scheme: Literal["baoab", "aboba", "euler"] = "baoab",
-        noise_estimate: float = 0.0,
-        mass: ArrayLike | MonteCarloEM | None = None,
-        temperature: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.scheme = scheme
-        self.noise_estimate = noise_estimate
-        self.mass = mass
-        self.temperature = temperature
 
     @property
     def _is_splitting(self):
@@ -238,6 +229,7 @@ class SGHMC(_Kinetic):
         }[self.scheme]
 
 
+@positional_parameters
 class HMC(_Kinetic):
     r"""Hamiltonian Monte Carlo: trajectories on all the data with a Metropolis test at their ends.
 
@@ -248,17 +240,18 @@ class HMC(_Kinetic):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
     n_leapfrog : int, default=10
-        Steps of a trajectory, at most or always: see ``vary_length``.
+        Number of leapfrog steps of a trajectory; the maximum, unless ``vary_length=False``.
     jitter : float, default=0.2
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that trajectories
         do not resonate with the period of any direction.
     target_accept : float, default=0.85
-        See ``step_size``.
+        Acceptance rate to which ``step_size="auto"`` adapts.
     mass : array-like, "auto", "diagonal", "full", MonteCarloEM or None, default="auto"
-        :math:`M`, of shape (n_entries,) or (n_entries, n_entries); None is the identity. "diagonal" and "full" are
+        :math:`M`, of shape (n_entries,) or (n_entries, n_entries). None: the identity. "diagonal" and "full" are
         learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
-        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise;
-        estimators, whose coordinates have about unit spread, use the identity, and so does a given ``step_size``.
+        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise.
+        Estimators, whose coordinates have about unit spread, then use the identity, and so does `sk_sgmcmc.sample` with
+        a given ``step_size``.
     vary_length : bool, default=True
         Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
         a fixed length near half a period always end on the other side of the mode, so that means are exact and spreads
@@ -276,6 +269,13 @@ class HMC(_Kinetic):
     Neal (2011), MCMC using Hamiltonian dynamics, Handbook of Markov Chain Monte Carlo, chapter 5.
     """
 
+    step_size: StepSize = "auto"
+    n_leapfrog: int = 10
+    jitter: float = 0.2
+    target_accept: float = 0.85
+    mass: ArrayLike | Literal["auto", "diagonal", "full"] | MonteCarloEM | None = "auto"
+    vary_length: bool = True
+
     _name = "hmc"
     _runner = "metropolis"
     _full_batch = True
@@ -289,22 +289,6 @@ class HMC(_Kinetic):
         "mass": [*_MASS, StrOptions({"auto", *IN_WINDOWS})],
         "vary_length": ["boolean"],
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        n_leapfrog: int = 10,
-        jitter: float = 0.2,
-        target_accept: float = 0.85,
-        mass: ArrayLike | Literal["auto", "diagonal", "full"] | MonteCarloEM | None = "auto",
-        vary_length: bool = True,
-    ) -> None:
-        self.step_size = step_size
-        self.n_leapfrog = n_leapfrog
-        self.jitter = jitter
-        self.target_accept = target_accept
-        self.mass = mass
-        self.vary_length = vary_length
 
     def _numbers(self):
         adapted = isinstance(self.step_size, str)

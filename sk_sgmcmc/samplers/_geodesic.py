@@ -1,5 +1,7 @@
 """Samplers on manifolds: spheres, flat simplices, orthonormal frames, and products of them."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from ..kernels.samplers import geodesic
 from ..kernels.samplers import geometry as geometry_kernels
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from ._mass import mass_state, report_acceptance
@@ -22,8 +25,13 @@ def _with_blocks(scalars, geometry):
     return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
+@positional_parameters
 class _Geodesic(Sampler):
     """Base class of the two stochastic samplers: the same kernels, one with a thermostat of infinite mass."""
+
+    step_size: StepSize = "auto"
+    friction: float | Literal["auto"] = "auto"
+    gradient_noise: float | Literal["estimated"] = 0.0
 
     _fits = _MANIFOLDS
     _n_aux = 1
@@ -35,8 +43,6 @@ class _Geodesic(Sampler):
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gradient_noise": [Interval(Real, 0, None, closed="left"), StrOptions({"estimated"})],
-        "thermostat": [Interval(Real, None, None, closed="neither"), None],
-        "thermostat_mass": [Interval(Real, 0, None, closed="neither")],
     }
 
     def _kernels(self, geometry):
@@ -76,6 +82,7 @@ class _Geodesic(Sampler):
         scalars[1] += self._hyper(step, step + 1)[0, 1] - before[1]
 
 
+@positional_parameters
 class SGGMC(_Geodesic):
     r"""Stochastic-gradient geodesic Monte Carlo: Langevin dynamics with a velocity along geodesics.
 
@@ -131,26 +138,13 @@ class SGGMC(_Geodesic):
 
     _name = "sggmc"
 
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float | Literal["auto"] = "auto",
-        gradient_noise: float | Literal["estimated"] = 0.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.gradient_noise = gradient_noise
 
-    _parameter_constraints = {
-        name: _Geodesic._parameter_constraints[name] for name in ("step_size", "friction", "gradient_noise")
-    }
-
-
+@positional_parameters
 class GSGNHT(_Geodesic):
     r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise.
 
     Targets the density on the manifold with an error of second order in ``step_size``. Gradient noise of one unknown
-    variance for all coordinates is removed by the thermostat, which holds the mean of :math:`v^2` at 1.
+    variance for all coordinates is removed by the thermostat, which keeps the mean of :math:`v^2` at 1.
 
     Parameters
     ----------
@@ -162,7 +156,7 @@ class GSGNHT(_Geodesic):
         :math:`V`, as for `SGGMC`: the known part of the noise. The thermostat removes the rest. With stored
         proportions of `SphericalAdmixtureModel` minibatches add no noise, and "estimated" is 0.
     thermostat : float or None, default=None
-        :math:`\xi` at the start; None is the friction. Start it high if the gradient is very noisy: it changes by at
+        :math:`\xi` at the start. None: the friction. Start it high if the gradient is very noisy: it changes by at
         most :math:`(|v|^2/n - 1) h` in a step.
     thermostat_mass : float, default=1
         Inertia of :math:`\xi`, in units of the manifold's dimension :math:`n`; smaller is faster.
@@ -187,28 +181,22 @@ class GSGNHT(_Geodesic):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 3 and appendix.
     """
 
-    _name = "gsgnht"
-    _parameter_constraints = _Geodesic._parameter_constraints
+    thermostat: float | None = None
+    thermostat_mass: float = 1.0
 
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float | Literal["auto"] = "auto",
-        gradient_noise: float | Literal["estimated"] = 0.0,
-        thermostat: float | None = None,
-        thermostat_mass: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.gradient_noise = gradient_noise
-        self.thermostat = thermostat
-        self.thermostat_mass = thermostat_mass
+    _name = "gsgnht"
+    _parameter_constraints = {
+        **_Geodesic._parameter_constraints,
+        "thermostat": [Interval(Real, None, None, closed="neither"), None],
+        "thermostat_mass": [Interval(Real, 0, None, closed="neither")],
+    }
 
     def _thermostat(self, friction):
         start = friction if self.thermostat is None else np.full_like(friction, self.thermostat)
         return start, np.full_like(friction, 1.0 / self.thermostat_mass)
 
 
+@positional_parameters
 class GMC(Sampler):
     r"""Geodesic Monte Carlo: Hamiltonian trajectories along geodesics, with a Metropolis step, on all the data.
 
@@ -225,7 +213,7 @@ class GMC(Sampler):
         Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no
         trajectory runs round a sphere back to its start.
     target_accept : float, default=0.85
-        See ``step_size``.
+        Acceptance rate to which ``step_size="auto"`` adapts.
 
     Attributes
     ----------
@@ -249,6 +237,11 @@ class GMC(Sampler):
     Byrne and Girolami (2013), Geodesic Monte Carlo on embedded manifolds, Scandinavian Journal of Statistics 40.
     """
 
+    step_size: StepSize = "auto"
+    n_leapfrog: int = 10
+    jitter: float = 0.2
+    target_accept: float = 0.85
+
     _name = "gmc"
     _fits = _MANIFOLDS
     _runner = "metropolis"
@@ -261,14 +254,6 @@ class GMC(Sampler):
         "jitter": [Interval(Real, 0, 1, closed="left")],
         "target_accept": [Interval(Real, 0, 1, closed="neither")],
     }
-
-    def __init__(
-        self, step_size: StepSize = "auto", n_leapfrog: int = 10, jitter: float = 0.2, target_accept: float = 0.85
-    ) -> None:
-        self.step_size = step_size
-        self.n_leapfrog = n_leapfrog
-        self.jitter = jitter
-        self.target_accept = target_accept
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         return reach / np.sqrt(curvature)

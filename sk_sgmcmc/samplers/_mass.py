@@ -1,15 +1,18 @@
 """The mass of a Hamiltonian sampler: given, or learnt by Monte Carlo EM."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from ..kernels.samplers import mass as at
 from ..kernels.samplers import windows
 from ..utils._numbers import real_array
-from ..utils._sklearn import Interval, StrOptions
+from ..utils._parameters import positional_parameters
+from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
 IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws of windows
@@ -22,6 +25,7 @@ _MIN_BURN = 40
 _MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
 
 
+@positional_parameters
 class MonteCarloEM(BaseEstimator):
     r"""Learn the mass of a Hamiltonian sampler from its own momenta, during burn-in.
 
@@ -33,9 +37,12 @@ class MonteCarloEM(BaseEstimator):
     structure : {"diagonal", "full"}, default="diagonal"
         Structure of the mass.
     n_momenta : int, default=300
-        Momenta in the first E-step.
+        Number of momenta in the first E-step.
     every : int, default=10
-        Steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
+        Number of steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
+
+    Other Parameters
+    ----------------
     adaptive : bool, default=True
         Whether the E-step grows, by the share 1 / ``growth``, when an M-step is indistinguishable from Monte Carlo
         noise: when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over
@@ -49,11 +56,11 @@ class MonteCarloEM(BaseEstimator):
     decay : float, default=0.75
         Exponent of :math:`\kappa_k`, in (0.5, 1].
     shrinkage : float, default=0.1
-        Share of the identity, at the mean variance, that is mixed into :math:`\hat S`.
+        Share of the identity, scaled to the mean variance, in :math:`\hat S`.
     bounds : tuple of float, default=(0.01, 100.0)
         Bounds of the eigenvalues of :math:`W`.
     freeze : bool, default=True
-        Stop learning after burn-in, so that the kept draws have one law.
+        Whether to stop learning after burn-in, so that all kept draws have the same target.
 
     Notes
     -----
@@ -76,6 +83,19 @@ class MonteCarloEM(BaseEstimator):
     SGHMC(mass=MonteCarloEM(structure='full'))
     """
 
+    structure: Literal["diagonal", "full"] = "diagonal"
+    n_momenta: int = 300
+    every: int = 10
+    adaptive: bool = True
+    growth: float = 2.0
+    spacing: float = 1.0
+    spacing_power: float = 0.5
+    width: float = 1.96
+    decay: float = 0.75
+    shrinkage: float = 0.1
+    bounds: tuple[float, float] = (0.01, 100.0)
+    freeze: bool = True
+
     _parameter_constraints = {
         "structure": [StrOptions({"diagonal", "full"})],
         "n_momenta": [Interval(Integral, 2, None, closed="left")],
@@ -90,34 +110,6 @@ class MonteCarloEM(BaseEstimator):
         "bounds": [tuple, list],
         "freeze": ["boolean"],
     }
-
-    def __init__(
-        self,
-        structure: Literal["diagonal", "full"] = "diagonal",
-        n_momenta: int = 300,
-        every: int = 10,
-        adaptive: bool = True,
-        growth: float = 2.0,
-        spacing: float = 1.0,
-        spacing_power: float = 0.5,
-        width: float = 1.96,
-        decay: float = 0.75,
-        shrinkage: float = 0.1,
-        bounds: tuple[float, float] = (0.01, 100.0),
-        freeze: bool = True,
-    ) -> None:
-        self.structure = structure
-        self.n_momenta = n_momenta
-        self.every = every
-        self.adaptive = adaptive
-        self.growth = growth
-        self.spacing = spacing
-        self.spacing_power = spacing_power
-        self.width = width
-        self.decay = decay
-        self.shrinkage = shrinkage
-        self.bounds = bounds
-        self.freeze = freeze
 
     def _write(self, scalars, n_burn):
         """Write the constants into the head of a state, see `sk_sgmcmc.kernels.samplers.mass`."""

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..kernels.samplers import nuts, windows
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _Kinetic
 from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
 
 
+@positional_parameters
 class NUTS(_Kinetic):
     r"""No-U-turn sampler: Hamiltonian trajectories on all the data that end where they turn back.
 
@@ -25,14 +27,15 @@ class NUTS(_Kinetic):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to ``target_accept`` by dual averaging.
     target_accept : float, default=0.8
-        Mean acceptance rate over a trajectory. Raise it, to .95 or .99, if trajectories diverge.
+        Mean acceptance rate over a trajectory. If trajectories diverge, set it to 0.95 or 0.99.
     max_depth : int, default=10
-        Doublings of a trajectory, at most: :math:`2^{10} - 1` leapfrog steps.
+        Maximum number of doublings of a trajectory; 10 allows :math:`2^{10} - 1` leapfrog steps.
     mass : array-like, "auto", "diagonal", "full" or None, default="auto"
-        :math:`M`, of shape (n_entries,) or (n_entries, n_entries); None is the identity. "diagonal" and "full" are
+        :math:`M`, of shape (n_entries,) or (n_entries, n_entries). None: the identity. "diagonal" and "full" are
         learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
-        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise;
-        estimators, whose coordinates have about unit spread, use the identity, and so does a given ``step_size``.
+        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise.
+        Estimators, whose coordinates have about unit spread, then use the identity, and so does `sk_sgmcmc.sample` with
+        a given ``step_size``.
 
     Attributes
     ----------
@@ -41,12 +44,12 @@ class NUTS(_Kinetic):
     acceptance_rate_ : ndarray of shape (n_chains,)
         Mean acceptance rate after burn-in.
     n_divergences_ : ndarray of shape (n_chains,)
-        Divergent trajectories after burn-in: those whose energy changed by more than 1000. Even a few mean that the
-        chains miss a part of the posterior, where the curvature is too strong for the step size.
+        Number of divergent trajectories after burn-in, whose energy changed by more than 1,000. Even a few mean that
+        the chains miss a part of the posterior, in which the curvature is too strong for the step size.
     n_deepest_ : ndarray of shape (n_chains,)
-        Trajectories after burn-in that ``max_depth`` ended.
+        Number of trajectories after burn-in that were truncated at ``max_depth``.
     n_leapfrog_ : ndarray of shape (n_chains,)
-        Leapfrog steps after burn-in, each one gradient.
+        Number of leapfrog steps after burn-in. Each takes one gradient.
     inverse_mass_ : ndarray of shape (n_chains, n_entries) or (n_chains, n_entries, n_entries)
         The learnt or given masses, inverted.
 
@@ -68,6 +71,11 @@ class NUTS(_Kinetic):
     array([0])
     """
 
+    step_size: StepSize = "auto"
+    target_accept: float = 0.8
+    max_depth: int = 10
+    mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto"
+
     _name = "nuts"
     _runner = "nuts"
     _full_batch = True
@@ -80,18 +88,6 @@ class NUTS(_Kinetic):
         "max_depth": [Interval(Integral, 1, 20, closed="both")],
         "mass": ["array-like", None, StrOptions({"auto", *IN_WINDOWS})],
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        target_accept: float = 0.8,
-        max_depth: int = 10,
-        mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto",
-    ) -> None:
-        self.step_size = step_size
-        self.target_accept = target_accept
-        self.max_depth = max_depth
-        self.mass = mass
 
     def _numbers(self):
         return [self.max_depth, self.target_accept if isinstance(self.step_size, str) else 0.0]

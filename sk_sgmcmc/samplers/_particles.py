@@ -1,11 +1,14 @@
 """Particle samplers: many states that follow a deterministic flow together and repel each other."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
 from ..kernels.samplers import particles
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean, _Kinetic, overdamped_step
@@ -13,11 +16,37 @@ from ._euclidean import _CONDITIONAL, _NOT_NEGATIVE, _POSITIVE, _Euclidean, _Kin
 _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.particles`
 
 
+@positional_parameters
 class _Particles(_Euclidean):
-    """Shared by all: the number of particles, their start, and the kernel by which they interact.
+    r"""Shared by all: the number of particles, their start, and the kernel by which they interact.
 
     ``n_chains`` is the number of independent systems of particles.
+
+    Parameters
+    ----------
+    n_particles : int, default=20
+        :math:`M`.
+    step_size : float, schedule or "auto", default="auto"
+        :math:`h`.
+    bandwidth : {"median", "he"}, default="median"
+        :math:`s^2` of the kernel. "median" is half the median squared distance of two particles over
+        :math:`\log(M + 1)`. "he" is the bandwidth whose smoothed density is closest to the heat equation (HE), found by
+        one step of a search on the logarithmic scale at each step, and kept within a factor of 4 of the median's.
+    start_scale : float, default=1
+        Particles start at independent normals of this standard deviation about the start of the model or target.
+
+    Attributes
+    ----------
+    step_size_ : schedule
+        The step sizes in use, on the fitted copy.
+    bandwidth_ : ndarray of shape (n_chains, 2)
+        The last bandwidths of positions and of momenta, 0 where not used.
     """
+
+    n_particles: int = 20
+    step_size: StepSize = "auto"
+    bandwidth: Literal["median", "he"] = "median"
+    start_scale: float = 1.0
 
     _fits = _CONDITIONAL
     _runner = "particles"
@@ -31,18 +60,6 @@ class _Particles(_Euclidean):
         "bandwidth": [StrOptions(set(_RULES))],
         "start_scale": _POSITIVE,
     }
-
-    def __init__(
-        self,
-        n_particles: int = 20,
-        step_size: StepSize = "auto",
-        bandwidth: Literal["median", "he"] = "median",
-        start_scale: float = 1.0,
-    ) -> None:
-        self.n_particles = n_particles
-        self.step_size = step_size
-        self.bandwidth = bandwidth
-        self.start_scale = start_scale
 
     @property
     def _particles_per_chain(self):
@@ -65,32 +82,7 @@ class _Particles(_Euclidean):
         self.bandwidth_ = scalars[:, particles.POSITIONS : particles.N_SCALARS]
 
 
-_SHARED_PARAMETERS = r"""n_particles : int, default=20
-        :math:`M`.
-    step_size : float, schedule or "auto", default="auto"
-        :math:`h`.
-    bandwidth : {"median", "he"}, default="median"
-        :math:`s^2` of the kernel: half the median squared distance of two particles over :math:`\log(M + 1)`, or the
-        one whose smoothed density is closest to the heat equation (HE), found by one step of a search on the
-        logarithmic scale at each step, and kept within a factor of 4 of the median's.
-    start_scale : float, default=1
-        Particles start at independent normals of this standard deviation about the start of the model or target."""
-
-_SHARED_ATTRIBUTES = r"""step_size_ : schedule
-        The step sizes in use, on the fitted copy.
-    bandwidth_ : ndarray of shape (n_chains, 2)
-        The last bandwidths of positions and of momenta, 0 where not used."""
-
-
-def _documented(cls):
-    """Write the shared parameters and attributes into a docstring."""
-    shared = {"parameters": _SHARED_PARAMETERS, "attributes": _SHARED_ATTRIBUTES}
-    for name, text in shared.items():
-        cls.__doc__ = cls.__doc__ and cls.__doc__.replace(f"<{name}>", text)
-    return cls
-
-
-@_documented
+@positional_parameters
 class Blob(_Particles):
     r"""The blob method: the flow of Langevin dynamics, by particles that repel each other.
 
@@ -98,14 +90,6 @@ class Blob(_Particles):
     posterior is not left unchanged, and a single particle goes to the mode. The fixed point does not depend on
     ``step_size``. The draws are the particles after the last step, ``samples_[...]`` (n_chains, n_particles, ...):
     ``burn_in`` and ``thin`` have no meaning here.
-
-    Parameters
-    ----------
-    <parameters>
-
-    Attributes
-    ----------
-    <attributes>
 
     Notes
     -----
@@ -123,19 +107,11 @@ class Blob(_Particles):
     _name = "blob"
 
 
-@_documented
+@positional_parameters
 class GFSD(_Particles):
     r"""Gradient flow with a smoothed density: `Blob` with half of its repulsion.
 
     Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
-
-    Parameters
-    ----------
-    <parameters>
-
-    Attributes
-    ----------
-    <attributes>
 
     Notes
     -----
@@ -151,7 +127,7 @@ class GFSD(_Particles):
     _interaction = 1
 
 
-@_documented
+@positional_parameters
 class GFSF(_Particles):
     r"""Gradient flow with smoothed test functions.
 
@@ -159,13 +135,8 @@ class GFSF(_Particles):
 
     Parameters
     ----------
-    <parameters>
     ridge : float, default=0.01
         Added to the diagonal of the kernel matrix before it is solved with.
-
-    Attributes
-    ----------
-    <attributes>
 
     Notes
     -----
@@ -177,35 +148,18 @@ class GFSF(_Particles):
     section 3.
     """
 
+    ridge: float = 0.01
+
     _name = "gfsf"
     _interaction = 2
     _parameter_constraints = {**_Particles._parameter_constraints, "ridge": _POSITIVE}
 
-    def __init__(
-        self,
-        n_particles: int = 20,
-        step_size: StepSize = "auto",
-        bandwidth: Literal["median", "he"] = "median",
-        start_scale: float = 1.0,
-        ridge: float = 0.01,
-    ) -> None:
-        super().__init__(n_particles, step_size, bandwidth, start_scale)
-        self.ridge = ridge
 
-
-@_documented
+@positional_parameters
 class SVGD(_Particles):
     r"""Stein variational gradient descent.
 
     Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
-
-    Parameters
-    ----------
-    <parameters>
-
-    Attributes
-    ----------
-    <attributes>
 
     Notes
     -----
@@ -222,7 +176,7 @@ class SVGD(_Particles):
     _interaction = 3
 
 
-@_documented
+@positional_parameters
 class PSGHMC(_Particles):
     r"""The flow of stochastic-gradient Hamiltonian Monte Carlo by particles: momentum and friction without noise.
 
@@ -233,15 +187,10 @@ class PSGHMC(_Particles):
     kind : {"det", "fgh"}, default="det"
         "det" replaces the noise of `SGHMC` by the score of the momenta; "fgh" is the fibre-gradient Hamiltonian flow,
         in which the scores of positions and of momenta also drive each other.
-    <parameters>
     friction : float, default=1
         :math:`C`.
     mass : float, default=1
         :math:`m`, the same for every momentum.
-
-    Attributes
-    ----------
-    <attributes>
 
     Notes
     -----

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..kernels import _user as user
 from ..kernels.samplers import particles, recipe, simplex
 from ..utils._numbers import real_array
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
@@ -28,7 +29,14 @@ _HOW = (
 )
 _DIFFERENCE = 1e-6
 
-_PARAMETERS = r"""matrices : function jitted by ``numba.njit``
+
+@positional_parameters
+class _Recipe:
+    r"""Shared by both kinds: a state with auxiliaries, and checks of the user's function.
+
+    Parameters
+    ----------
+    matrices : function jitted by ``numba.njit``
         ``f(z, slope, D, Q, div_D, div_Q)`` receives the state :math:`z` (m,), the ``dim`` parameters before the
         auxiliaries, and the gradient of the parameters' energy in ``slope[:dim]``. It writes the gradient of the
         auxiliaries' energy into ``slope[dim:]``, :math:`D` and :math:`Q` (m, m), and
@@ -40,13 +48,10 @@ _PARAMETERS = r"""matrices : function jitted by ``numba.njit``
         :math:`h`.
     stages : array-like of shape (m,), default=None
         When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 at the new values
-        of the others, and so on. None moves all at once.
+        of the others, and so on. None: all at once.
     auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
-        Where auxiliaries start."""
-
-
-class _Recipe:
-    """Shared by both kinds: a state with auxiliaries, and checks of the user's function."""
+        Where auxiliaries start.
+    """
 
     _reads_log_density = False
     _deterministic = False
@@ -111,16 +116,13 @@ class _Recipe:
         return 0 if self.stages is None else int(np.max(self.stages))
 
 
+@positional_parameters
 class Recipe(_Recipe, _Euclidean):
     r"""The complete recipe: stochastic-gradient dynamics from a diffusion and a curl matrix.
 
     Every choice of a positive semi-definite :math:`D(z)` and an antisymmetric :math:`Q(z)` leaves
     :math:`p(z) \propto e^{-H(z)}` unchanged, with an error of order ``step_size``; :math:`H` is minus the log posterior
     plus the energy of the auxiliaries.
-
-    Parameters
-    ----------
-    <parameters>
 
     Attributes
     ----------
@@ -154,6 +156,12 @@ class Recipe(_Recipe, _Euclidean):
     (1, 2500, 3)
     """
 
+    matrices: Callable[..., Any]
+    n_auxiliary: int = 0
+    step_size: StepSize = "auto"
+    stages: ArrayLike | None = None
+    auxiliary_start: float | ArrayLike = 0.0
+
     _name = "recipe"
     _fits = _CONDITIONAL
     _parameter_constraints = {
@@ -163,20 +171,6 @@ class Recipe(_Recipe, _Euclidean):
         "stages": ["array-like", None],
         "auxiliary_start": ["array-like", float, int],
     }
-
-    def __init__(
-        self,
-        matrices: Callable[..., Any],
-        n_auxiliary: int = 0,
-        step_size: StepSize = "auto",
-        stages: ArrayLike | None = None,
-        auxiliary_start: float | ArrayLike = 0.0,
-    ) -> None:
-        self.matrices = matrices
-        self.n_auxiliary = n_auxiliary
-        self.step_size = step_size
-        self.stages = stages
-        self.auxiliary_start = auxiliary_start
 
     def _numbers(self):
         return [self.n_auxiliary, self._last_stage()]
@@ -191,6 +185,7 @@ class Recipe(_Recipe, _Euclidean):
         return simplex.no_advance, self._kernel()
 
 
+@positional_parameters
 class ParticleRecipe(_Recipe, _Particles):
     r"""The complete recipe without noise: the flow that the same two matrices define, by particles.
 
@@ -198,16 +193,11 @@ class ParticleRecipe(_Recipe, _Particles):
 
     Parameters
     ----------
-    <parameters>
     kind : {"det", "fgh"}, default="det"
         Whether the particles' own density :math:`q` acts along :math:`D` only, or along :math:`Q` as well. Both move
         the density alike.
-    n_particles : int, default=20
-        :math:`M`.
     bandwidth : {"median", "he"}, default="median"
         See `Blob`; chosen separately for parameters and auxiliaries.
-    start_scale : float, default=1
-        Particles start at independent normals of this standard deviation about the start of the model or target.
 
     Attributes
     ----------
@@ -264,7 +254,3 @@ class ParticleRecipe(_Recipe, _Particles):
 
     def _kernels(self, geometry):
         return (self._kernel(),)
-
-
-for _cls in (Recipe, ParticleRecipe):
-    _cls.__doc__ = _cls.__doc__ and _cls.__doc__.replace("<parameters>", _PARAMETERS)

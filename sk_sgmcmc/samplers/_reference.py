@@ -31,7 +31,7 @@ class Gibbs(Sampler):
     a Dirichlet process, are integrated out. Each token's topic, or row's cluster, is drawn given those of all others,
     and topics or components are drawn from their Dirichlet distribution given the counts when a draw is kept. It is the
     limit that stochastic-gradient samplers approximate, and the default of the count topic models, of
-    `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit`` holds all the data. For topic models, it is
+    `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit`` receives all the data. For topic models, it is
     exact with whole counts only: the conditionals of fractional tokens belong to no joint distribution.
 
     See Also

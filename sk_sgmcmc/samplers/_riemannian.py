@@ -1,5 +1,7 @@
 """Samplers on flat space whose mass is a metric that depends on the position."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Literal
 

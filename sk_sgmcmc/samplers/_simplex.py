@@ -1,8 +1,11 @@
 """Samplers on the simplex and on (0, inf)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..kernels.samplers import simplex
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import StrOptions
 from ._base import EXACT_STEP_CONSTRAINT, STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from .schedules import ConstantStep, PolynomialDecay
@@ -10,6 +13,7 @@ from .schedules import ConstantStep, PolynomialDecay
 _FORMS = {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"}
 
 
+@positional_parameters
 class SCIR(Sampler):
     r"""Stochastic Cox-Ingersoll-Ross process: no discretisation error on sparse simplices.
 
@@ -50,6 +54,8 @@ class SCIR(Sampler):
     SCIR(step_size=0.5)
     """
 
+    step_size: StepSize = "auto"
+
     _name = "scir"
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _is_lazy = True
@@ -58,9 +64,6 @@ class SCIR(Sampler):
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
 
     _simplex_step = 0.1
-
-    def __init__(self, step_size: StepSize = "auto") -> None:
-        self.step_size = step_size
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         """``noise`` is the variance of a shape over the shape, of which h/2 is added; 0 if shapes are exact."""
@@ -74,6 +77,7 @@ class SCIR(Sampler):
         return simplex.scir_advance, simplex.scir_step
 
 
+@positional_parameters
 class ExponentialOU(Sampler):
     r"""Exponential Ornstein-Uhlenbeck process, exactly solvable, for log-normal targets on (0, inf).
 
@@ -82,7 +86,7 @@ class ExponentialOU(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition; ``numpy.inf`` draws anew.
+        :math:`h`, the time of one transition; with ``numpy.inf``, a step forgets the state.
 
     Attributes
     ----------
@@ -99,13 +103,12 @@ class ExponentialOU(Sampler):
     Baker, Fearnhead, Fox and Nemeth (2018), section 5, for the idea of exactly solvable diffusions.
     """
 
+    step_size: StepSize = "auto"
+
     _name = "exponential-ou"
     _fits = (("positive", "log-location"),)
     _is_exact = True
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
-
-    def __init__(self, step_size: StepSize = "auto") -> None:
-        self.step_size = step_size
 
     _stable_step = SCIR._stable_step
 
@@ -113,6 +116,7 @@ class ExponentialOU(Sampler):
         return simplex.no_advance, simplex.exponential_ou_step
 
 
+@positional_parameters
 class SGRLD(Sampler):
     r"""Stochastic-gradient Riemannian Langevin dynamics on the simplex.
 
@@ -155,13 +159,12 @@ class SGRLD(Sampler):
     sections 3 and 4.
     """
 
+    step_size: StepSize = "auto"
+    parameterization: str = "expanded-mean"
+
     _name = "sgrld"
     _fits = (("simplex", "counts"),)
     _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "parameterization": [StrOptions(_FORMS)]}
-
-    def __init__(self, step_size: StepSize = "auto", parameterization: str = "expanded-mean") -> None:
-        self.step_size = step_size
-        self.parameterization = parameterization
 
     _simplex_step = 0.001
 

@@ -8,12 +8,14 @@ from numpy.typing import ArrayLike
 
 from ..kernels.samplers import hamiltonian, nose_poincare, simplex
 from ..kernels.samplers import mass as mass_kernels
+from ..utils._parameters import positional_parameters
 from ..utils._sklearn import StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Kinetic
 from ._mass import MonteCarloEM
 
 
+@positional_parameters
 class SGNHT(_Kinetic):
     r"""Stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise of gradients.
 
@@ -36,7 +38,7 @@ class SGNHT(_Kinetic):
     thermostat_mass : float, default=1
         :math:`\mu`; a smaller one makes :math:`\xi` move faster.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -59,6 +61,14 @@ class SGNHT(_Kinetic):
     NeurIPS, section 3. Roychowdhury and Parthasarathy (2017), algorithm 2.
     """
 
+    step_size: StepSize = "auto"
+    noise: float = 1.0
+    scheme: Literal["aboba", "euler"] = "aboba"
+    form: Literal["mass", "white"] = "mass"
+    thermostat_mass: float = 1.0
+    mass: ArrayLike | MonteCarloEM | None = None
+    temperature: float = 1.0
+
     _name = "sgnht"
     _fits = _IN_BLOCKS
     _reads_log_density = False
@@ -71,24 +81,6 @@ class SGNHT(_Kinetic):
         "mass": _MASS,
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        noise: float = 1.0,
-        scheme: Literal["aboba", "euler"] = "aboba",
-        form: Literal["mass", "white"] = "mass",
-        thermostat_mass: float = 1.0,
-        mass: ArrayLike | MonteCarloEM | None = None,
-        temperature: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.noise = noise
-        self.scheme = scheme
-        self.form = form
-        self.thermostat_mass = thermostat_mass
-        self.mass = mass
-        self.temperature = temperature
 
     def _numbers(self):
         return [self.temperature, self.noise, self.thermostat_mass]
@@ -106,6 +98,7 @@ class SGNHT(_Kinetic):
         return hamiltonian.sgnht_half, hamiltonian.sgnht_aboba
 
 
+@positional_parameters
 class SGNPHMC(_Kinetic):
     r"""Stochastic Nosé-Poincaré Hamiltonian Monte Carlo: a thermostat that rescales time, to second order.
 
@@ -125,7 +118,7 @@ class SGNPHMC(_Kinetic):
         Force on :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
         :math:`H = 0` they are equal; on minibatches the second adds the noise of the log density itself.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
-        :math:`M`; None is the identity.
+        :math:`M`. None: the identity.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -138,14 +131,22 @@ class SGNPHMC(_Kinetic):
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
     leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is reset
-    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend
-    on either, and the noise of minibatches cannot drive the chain off it.
+    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the distribution of :math:`(\theta, p/s, q)` does not
+    depend on either, and the noise of minibatches cannot drive the chain off it.
 
     References
     ----------
     Roychowdhury, Kulis and Parthasarathy (2016), Robust Monte Carlo sampling using Riemannian Nosé-Poincaré
     Hamiltonian dynamics, ICML. Roychowdhury and Parthasarathy (2017), equation 7.
     """
+
+    step_size: StepSize = "auto"
+    friction: float = 1.0
+    thermostat_friction: float = 0.0
+    thermostat_mass: float = 1.0
+    drive: Literal["kinetic", "likelihood"] = "kinetic"
+    mass: ArrayLike | MonteCarloEM | None = None
+    temperature: float = 1.0
 
     _name = "sg-nphmc"
     _fits = (("euclidean", "gradient"), ("euclidean", "block-gradient"))
@@ -158,24 +159,6 @@ class SGNPHMC(_Kinetic):
         "mass": _MASS,
         "temperature": _POSITIVE,
     }
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        friction: float = 1.0,
-        thermostat_friction: float = 0.0,
-        thermostat_mass: float = 1.0,
-        drive: Literal["kinetic", "likelihood"] = "kinetic",
-        mass: ArrayLike | MonteCarloEM | None = None,
-        temperature: float = 1.0,
-    ) -> None:
-        self.step_size = step_size
-        self.friction = friction
-        self.thermostat_friction = thermostat_friction
-        self.thermostat_mass = thermostat_mass
-        self.drive = drive
-        self.mass = mass
-        self.temperature = temperature
 
     def _numbers(self):
         return [self.temperature, self.friction, self.thermostat_friction, self.drive == "kinetic"]

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
-from ..utils._sklearn import Interval
+from ..utils._parameters import positional_parameters
+from ..utils._sklearn import BaseEstimator, Interval
 from ..utils._typing import FloatArray
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
@@ -24,6 +24,7 @@ class Schedule(BaseEstimator):
         raise TypeError(f"{type(self).__name__} is not a schedule itself; pass a subclass.")
 
 
+@positional_parameters
 class ConstantStep(Schedule):
     """The same step size at every step: h_t = ``step_size``.
 
@@ -33,16 +34,16 @@ class ConstantStep(Schedule):
         The step size, in units of the diffusion's time; ``numpy.inf`` for samplers that are exact over any time.
     """
 
-    _parameter_constraints = {"step_size": [Interval(Real, 0, np.inf, closed="right")]}
+    step_size: float
 
-    def __init__(self, step_size: float) -> None:
-        self.step_size = step_size
+    _parameter_constraints = {"step_size": [Interval(Real, 0, np.inf, closed="right")]}
 
     def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         return np.full(np.shape(step), float(self.step_size))
 
 
+@positional_parameters
 class PolynomialDecay(Schedule):
     r"""Steps that shrink as a power: :math:`h_t = h_0 (1 + t / \tau)^{-\kappa}`.
 
@@ -61,22 +62,22 @@ class PolynomialDecay(Schedule):
     Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3.
     """
 
+    initial: float = 0.1
+    offset: float = 1000.0
+    exponent: float = 0.55
+
     _parameter_constraints = {
         "initial": _POSITIVE,
         "offset": _POSITIVE,
         "exponent": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, initial: float = 0.1, offset: float = 1000.0, exponent: float = 0.55) -> None:
-        self.initial = initial
-        self.offset = offset
-        self.exponent = exponent
-
     def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""
         return float(self.initial) * (1.0 + np.asarray(step, dtype=float) / self.offset) ** (-self.exponent)
 
 
+@positional_parameters
 class CyclicalStep(Schedule):
     r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, with a floor.
 
@@ -98,16 +99,15 @@ class CyclicalStep(Schedule):
     section 3.
     """
 
+    initial: float = 0.1
+    cycle_length: int = 1000
+    floor: float = 0.01
+
     _parameter_constraints = {
         "initial": _POSITIVE,
         "cycle_length": [Interval(Integral, 1, None, closed="left")],
         "floor": [Interval(Real, 0, 1, closed="both")],
     }
-
-    def __init__(self, initial: float = 0.1, cycle_length: int = 1000, floor: float = 0.01) -> None:
-        self.initial = initial
-        self.cycle_length = cycle_length
-        self.floor = floor
 
     def __call__(self, step: ArrayLike) -> FloatArray:
         """Step sizes at the step indices ``step``, an int or array; same shape."""

@@ -3,9 +3,9 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..dense.tuning import auto_step_size
+from ..utils._sklearn import BaseEstimator
 
 
 class Target(BaseEstimator):

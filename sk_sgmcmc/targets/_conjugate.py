@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from ..kernels.models import conjugate, gaussian
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count, real_array
+from ..utils._parameters import positional_parameters
 from ..utils._typing import FloatArray
 from ._base import Target, check_positive
 
@@ -24,6 +25,7 @@ class _CellTarget(Target):
         return ConstantStep(min(1.0, sampler._stable_step(1.0, noise)))
 
 
+@positional_parameters
 class DirichletCategorical(_CellTarget):
     r"""Posterior of category probabilities: :math:`\omega \sim \mathrm{Dirichlet}(\alpha + \sum_i z_i)`.
 
@@ -37,14 +39,11 @@ class DirichletCategorical(_CellTarget):
         Number of categories; None takes it from ``concentration`` or from the data.
     """
 
-    _offers = (("simplex", "counts"),)
+    categories: ArrayLike
+    concentration: float | ArrayLike = 0.1
+    n_categories: int | None = None
 
-    def __init__(
-        self, categories: ArrayLike, concentration: float | ArrayLike = 0.1, n_categories: int | None = None
-    ) -> None:
-        self.categories = categories
-        self.concentration = concentration
-        self.n_categories = n_categories
+    _offers = (("simplex", "counts"),)
 
     def _signal(self):
         return conjugate.dirichlet_categorical
@@ -94,6 +93,7 @@ class DirichletCategorical(_CellTarget):
         return samples["omega"], mean, mean * (1.0 - mean) / (a.sum() + 1.0)
 
 
+@positional_parameters
 class GammaPoisson(_CellTarget):
     r"""Posterior of Poisson rates: :math:`\lambda_j \sim \mathrm{Gamma}(a_0 + \sum_i x_{ij}, \; b_0 + N)`.
 
@@ -107,12 +107,11 @@ class GammaPoisson(_CellTarget):
         :math:`b_0` of the prior.
     """
 
-    _offers = (("positive", "counts"),)
+    counts: ArrayLike
+    shape: float = 1.0
+    rate: float = 1.0
 
-    def __init__(self, counts: ArrayLike, shape: float = 1.0, rate: float = 1.0) -> None:
-        self.counts = counts
-        self.shape = shape
-        self.rate = rate
+    _offers = (("positive", "counts"),)
 
     def _signal(self):
         return conjugate.gamma_poisson
@@ -137,6 +136,7 @@ class GammaPoisson(_CellTarget):
         return samples["rate"], a / b, a / b**2
 
 
+@positional_parameters
 class LogNormalMedian(_CellTarget):
     r"""Posterior of medians of log-normal data of known spread, itself log-normal.
 
@@ -153,15 +153,12 @@ class LogNormalMedian(_CellTarget):
         :math:`m_0` and :math:`s_0`.
     """
 
-    _offers = (("positive", "log-location"),)
+    values: ArrayLike
+    log_scale: float = 1.0
+    prior_location: float = 0.0
+    prior_scale: float = 10.0
 
-    def __init__(
-        self, values: ArrayLike, log_scale: float = 1.0, prior_location: float = 0.0, prior_scale: float = 10.0
-    ) -> None:
-        self.values = values
-        self.log_scale = log_scale
-        self.prior_location = prior_location
-        self.prior_scale = prior_scale
+    _offers = (("positive", "log-location"),)
 
     def _signal(self):
         return conjugate.log_normal_median
@@ -191,6 +188,7 @@ class LogNormalMedian(_CellTarget):
         return np.log(samples["median"]), mean, np.full_like(mean, 1.0 / posterior)
 
 
+@positional_parameters
 class GaussianMean(Target):
     r"""Posterior of the mean of Gaussian rows of known precision, itself Gaussian.
 
@@ -204,12 +202,11 @@ class GaussianMean(Target):
         Of independent normal priors with mean 0.
     """
 
-    _offers = (("euclidean", "gradient"),)
+    rows: ArrayLike
+    precision: ArrayLike | None = None
+    prior_precision: float = 0.0
 
-    def __init__(self, rows: ArrayLike, precision: ArrayLike | None = None, prior_precision: float = 0.0) -> None:
-        self.rows = rows
-        self.precision = precision
-        self.prior_precision = prior_precision
+    _offers = (("euclidean", "gradient"),)
 
     def _signal(self):
         return gaussian.gaussian_mean

@@ -13,6 +13,7 @@ from ..dense.chain import Metric
 from ..dense.tuning import DenseGradient, check_density, check_gradient_at
 from ..kernels.models import user
 from ..utils._numbers import is_count, real_array
+from ..utils._parameters import positional_parameters
 from ._base import Target
 from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 
@@ -22,6 +23,7 @@ _REACH = 2.0  # of random starts
 _TRIES = 100
 
 
+@positional_parameters
 class Density(Target):
     r"""Your own density, given by a jitted function for its logarithm and gradient.
 
@@ -72,27 +74,16 @@ class Density(Target):
     True
     """
 
-    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
+    log_density_and_gradient: Callable[..., Any]
+    dim: int
+    data: ArrayLike | None = None
+    start: ArrayLike | None = None
+    check_gradient: bool = True
+    control_variates: bool | Literal["auto"] = "auto"
+    metric: Callable[..., Any] | None = None
+    metric_is_diagonal: bool = False
 
-    def __init__(
-        self,
-        log_density_and_gradient: Callable[..., Any],
-        dim: int,
-        data: ArrayLike | None = None,
-        start: ArrayLike | None = None,
-        check_gradient: bool = True,
-        control_variates: bool | Literal["auto"] = "auto",
-        metric: Callable[..., Any] | None = None,
-        metric_is_diagonal: bool = False,
-    ) -> None:
-        self.log_density_and_gradient = log_density_and_gradient
-        self.dim = dim
-        self.data = data
-        self.start = start
-        self.check_gradient = check_gradient
-        self.control_variates = control_variates
-        self.metric = metric
-        self.metric_is_diagonal = metric_is_diagonal
+    _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
 
     def _signal(self, controlled=False):
         return user.user_signal(self.log_density_and_gradient, controlled)

@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
 from ..utils._numbers import is_count, real_array
+from ..utils._parameters import positional_parameters
 from ..utils._typing import FloatArray
 from ._base import check_positive
 from ._manifold_density import ManifoldDensity, ManifoldTarget
@@ -27,6 +28,7 @@ def _linear_terms(terms, n_columns):
     return X
 
 
+@positional_parameters
 class RestrictedGaussian(ManifoldTarget):
     r"""A Gaussian restricted to a manifold: :math:`\log\pi(x) = \sum_r (b_r'x_r - x_r'A x_r / 2) + \sum_i t_i'x`.
 
@@ -45,14 +47,11 @@ class RestrictedGaussian(ManifoldTarget):
         :math:`t`, read in minibatches: data, or noise where they add up to 0.
     """
 
-    _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
+    linear: ArrayLike
+    quadratic: ArrayLike | None = None
+    linear_terms: ArrayLike | None = None
 
-    def __init__(
-        self, linear: ArrayLike, quadratic: ArrayLike | None = None, linear_terms: ArrayLike | None = None
-    ) -> None:
-        self.linear = linear
-        self.quadratic = quadratic
-        self.linear_terms = linear_terms
+    _offers = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
 
     def _signal(self):
         return manifold.restricted_gaussian
@@ -81,6 +80,7 @@ class RestrictedGaussian(ManifoldTarget):
         return np.linalg.norm(A, 2) * (2.0 if curved else 1.0) + max(curved, default=0.0)
 
 
+@positional_parameters
 class ExponentialMixture(ManifoldTarget):
     r"""A mixture on each of several spheres: :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`.
 
@@ -96,19 +96,12 @@ class ExponentialMixture(ManifoldTarget):
         As for `RestrictedGaussian`.
     """
 
-    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
+    directions: ArrayLike
+    weights: ArrayLike | None = None
+    n_rows: int = 1
+    linear_terms: ArrayLike | None = None
 
-    def __init__(
-        self,
-        directions: ArrayLike,
-        weights: ArrayLike | None = None,
-        n_rows: int = 1,
-        linear_terms: ArrayLike | None = None,
-    ) -> None:
-        self.directions = directions
-        self.weights = weights
-        self.n_rows = n_rows
-        self.linear_terms = linear_terms
+    _offers = (("sphere", "gradient"), ("simplex", "gradient"), ("product", "gradient"))
 
     def _signal(self):
         return manifold.exponential_mixture
@@ -130,6 +123,7 @@ class ExponentialMixture(ManifoldTarget):
         return size + size**2 / 4.0 + pull
 
 
+@positional_parameters
 class ChainedVonMisesFisher(ManifoldTarget):
     r"""Posterior of two directions; the data inform on the first and on the normalised sum.
 
@@ -151,10 +145,9 @@ class ChainedVonMisesFisher(ManifoldTarget):
     Liu, Zhu and Song (2016), Stochastic gradient geodesic MCMC methods, NeurIPS, section 5.1.
     """
 
-    def __init__(self, directions: ArrayLike, kappa: float = 20.0, prior_kappa: float = 20.0) -> None:
-        self.directions = directions
-        self.kappa = kappa
-        self.prior_kappa = prior_kappa
+    directions: ArrayLike
+    kappa: float = 20.0
+    prior_kappa: float = 20.0
 
     def _signal(self):
         return manifold.chained_vmf_mixture
@@ -184,6 +177,7 @@ class ChainedVonMisesFisher(ManifoldTarget):
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
 
 
+@positional_parameters
 class MatrixCompletion(ManifoldTarget):
     r"""Posterior of the factors of a partially observed low-rank matrix: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
 
@@ -201,14 +195,13 @@ class MatrixCompletion(ManifoldTarget):
         :math:`\sigma`.
     """
 
+    matrix: ArrayLike
+    factor_scales: ArrayLike
+    noise_scale: float
+
     _offers = (("stiefel", "gradient"),)
 
     _geometry = "stiefel"
-
-    def __init__(self, matrix: ArrayLike, factor_scales: ArrayLike, noise_scale: float) -> None:
-        self.matrix = matrix
-        self.factor_scales = factor_scales
-        self.noise_scale = noise_scale
 
     def _signal(self):
         return frames_kernels.factor_completion

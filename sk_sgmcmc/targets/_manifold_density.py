@@ -22,6 +22,7 @@ from ..kernels.models import user
 from ..samplers._products import MANIFOLDS, Block, Product
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count
+from ..utils._parameters import positional_parameters
 from ._base import Target
 
 # Step as a share of the shortest time scale of the target.
@@ -138,6 +139,7 @@ class ManifoldTarget(Target):
         return draws | {"velocity": aux} if aux.size else draws
 
 
+@positional_parameters
 class ManifoldDensity(ManifoldTarget):
     r"""Your own density on a product of spheres, simplices, orthonormal frames and flat spaces.
 
@@ -198,22 +200,14 @@ class ManifoldDensity(ManifoldTarget):
     ((1, 250, 3), (1, 250, 2))
     """
 
+    log_density_and_gradient: Callable[..., Any]
+    spaces: Mapping[str, tuple[str, tuple[int, ...]]]
+    data: ArrayLike | None = None
+    start: Mapping[str, Any] | None = None
+    check_gradient: bool = True
+
     _offers = (("product", "gradient"),)
     _estimates_noise = False
-
-    def __init__(
-        self,
-        log_density_and_gradient: Callable[..., Any],
-        spaces: Mapping[str, tuple[str, tuple[int, ...]]],
-        data: ArrayLike | None = None,
-        start: Mapping[str, Any] | None = None,
-        check_gradient: bool = True,
-    ) -> None:
-        self.log_density_and_gradient = log_density_and_gradient
-        self.spaces = spaces
-        self.data = data
-        self.start = start
-        self.check_gradient = check_gradient
 
     def _on(self, geometry):
         if geometry != "product":

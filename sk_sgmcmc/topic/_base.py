@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
@@ -17,6 +17,8 @@ from ..metrics import topic_stability
 from ..utils import as_precise_as
 from ..utils._alignment import aligned
 from ..utils._numbers import check_count, interval_tails
+from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..utils._tables import checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
 from ..utils.blocks import CountsLike
@@ -28,6 +30,7 @@ from ._draws import TopicDraws, check_at_most_kept
 _N_DRAWS = 20  # of proportions, over which tables of documents average
 
 
+@keyword_parameters
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC):
     """Base of topic models, whose ``samples_["components"]`` has the shape (n_chains, n_kept, n_topics, n_features).
 
@@ -36,9 +39,24 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
     documents have any. Given ``groups`` of the documents, ``_proportion_draws`` makes draws that can be averaged over
     each group.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+
+    Attributes
+    ----------
+    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
+        Whether ``chain_distances_`` is at most the typical distance between draws of one chain, or at most 0.2.
+        Intervals of a topic use the draws of the chains that agree on it.
+    topic_stability_ : ndarray of shape (n_components,)
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains.
     """
 
-    components_: FloatArray
+    n_components: int = field(default=10, kw_only=False)
+
+    components_: FloatArray = field(init=False)
 
     _check_definitions = (TOPICS_CHANGE, NO_DRAWS, CHAINS_DISAGREE)
     _drifts = (

@@ -10,161 +10,111 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..chains.checks import PARTICLES_TOO_CLOSE, SEEDS_LOST
-from ..samplers._base import Sampler
 from ..utils._numbers import real_array
+from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
-from ..utils._typing import Callbacks, RandomState
 from ._counts.document_prior import DocumentPrior, FittedPrior, first_doc_prior
 from ._counts.model import CountTopicModel
 from ._counts.word_prior import DEFAULT, SeedWords
 
 
+@keyword_parameters
 class BayesianLDA(CountTopicModel):
-    r"""Latent Dirichlet allocation with topics, and their uncertainty, drawn by MCMC.
+    r"""Find the topics of documents, with their uncertainty: latent Dirichlet allocation by MCMC.
 
-    Documents are bags of words: :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, topics
-    :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, and each token draws a topic from :math:`\theta_d` and a word from
-    that topic.
+    Documents are bags of words. Each document d has topic proportions :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`,
+    and each topic k has word probabilities :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`. Each token draws a topic from
+    :math:`\theta_d` and a word from that topic.
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
-    sampler : str, sampler object or None, default=None
-        How topics are drawn: by the exact, collapsed `Gibbs`; on the simplex by `SCIR`, `SGRLD` or `ExactDirichlet`; or
-        as a softmax on flat space by `SGHMC`, `SGNHT`, or `SGLD`, which is slow (at its default length, intervals are
-        somewhat too narrow), or by particles such as `Blob` and `PSGHMC`, whose intervals are too narrow. None is
-        `Gibbs` if `fit` holds all documents: with ``batch_size="auto"``, no ``total_samples``, and assignments that are
-        not "fresh". Otherwise, and in `partial_fit`, which may follow a default `fit`, None is `SCIR`; with a normal
-        ``topic_prior``, it is always `SGHMC`. To tune the sampler, pass an object or set ``sampler__step_size``, which
-        turns None into the sampler that `partial_fit` uses.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
-        :math:`\alpha`. "auto" fits one value for each topic, to stored assignments in the second half of the sweeps of
+        :math:`\alpha`. "auto" fits one value for each topic to stored assignments, in the second half of the sweeps of
         burn-in.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
-        :math:`\beta`. "auto" fits one number for all words, by the collapsed sweeps of burn-in or of a young stream's
-        restarts; with a sampler on flat space, in `fit` with fresh assignments, or with fewer than ten sweeps in
-        burn-in, it is 0.01. A matrix distinguishes topics: the words with a larger prior in one topic than in others
-        are its seeds, from which chains start.
+        :math:`\beta`. "auto" fits one number for all words in the collapsed sweeps of burn-in, or of the restarts of
+        `partial_fit`. It is 0.01 with samplers on flat space, in `fit` with fresh assignments, and with fewer than ten
+        sweeps in burn-in. In a matrix, the words with a larger prior in one topic than in others are its seeds, from
+        which chains start.
     seed_words : dict, default=None
-        Words to anchor to topics: names of topics to lists of words, as in ``{"Water": ["canal", "harbor"]}``, or
-        words to topics, as in ``{"canal": 0, "harbor": 0, "treaty": [1, 2]}``. Names belong to the first topics, in
-        their order, and appear in ``topic_names_``. Seeds become a prior of shape (n_components, n_features), from
-        which chains start; a ``topic_word_prior`` that is "auto" is then 0.01. Words need names: those of the columns
-        of X, or ``feature_names`` of `fit`. `fit` warns if the seed words of a topic are more probable in another one.
-    seed_weight : float, default=5
-        Prior counts that a seed word has in its topic beside ``topic_word_prior``.
-    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
-        The prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates
-        that are independent normals with mean ``topic_word_prior``.
-    topic_prior_scale : float, default=1
-        Standard deviation of the normal prior.
-    whiten : bool, default=True
-        Samplers on flat space move in coordinates divided by their posterior standard deviations, estimated from the
-        curvature early in burn-in; step sizes are then in these units. False leaves the coordinates as they are.
-    assignments : {"auto", "stored", "fresh"}, default="auto"
-        "stored" keeps the topic of every token, two bytes each. The shape of a topic is then :math:`\beta` plus the
-        counts of all stored assignments, after those of the minibatch have been redrawn, without N/n: exact for any
-        minibatch. "fresh" draws assignments afresh in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
-        by N/n, as in the papers: for streams and corpora that do not fit in memory. "auto" stores in `fit`, unless
-        ``total_samples`` differs from the number of rows of X; `partial_fit` always draws afresh.
-    n_sweeps : tuple of two int, default=(5, 5)
-        For fresh assignments: the numbers of Gibbs sweeps to discard and to average over. Averaging narrows the
-        posterior slightly, in proportion to the step size; (k, 1) does not.
-    init : {"soft", "random"}, default="soft"
-        Where chains start: from assignments made by one or two streaming passes of EM with forgetting, or at random.
-        With "soft", chains of `partial_fit` restart while their stream is young, and `Gibbs` starts at random if there
-        are more than 125 topics, since its sweeps then find better topics by themselves.
-    total_samples : int or None, default=None
-        Number of documents behind the posterior, at most 1e15. None counts those in X in `fit`, those seen so far in
-        `partial_fit`.
-    new_features : {"error", "extend"}, default="error"
-        Whether documents with other columns are refused, or their columns are aligned by name: missing ones count as
-        0, and `partial_fit` adds new words to the topics, with prior mass.
-    n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler: about 200 passes over the data with
-        stored assignments (100 from 5 million tokens on), 1000 minibatches with fresh ones. Samplers that move topics
-        by small steps make up to 2000 passes, 50 million tokens in all, over corpora of less than 250,000 tokens.
-        Particle samplers make 60 passes, or 250 minibatches with fresh assignments.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws, as float32, within 512 MiB.
-    batch_size : int or "auto", default="auto"
-        Documents in a minibatch.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Threads: over chains and, if there are more threads than chains, over the documents of a minibatch or, in
-        burn-in, over shards of a corpus of 200,000 tokens or more. A chain's kept sweeps of collapsed Gibbs sampling
-        take one thread below two million tokens, and all its collapsed sweeps do where counts are fractional or words
-        have priors of their own. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`: held-out score while fitting, checkpoints.
+        Words to anchor to topics. Requires feature names: names of the columns of X, or ``feature_names`` of `fit`.
+
+        - ``{"Water": ["canal", "harbor"]}`` names the first topics, in this order; the names appear in
+          ``topic_names_``.
+        - ``{"canal": 0, "harbor": 0, "treaty": [1, 2]}`` maps words to topics.
+
+        Seeds become a prior of shape (n_components, n_features), from which chains start; a ``topic_word_prior`` of
+        "auto" is then 0.01. `fit` warns if the seed words of a topic are more probable in another one.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics by the reference chain; rows sum to 1. Where assignments are stored, the mean of
-        :math:`(\beta + n_{kw}) / (V\beta + n_k)` over kept draws, which has less noise than that of the draws. By
-        `SCIR` with fresh assignments, the average of the conditional means given the minibatches' shapes.
+        Posterior mean of the topics in the reference chain; rows sum to 1. With stored assignments, it is the mean of
+        :math:`(\beta + n_{kw}) / (V\beta + n_k)` over kept draws, which is less noisy than the mean of the draws. With
+        `SCIR` and fresh assignments, it averages the conditional means given the shapes of the minibatches.
     samples_ : dict of ndarray
-        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in one
-        order over draws and chains; by `Gibbs` they are made when they are first read. With ``doc_topic_prior="auto"``
+        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), in the
+        same order in all draws and chains. With `Gibbs`, they are made when first read. With ``doc_topic_prior="auto"``
         also ``"doc_topic_prior"``.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        :math:`\alpha` in use, averaged over the reference chain's draws if it is fitted.
+        :math:`\alpha` in use. If fitted, the average over the draws of the reference chain.
     topic_word_prior_ : float or ndarray
         :math:`\beta` in use: as given, or the number that the reference chain fitted.
-    reference_chain_ : int
-        The chain of all results: the one whose mean topics predict hidden words best, by document completion on up to
-        1000 of the fitted documents.
-    chain_distances_ : ndarray of shape (n_chains, n_components)
-        Hellinger distance of each chain's mean topic from that of the reference chain.
-    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether that distance is at most the typical one between draws of one chain, or at most 0.2. Intervals of a
-        topic use the draws of the chains that agree on it.
-    topic_stability_ : ndarray of shape (n_components,)
-        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains.
-    sampler_ : sampler object
-        The sampler in use, with its step sizes in ``step_size_``.
-    n_iter_ : int
-        Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, and the sum of a
-        fitted doc_topic_prior: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe
-        a fit" in the user guide.
-    n_samples_seen_ : int
-        Documents seen; those of a block that `partial_fit` recognises count once.
-    trace_ : dict
-        Held-out scores, if `HeldOutScore` was among the callbacks.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
+        the entropy of the topics' shares, and the sum of a fitted ``doc_topic_prior``. See "When not to believe a fit"
+        in the user guide.
+
+    Other Parameters
+    ----------------
+    seed_weight : float, default=5
+        Prior counts of a seed word in its topic, in addition to ``topic_word_prior``.
+    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
+        Prior of the topics. "normal" is for samplers on flat space: a topic is then the softmax of coordinates that are
+        independent normals with mean ``topic_word_prior``.
+    topic_prior_scale : float, default=1
+        Standard deviation of the normal prior.
+    whiten : bool, default=True
+        Whether samplers on flat space move in coordinates divided by their posterior standard deviations, which are
+        estimated from the curvature early in burn-in. Step sizes are then in these units.
+    sampler : str, sampler object or None, default=None
+        Sampler of the topics.
+
+        - `Gibbs`: exact and collapsed.
+        - `SCIR`, `SGRLD`, `ExactDirichlet`: on the simplex.
+        - `SGHMC`, `SGNHT`, `SGLD`: on flat space, with topics as a softmax. `SGLD` is slow, and its intervals are
+          somewhat too narrow at its default length.
+        - `Blob`, `PSGHMC` and other particles: their intervals are too narrow.
+
+        None selects `Gibbs` if `fit` receives all documents: with ``batch_size="auto"``, no ``total_samples``, and
+        assignments that are not "fresh". Otherwise it selects `SCIR`, also in `partial_fit`, which may follow a default
+        `fit`. With a normal ``topic_prior`` it always selects `SGHMC`. Setting ``sampler__step_size`` with
+        ``sampler=None`` selects the sampler of `partial_fit`.
 
     Notes
     -----
-    A default `fit` is collapsed Gibbs sampling throughout: a step redraws the topic of every token given those of all
-    others, and topics are drawn from their Dirichlet distribution given the assignments of a kept draw. In burn-in,
-    shards of a large corpus are swept side by side, each with the other shards' counts of before the sweep. Kept sweeps
-    of two million tokens or more are cut by words instead, which is exact: the shares of a topic's mass in the parts of
-    the vocabulary have a Dirichlet distribution, and given these shares, tokens of a part depend on no count of another
-    part but those of their document. The shares are drawn before each round of blocks that have no document and no part
-    in common. With whole counts and one number as the topics' prior, sweeps begin warm, at about the temperature at
-    which the last topic would melt: 1 plus the ``n_components``-th singular value of the scaled counts, at most 1.4. It
-    falls to 1 over 60 % of burn-in or 60 sweeps, whichever ends first.
+    By default, `fit` is collapsed Gibbs sampling throughout. A step redraws the topic of every token given the topics
+    of all others, and topics are drawn from their Dirichlet distribution given the assignments of a kept draw.
 
-    `SCIR` with stored assignments has an infinite step size by default. A step then draws the topics' cells for the
-    words of the minibatch from their Gamma distribution given all assignments, the rest of each topic's mass from its
-    own distribution, and then the assignments of the minibatch: random-scan Gibbs, exact whatever the minibatch. The
-    first 70 % of burn-in are collapsed Gibbs sweeps, which have the same stationary distribution and reach it sooner.
+    In burn-in, the shards of a large corpus are swept in parallel, each with the counts that the other shards had
+    before the sweep. Kept sweeps of two million tokens or more are divided by words instead, which is exact. The shares
+    of a topic's mass in the parts of the vocabulary have a Dirichlet distribution. Given these shares, the tokens of a
+    part depend on the counts of other parts only through their own document. The shares are drawn before each round, in
+    which no two threads share a document or a part of the vocabulary.
 
-    With fractional counts, no sampler of stored assignments is exact: a token of weight w adds w to the counts, but its
-    topic is drawn as that of a whole token, and such conditionals belong to no joint distribution. Draws then differ
-    from those of any posterior by little where few tokens are fractions, and by more where all are, as in tf-idf rows.
+    With whole counts and one number as the prior of the topics, the first sweeps are tempered. The initial temperature
+    is about the one at which the last topic would vanish: 1 plus the ``n_components``-th singular value of the scaled
+    counts, at most 1.4. It falls to 1 over 60% of burn-in or over 60 sweeps, whichever ends first.
+
+    `SCIR` with stored assignments has an infinite step size by default. A step draws the topics' cells for the words of
+    the minibatch from their Gamma distribution given all assignments, then the rest of each topic's mass from its own
+    distribution, and then the assignments of the minibatch. This is random-scan Gibbs sampling, exact for any
+    minibatch. The first 70% of burn-in are collapsed Gibbs sweeps, which have the same stationary distribution and
+    reach it sooner.
+
+    With fractional counts, no sampler of stored assignments is exact. A token of weight w adds w to the counts, but its
+    topic is drawn as that of a whole token, and no joint distribution has such conditionals. The draws differ little
+    from those of a posterior if few tokens are fractions, and more if all are, as in tf-idf rows.
 
     Interrupting a fit (Ctrl-C) leaves a fitted estimator, which `resume` continues.
 
@@ -186,6 +136,14 @@ class BayesianLDA(CountTopicModel):
     (200, 3)
     """
 
+    doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto"
+    topic_word_prior: float | ArrayLike | Literal["auto"] = "auto"
+    seed_words: Mapping[str, Any] | None = None
+    seed_weight: float = 5.0
+    topic_prior: Literal["dirichlet", "normal"] = "dirichlet"
+    topic_prior_scale: float = 1.0
+    whiten: bool = True
+
     _takes_blocks = True
     _check_definitions = (*CountTopicModel._check_definitions, PARTICLES_TOO_CLOSE, SEEDS_LOST)
 
@@ -199,57 +157,6 @@ class BayesianLDA(CountTopicModel):
         "topic_prior_scale": SCALE_CONSTRAINT,
         "whiten": ["boolean"],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
-        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
-        seed_words: Mapping[str, Any] | None = None,
-        seed_weight: float = 5.0,
-        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
-        topic_prior_scale: float = 1.0,
-        whiten: bool = True,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.seed_words = seed_words
-        self.seed_weight = seed_weight
-        self.topic_prior = topic_prior
-        self.topic_prior_scale = topic_prior_scale
-        self.whiten = whiten
-        self.assignments = assignments
-        self.n_sweeps = n_sweeps
-        self.init = init
-        self.total_samples = total_samples
-        self.new_features = new_features
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- seed words ----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""Every private or version-dependent scikit-learn import of this package, for scikit-learn 1.6 to 1.9.
+"""Every private or version-dependent scikit-learn import of this package, for scikit-learn 1.6 to 1.9, and its bases.
 
-When a scikit-learn release moves one of these names, this is the only file to change. Public and stable names
-(`BaseEstimator`, `Bunch`, `check_array`, ...) are imported where they are used.
+When a scikit-learn release moves one of these names, this is the only file to change. Other public and stable names
+(`Bunch`, `check_array`, `clone`, ...) are imported where they are used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_array, check_is_fitted
@@ -28,29 +28,73 @@ from sklearn.utils.metaestimators import available_if as _available_if
 
 try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
     from sklearn import callback
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
 except ImportError:
     callback = None
-
-    class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing to support."""
-
 
 from ._column_warnings import warn_of_index_column
 from ._containers import refuse_containers
 from ._numbers import real_array
 from ._sparse import well_formed
-from ._typing import Function
+from ._typing import AnyArray, Function
+
+MYPY = False  # mypy takes this name for True
+if MYPY:
+    # scikit-learn has no types. Below a base of unknown type, mypy would accept any argument of a constructor.
+    class BaseEstimator:
+        def __getattr__(self, name: str) -> Any: ...
+        def set_params(self, **params: Any) -> Self: ...
+
+    class CallbackSupport: ...
+
+    class ClassifierMixin: ...
+
+    class ClassNamePrefixFeaturesOutMixin:
+        def get_feature_names_out(self, input_features: Any = None) -> AnyArray: ...
+
+    class ClusterMixin: ...
+
+    class DensityMixin: ...
+
+    class RegressorMixin:
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    class TransformerMixin: ...
+
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        ClusterMixin,
+        DensityMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+
+    if callback is None:
+
+        class CallbackSupport:
+            """Nothing to support."""
+
+    else:
+        from sklearn.callback import CallbackSupportMixin as CallbackSupport
 
 # Standard deviation of a prior: its inverse square must be a number.
 SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]
 
 __all__ = [
     "SCALE_CONSTRAINT",
+    "BaseEstimator",
     "CallbackSupport",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "ClusterMixin",
+    "DensityMixin",
     "Interval",
     "InvalidParameterError",
+    "RegressorMixin",
     "StrOptions",
+    "TransformerMixin",
     "_num_samples",
     "available_if",
     "callback",

@@ -1,5 +1,7 @@
 """Counts that need not fit in memory: blocks of documents, read one after another."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,8 @@ import pytest
 
 from sk_sgmcmc.kernels._jit import NOT_FINITE, OK, TRANSITION, kernel
 from sk_sgmcmc.kernels.samplers import simplex
-from sk_sgmcmc.samplers._base import STEP_SIZE_CONSTRAINT, Sampler
+from sk_sgmcmc.samplers._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
+from sk_sgmcmc.utils._parameters import positional_parameters
 from tests.cases import THRESHOLD
 from tests.flat_cases import TARGET_LAW, FlatCase, gradient
 
@@ -32,6 +33,7 @@ def leimkuhler_matthews_step(theta, aux, scalars, signal, extra, hyper, rows, rn
 # ----------------------------------------------------------------------- sk_sgmcmc/samplers/_leimkuhler_matthews.py
 
 
+@positional_parameters
 class LeimkuhlerMatthews(Sampler):
     r"""Langevin dynamics whose noise is shared by neighbouring steps.
 
@@ -58,15 +60,14 @@ class LeimkuhlerMatthews(Sampler):
     Leimkuhler and Matthews (2013), Rational construction of stochastic numerical methods for molecular sampling, AMRX.
     """
 
+    step_size: StepSize = "auto"
+    temperature: float = 1.0
+
     _name = "leimkuhler-matthews"
     _fits = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"), ("euclidean", "block-gradient"))
     _n_aux = 1  # R_n; the one number in scalars says whether there is one
     _reads_log_density = False
     _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT, "temperature": STEP_SIZE_CONSTRAINT[:1]}
-
-    def __init__(self, step_size="auto", temperature=1.0):
-        self.step_size = step_size
-        self.temperature = temperature
 
     def _numbers(self):
         return [self.temperature]

@@ -6,8 +6,9 @@ from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, kernel
 from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.kernels.samplers.geometry import move_spheres, project_spheres
-from sk_sgmcmc.samplers._base import STEP_SIZE_CONSTRAINT, Sampler
+from sk_sgmcmc.samplers._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
 from sk_sgmcmc.targets import RestrictedGaussian
+from sk_sgmcmc.utils._parameters import positional_parameters
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import geodesic as naive
 
@@ -29,6 +30,7 @@ def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 # ----------------------------------------------------------------------- sk_sgmcmc/samplers/_geodesic_langevin.py
 
 
+@positional_parameters
 class GeodesicLangevin(Sampler):
     r"""Langevin dynamics along great circles of unit spheres.
 
@@ -54,14 +56,13 @@ class GeodesicLangevin(Sampler):
     :math:`\Lambda(x)` projects onto the tangent space.
     """
 
+    step_size: StepSize = "auto"
+
     _name = "geodesic-langevin"
     _fits = (("sphere", "gradient"),)
     _n_aux = 1
     _reads_log_density = False
     _parameter_constraints = {"step_size": STEP_SIZE_CONSTRAINT}
-
-    def __init__(self, step_size="auto"):
-        self.step_size = step_size
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         # Variances are those of the target times 1 + h (curvature + noise) / 2.

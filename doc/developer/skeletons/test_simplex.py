@@ -5,8 +5,9 @@ import pytest
 
 from sk_sgmcmc.kernels._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
 from sk_sgmcmc.kernels.math.random import gamma_draw
-from sk_sgmcmc.samplers._base import EXACT_STEP_CONSTRAINT, Sampler
+from sk_sgmcmc.samplers._base import EXACT_STEP_CONSTRAINT, Sampler, StepSize
 from sk_sgmcmc.samplers.schedules import ConstantStep
+from sk_sgmcmc.utils._parameters import positional_parameters
 from tests.cases import THRESHOLD, Case, GammaCells
 from tests.naive.simplex import gamma
 
@@ -44,6 +45,7 @@ def renewal_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 # ------------------------------------------------------------------------------- sk_sgmcmc/samplers/_renewal.py
 
 
+@positional_parameters
 class Renewal(Sampler):
     r"""Renewal process: each cell is drawn anew at the times of a Poisson process of rate 1.
 
@@ -65,14 +67,13 @@ class Renewal(Sampler):
     SCIR : A diffusion with the same stationary law, which averages noisy shapes over time.
     """
 
+    step_size: StepSize = "auto"
+
     _name = "renewal"
     _fits = (("simplex", "counts"), ("positive", "counts"))
     _is_lazy = True  # `renewal_advance` knows the transition over any time
     _is_exact = True  # so does an infinite one
     _parameter_constraints = {"step_size": EXACT_STEP_CONSTRAINT}
-
-    def __init__(self, step_size="auto"):
-        self.step_size = step_size
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):  # for `sample`
         if noise:

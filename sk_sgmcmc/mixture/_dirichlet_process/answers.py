@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp, xlogy
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ from ...utils._alignment import aligned
 from ...utils._by_rows import by_rows
 from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._rowwise import log_mean_exp, rowwise_product
-from ...utils._sklearn import available_if, check_sample_weight
+from ...utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, available_if, check_sample_weight
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
 from .rows import CATEGORICAL
 

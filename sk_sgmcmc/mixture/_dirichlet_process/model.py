@@ -8,15 +8,14 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.plans import DrawPlan
 from ...exceptions import FitInterrupted
-from ...samplers._base import Sampler
-from ...utils._sklearn import Interval, StrOptions
+from ...utils._parameters import keyword_parameters
+from ...utils._sklearn import DensityMixin, Interval, StrOptions
 from ...utils._tables import checked_names
-from ...utils._typing import AnyArray, Callbacks, MatrixLike, RandomState
+from ...utils._typing import AnyArray, MatrixLike
 from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
@@ -44,71 +43,46 @@ def _steps_of_a_pass(pair, data):
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
+@keyword_parameters
 class DPCategoricalMixture(  # type: ignore[misc]
     CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC
 ):
-    r"""Dirichlet-process mixture of counts, of 0 and 1, or of categories: clusters without a fixed number.
+    r"""Cluster rows of counts, of 0 and 1, or of categories, without fixing the number of clusters.
 
-    Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)` with weights by stick breaking,
-    :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1, \alpha)`,
-    :math:`\alpha \sim \mathrm{Gamma}`, and its entries follow the component's probabilities, which have a Dirichlet
-    prior.
+    Rows come from a Dirichlet-process mixture. Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)`
+    with weights by stick breaking, :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1,
+    \alpha)`, :math:`\alpha \sim \mathrm{Gamma}`. Its entries follow the component's probabilities, which have a
+    Dirichlet prior.
 
     Parameters
     ----------
     likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
-        What an entry is: a count, all counts of a row being draws from one distribution over the columns; 0 or 1 (NaN
-        if missing), columns independent; or a category of its column (whole codes from 0 up, strings or pandas
-        categoricals, NaN or None if missing), columns independent. Missing entries are ignored. The levels of a column
-        are those that occur, or those that a categorical dtype declares; how they are labelled does not matter.
+        What an entry is. Missing entries are ignored.
+
+        - "multinomial": a count. All counts of a row are draws from one distribution over the columns.
+        - "bernoulli": 0 or 1, or NaN if missing; columns are independent.
+        - "categorical": a category of its column; columns are independent. Pass whole codes from 0 up, strings or
+          pandas categoricals, with NaN or None if missing. The levels of a column are those that occur, or those that a
+          categorical dtype declares. How they are labelled does not matter.
     concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
     category_prior : float or array-like of shape (n_features,), default=0.5
-        Dirichlet parameter of every entry of a component's probabilities, or that of each column.
+        Dirichlet parameter of every entry of a component's probabilities, or of the entries of each column.
     weights : {"replication", "survey"}, default="replication"
-        What ``sample_weight`` means. "replication": numbers of equal rows; a weight of 2 is the same row twice, and the
-        posterior is that of as many rows as the weights sum to. "survey": how many people a respondent represents,
-        relative to others; weights are scaled to sum to their effective sample size, so that their scale neither
-        sharpens nor blunts the posterior. See Notes.
-    sampler : str, sampler object or None, default=None
-        How clusters are drawn: by `Gibbs`, with weights and components integrated out, which is the default unless
-        assignments are "fresh"; or by slice sampling, with weights and components moved by `SCIR` (the default for
-        fresh assignments) or `SGRLD`, or drawn exactly from all rows by `SliceGibbs`. Slices mix more slowly than
-        `Gibbs`: chains can stay at too many clusters for thousands of sweeps. `SGRLD` is approximate: at its default
-        step and length intervals are far too narrow. Set ``sampler__step_size`` to tune `SCIR`.
-    assignments : {"auto", "stored", "fresh"}, default="auto"
-        "stored" (the choice of "auto") keeps the label of every row; weights and components are then drawn at the
-        counts of all rows, with no N/n. "fresh" scales the counts of a minibatch by N/n, as published: noisier, and
-        unnecessary for data that fit in memory.
-    total_samples : float or None, default=None
-        For `partial_fit`: the total weight of rows on which the posterior is conditioned. Weight seen beyond it fades,
-        the oldest first. None counts all rows in full.
-    partition_loss : {"vi", "binder"}, default="vi"
-        Distance that chooses the point partition, see `sk_sgmcmc.metrics.point_partition`.
+        What ``sample_weight`` means; see Notes.
+
+        - "replication": numbers of equal rows. A weight of 2 is the same row twice, and the posterior is that of as
+          many rows as the weights sum to.
+        - "survey": how many people a respondent represents, relative to others. Weights are scaled to sum to their
+          effective sample size, so that their scale makes the posterior neither narrower nor wider.
     n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None is 200 passes over the rows, 60 where they have
-        more than two million entries.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MiB.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch of `SCIR` and `SGRLD`; "auto" takes 10,000, or all if there are fewer.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Threads over chains. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Number of steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None: 200 passes over the rows, or 60 if
+        they have more than two million entries.
 
     Attributes
     ----------
     n_clusters_ : int
-        Clusters of the point partition, to which `predict` assigns rows.
+        Number of clusters of the point partition, to which `predict` assigns rows.
     labels_ : ndarray of shape (n_samples,)
         `predict` of the rows of the last `fit` or `partial_fit`; 0 is the largest cluster.
     weights_ : ndarray of shape (n_clusters,)
@@ -123,18 +97,37 @@ class DPCategoricalMixture(  # type: ignore[misc]
         mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
     categories_ : list of ndarray
         For "categorical": the levels of each column.
-    sampler_ : sampler object
-        The sampler in use, with its step size in ``step_size_``.
     n_samples_seen_ : int
-        Rows since the last `fit`, or the first `partial_fit`.
-    n_iter_ : int
-        Steps made.
+        Number of rows since the last `fit`, or the first `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, the number of clusters, the entropy of the weights, and a concentration that
-        is drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the
-        user guide.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the number of clusters, the
+        entropy of the weights, and a concentration that is drawn. See "When not to believe a fit" in the user guide.
+
+    Other Parameters
+    ----------------
+    partition_loss : {"vi", "binder"}, default="vi"
+        Distance that chooses the point partition; see `sk_sgmcmc.metrics.point_partition`.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        "stored" (selected by "auto") keeps the label of every row; weights and components are then drawn given the
+        counts of all rows, without the factor N/n. "fresh" scales the counts of a minibatch by N/n, as published. It is
+        noisier, and unnecessary for data that fit in memory.
+    total_samples : float or None, default=None
+        For `partial_fit`: the total weight of rows on which the posterior is conditioned. Weight seen beyond it fades,
+        the oldest first. None counts all rows in full.
+    sampler : str, sampler object or None, default=None
+        Sampler of the clusters.
+
+        - `Gibbs`, with weights and components integrated out: the default, unless assignments are "fresh".
+        - Slice samplers: weights and components move by `SCIR` (the default for fresh assignments) or `SGRLD`, or are
+          drawn exactly from all rows by `SliceGibbs`. They mix more slowly than `Gibbs`: chains can stay at too many
+          clusters for thousands of sweeps. `SGRLD` is approximate, and at its default step and length intervals are far
+          too narrow.
+
+        Set ``sampler__step_size`` to tune `SCIR`.
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, within 512 MiB.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch of `SCIR` and `SGRLD`. "auto": 10,000, or all if there are fewer.
 
     See Also
     --------
@@ -144,14 +137,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
     -----
     `Gibbs` draws the labels of all rows one after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)`
     and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar
-    and West). After each sweep but the first ten, ten pairs of rows propose a split of their cluster, or a
-    merge of their two clusters, by sequential allocation: these lead out of modes in which moves of single labels get
-    stuck. Chains start with rows assigned at random to 50 clusters. All of this leaves the posterior unchanged.
+    and West). After each sweep except the first ten, ten pairs of rows propose to split their cluster, or to merge
+    their two clusters, by sequential allocation. These proposals leave modes in which moves of single labels get stuck.
+    Chains start with rows assigned at random to 50 clusters. All of this leaves the posterior unchanged.
 
-    Under `SliceGibbs`, `SCIR` and `SGRLD` sticks and components are part of the state and labels are drawn by slice
+    With `SliceGibbs`, `SCIR` and `SGRLD`, sticks and components are part of the state, and labels are drawn by slice
     sampling: :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
-    :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes
-    :math:`(1 + m_j, \alpha + \sum_{l>j} m_l)`, components at their prior plus :math:`m`-wise sums of rows, where
+    :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes :math:`(1 +
+    m_j, \alpha + \sum_{l>j} m_l)`, and components at their prior plus the sums of the rows of each component. Here
     :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels (its
     automatic step size is then infinite: an exact draw) and `SliceGibbs` leave the posterior unchanged.
 
@@ -164,9 +157,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     With ``weights="survey"``, weights are multiplied by :math:`\sum w / \sum w^2`. They then sum to Kish's effective
     sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that estimate a mean as precisely.
-    This gives a pseudo-posterior (Savitsky and Toth): it is centred on the population, but its intervals are
-    approximate, for they allow for unequal weights and not for strata or clusters of the sampling design.
-    `partial_fit` scales the weights of each call by themselves.
+    This gives a pseudo-posterior (Savitsky and Toth). It is centred on the population, but its intervals are
+    approximate: they allow for unequal weights, and not for strata or clusters of the sampling design. `partial_fit`
+    scales the weights of each call separately.
 
     The time of a step is proportional to the minibatch's non-zeros times the number of components (all columns for
     "bernoulli"). It grows with the sum of replication weights.
@@ -191,6 +184,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
     [60, 40]
     """
 
+    likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial"
+    concentration_prior: float | tuple[float, float] = (1.0, 1.0)
+    category_prior: float | ArrayLike = 0.5
+    weights: Literal["replication", "survey"] = "replication"
+    partition_loss: Literal["vi", "binder"] = "vi"
+    assignments: Literal["auto", "stored", "fresh"] = "auto"
+    total_samples: float | None = None
+
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
@@ -205,45 +206,6 @@ class DPCategoricalMixture(  # type: ignore[misc]
         "partition_loss": [StrOptions({"vi", "binder"})],
         "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
     }
-
-    def __init__(
-        self,
-        *,
-        likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial",
-        concentration_prior: float | tuple[float, float] = (1.0, 1.0),
-        category_prior: float | ArrayLike = 0.5,
-        weights: Literal["replication", "survey"] = "replication",
-        sampler: str | Sampler | None = None,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        total_samples: float | None = None,
-        partition_loss: Literal["vi", "binder"] = "vi",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.concentration_prior = concentration_prior
-        self.category_prior = category_prior
-        self.weights = weights
-        self.sampler = sampler
-        self.assignments = assignments
-        self.total_samples = total_samples
-        self.partition_loss = partition_loss
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,14 +1,14 @@
-"""Mixtures of von Mises-Fisher laws: clusters of directions."""
+"""Mixtures of von Mises-Fisher distributions: clusters of directions."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, xlogy
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
@@ -18,13 +18,20 @@ from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_movement, check_unit_rows, check_velocities, has_content, rows_with_content
 from ...metrics import align_draws
-from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
 from ...utils._numbers import real_array
+from ...utils._parameters import keyword_parameters
 from ...utils._rowwise import log_mean_exp
-from ...utils._sklearn import Interval, StrOptions
-from ...utils._typing import Callbacks, FloatArray, IntArray, MatrixLike, RandomState
+from ...utils._sklearn import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    DensityMixin,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+)
+from ...utils._typing import FloatArray, IntArray, MatrixLike
 from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
@@ -33,12 +40,13 @@ _SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
 _SMALL = 5000  # rows that fit into one minibatch
 
 
+@keyword_parameters
 class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseSGMCMC):
-    r"""Mixture of von Mises-Fisher distributions: clusters of unit vectors, with their uncertainty.
+    r"""Cluster unit vectors by direction, with their uncertainty: a mixture of von Mises-Fisher distributions.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
     priors :math:`\pi \sim \mathrm{Dirichlet}(a, \ldots, a)` or a stick-breaking process,
-    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` where it is learnt. Here
+    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` if it is learnt. Here
     :math:`\mathrm{vMF}(\mu, \kappa)` is the von Mises-Fisher distribution, whose density at a unit vector :math:`x` is
     proportional to :math:`e^{\kappa \mu' x}`, and :math:`V` is the number of features.
 
@@ -47,65 +55,49 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     n_components : int, default=8
         Number of components, at which a Dirichlet process is truncated.
     kappa : float, array-like of shape (n_components,) or "auto", default="auto"
-        Concentrations :math:`\kappa_k`, given for all or for each; "auto" learns one for each. Components with
+        Concentrations :math:`\kappa_k`, of all components or of each; "auto" learns one for each. Components with
         different given concentrations keep their numbers in all draws.
-    kappa0 : float, default=0.0
-        Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
-    kappa_prior_scale : float, default=3.0
-        :math:`s`, where concentrations are learnt.
     weight_concentration_prior : float, default=1.0
-        :math:`a`, for weights of either kind; small values favour few large components.
+        :math:`a`, for weights of either kind. Small values favour a few large components.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
         Weights from a Dirichlet distribution, or by stick breaking, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
-        :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components next to no weight.
-    sampler : str, sampler object or None, default=None
-        How means move given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
+        :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components almost no weight.
     normalize : bool, default=True
-        Scale rows to unit length. False rejects rows of other lengths.
-    n_inner : int, default=10
-        Steps of the sampler of the means between draws of the labels; they are one step of ``n_iter``.
+        Whether to scale rows to unit length. False rejects rows of other lengths.
     n_iter : int or None, default=None
-        Steps; None is 400.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
-    batch_size : int or "auto", default="auto"
-        Rows whose labels are drawn anew in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
-        changes how fast the chain mixes, but not the distribution from which it draws.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Threads over chains. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Number of steps. None: 400.
 
     Attributes
     ----------
     means_ : ndarray of shape (n_components, n_features)
-        Mean direction of each component's draws; unit rows.
+        Mean direction of the draws of each component; unit rows.
     weights_, kappas_ : ndarray of shape (n_components,)
         Posterior means.
     n_clusters_ : int
-        Components that had rows in most of the draws: the median.
+        Median over draws of the number of components that have rows.
     labels_ : ndarray of shape (n_samples,)
         `predict` of the rows of the last `fit` or `partial_fit`.
     samples_ : dict of ndarray
         ``"means"``: float32 of shape (n_chains, n_kept, n_components, n_features), ``"weights"`` and ``"kappas"``:
-        (n_chains, n_kept, n_components), in one order over draws and chains; ``"n_clusters"``: (n_chains, n_kept).
-    sampler_ : sampler object
-        The sampler in use, with its step size in ``step_size_``.
-    n_iter_ : int
-        Steps made.
+        (n_chains, n_kept, n_components), in the same order in all draws and chains; ``"n_clusters"``: (n_chains,
+        n_kept).
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log likelihood, the entropy of the weights, and the number of clusters: ``quantity``,
-        ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the entropy of the weights,
+        and the number of clusters. See "When not to believe a fit" in the user guide.
+
+    Other Parameters
+    ----------------
+    kappa0 : float, default=0.0
+        Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
+    kappa_prior_scale : float, default=3.0
+        :math:`s`, if concentrations are learnt.
+    n_inner : int, default=10
+        Steps of the sampler of the means between draws of the labels; together they are one step of ``n_iter``.
+    sampler : str, sampler object or None, default=None
+        Sampler of the means given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
+    batch_size : int or "auto", default="auto"
+        Number of rows whose labels are redrawn in a step. "auto": all up to 5,000 rows, otherwise an eighth of them. It
+        changes how fast the chain mixes, but not its stationary distribution.
 
     See Also
     --------
@@ -113,14 +105,13 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     Notes
     -----
-    Each step draws the labels of a minibatch given everything else; weights and concentrations (the latter by slice
-    sampling) given the labels of all rows; and then moves the means, whose log density given labels is
-    :math:`\sum_k (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior
-    for any batch size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise.
-    ``step_size="auto"`` is 0.2 over the root of the largest curvature, found anew at each step of the burn-in. Chains
-    start from expectation-maximisation. The prior of a learnt concentration is truncated at :math:`10^8`, or at
-    :math:`1000 V` where that is more, which clusters of equal rows reach. A stream's earlier rows keep their labels for
-    ever.
+    Each step draws the labels of a minibatch given everything else, and weights and concentrations (the latter by slice
+    sampling) given the labels of all rows. It then moves the means, whose log density given labels is :math:`\sum_k
+    (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior for any batch
+    size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise. ``step_size="auto"``
+    is 0.2 over the root of the largest curvature, computed at each step of the burn-in. Chains start from
+    expectation-maximisation. The prior of a learnt concentration is truncated at :math:`10^8`, or at :math:`1000 V` if
+    that is more, which clusters of equal rows reach. In `partial_fit`, rows of earlier calls keep their labels.
 
     References
     ----------
@@ -139,6 +130,15 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     [50, 50, 50]
     """
 
+    n_components: int = field(default=8, kw_only=False)
+    kappa: float | ArrayLike | Literal["auto"] = "auto"
+    kappa0: float = 0.0
+    kappa_prior_scale: float = 3.0
+    weight_concentration_prior: float = 1.0
+    weight_concentration_prior_type: Literal["dirichlet_distribution", "dirichlet_process"] = "dirichlet_distribution"
+    normalize: bool = True
+    n_inner: int = 10
+
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
     _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
@@ -156,49 +156,6 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "normalize": ["boolean"],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int = 8,
-        *,
-        kappa: float | ArrayLike | Literal["auto"] = "auto",
-        kappa0: float = 0.0,
-        kappa_prior_scale: float = 3.0,
-        weight_concentration_prior: float = 1.0,
-        weight_concentration_prior_type: Literal[
-            "dirichlet_distribution", "dirichlet_process"
-        ] = "dirichlet_distribution",
-        sampler: str | Sampler | None = None,
-        normalize: bool = True,
-        n_inner: int = 10,
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kappa = kappa
-        self.kappa0 = kappa0
-        self.kappa_prior_scale = kappa_prior_scale
-        self.weight_concentration_prior = weight_concentration_prior
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.sampler = sampler
-        self.normalize = normalize
-        self.n_inner = n_inner
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

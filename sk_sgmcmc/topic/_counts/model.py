@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +25,7 @@ from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
 from ...utils._by_rows import by_rows
 from ...utils._dask import refuse_dask
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
@@ -60,8 +61,9 @@ from .word_prior import LEAST_PASSES
 _WARM_SHARE = 0.7
 
 
+@keyword_parameters
 class CountTopicModel(TopicsOfWords):
-    """Base of topic models of counts, fitted by chains of assignments of tokens to topics.
+    r"""Base of topic models of counts, fitted by chains of assignments of tokens to topics.
 
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
 
@@ -77,7 +79,69 @@ class CountTopicModel(TopicsOfWords):
         The Dirichlet prior of documents ``docs`` of ``data`` in kept draw ``s`` of chain ``c``.
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
         Needed if the documents' prior is not one number per topic.
+
+    Parameters
+    ----------
+    n_iter : int or None, default=None
+        Number of steps: minibatches, or sweeps of `Gibbs`. None: chosen by the sampler, as follows.
+
+        - Stored assignments: about 200 passes over the data, or 100 from 5 million tokens on. Samplers that move topics
+          by small steps make up to 2,000 passes over corpora of fewer than 250,000 tokens, of at most 50 million tokens
+          in all.
+        - Fresh assignments: 1,000 minibatches.
+        - Particles: 60 passes, or 250 minibatches with fresh assignments.
+    n_jobs : int or None, default=None
+        Number of threads, over chains. Threads beyond the number of chains share the documents of a minibatch or, in
+        burn-in, the shards of a corpus of 200,000 tokens or more. Some sweeps use one thread per chain: the collapsed
+        ones after burn-in below two million tokens, and all collapsed ones if counts are fractional or words have
+        priors of their own. The draws do not depend on ``n_jobs``.
+
+    Attributes
+    ----------
+    reference_chain_ : int
+        The chain behind all results: the one whose mean topics best predict hidden words, by document completion on up
+        to 1,000 of the fitted documents.
+    chain_distances_ : ndarray of shape (n_chains, n_components)
+        Hellinger distance between each chain's mean topic and that of the reference chain.
+    n_samples_seen_ : int
+        Number of documents seen; the documents of a block that `partial_fit` recognises count once.
+
+    Other Parameters
+    ----------------
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        Whether to keep the topics of tokens between steps.
+
+        - "stored" keeps the topic of every token, two bytes each. The shape of a topic is :math:`\beta` plus the counts
+          of all stored assignments, after those of the minibatch have been redrawn, without the factor N/n. This is
+          exact for any minibatch.
+        - "fresh" draws the assignments of each minibatch from scratch, by ``n_sweeps`` Gibbs sweeps, and scales their
+          counts by N/n, as in the papers. Use it for streams and corpora that do not fit in memory.
+        - "auto" stores in `fit`, unless ``total_samples`` differs from the number of rows of X. `partial_fit` always
+          uses fresh assignments.
+    n_sweeps : tuple of two int, default=(5, 5)
+        For fresh assignments: the numbers of Gibbs sweeps to discard and to average over. Averaging makes the posterior
+        slightly narrower, in proportion to the step size; (k, 1) does not.
+    init : {"soft", "random"}, default="soft"
+        Where chains start: from assignments by one or two streaming passes of EM with forgetting, or at random. With
+        "soft", chains of `partial_fit` restart during the first calls, and `Gibbs` starts at random if there are more
+        than 125 topics, since its sweeps then find better topics.
+    total_samples : int or None, default=None
+        Corpus size used to rescale the counts of minibatches, at most 1e15. None: the documents of X in `fit`, and
+        those seen so far in `partial_fit`.
+    new_features : {"error", "extend"}, default="error"
+        What to do with documents that have other columns. "extend" aligns columns by name: missing ones count as 0, and
+        `partial_fit` adds new words to the topics, with prior mass.
+    thin : int or "auto", default="auto"
+        Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, as float32, within 512 MiB.
+    batch_size : int or "auto", default="auto"
+        Number of documents in a minibatch.
     """
+
+    assignments: Literal["auto", "stored", "fresh"] = "auto"
+    n_sweeps: tuple[int, int] = (5, 5)
+    init: Literal["soft", "random"] = "soft"
+    total_samples: float | None = None
+    new_features: Literal["error", "extend"] = "error"
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
     _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
@@ -19,8 +18,9 @@ from ...utils import Corpus
 from ...utils._alignment import aligned
 from ...utils._by_rows import by_rows
 from ...utils._numbers import interval_tails
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
-from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState, Table
+from ...utils._typing import AnyArray, Columns, FloatArray, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
@@ -52,128 +52,82 @@ from .prevalence import (
 )  # fmt: skip
 
 
+@keyword_parameters
 class DMRTopicModel(BayesianLDA):
-    r"""Topic model in which the prevalence of topics follows metadata: Dirichlet-multinomial regression.
+    r"""Find topics whose prevalence depends on metadata of the documents: Dirichlet-multinomial regression.
 
     Documents with metadata :math:`x_d` (with a 1 for the intercept) have topic proportions
-    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha_d)`, :math:`\alpha_{dk} = \exp(x_d^\top \lambda_k)`; topics
+    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha_d)`, :math:`\alpha_{dk} = \exp(x_d^\top \lambda_k)`. Topics
     :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)` and tokens are as in `BayesianLDA`. The coefficients
     :math:`\lambda_k` have independent normal priors.
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
-    sampler : str, sampler object or None, default=None
-        How topics and assignments are drawn, as in `BayesianLDA`; by particles, intervals of topics are too narrow. It
-        does not affect how coefficients are drawn: that is ``coef_sampler``.
-    coef_sampler : {"sgld", "sghmc", "sgnht", "sg-nphmc", "l-bfgs"}, sampler object or None, default=None
-        How coefficients are drawn: `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC`, in coordinates in which one step size suits
-        all of them. None is `SGHMC` with stored assignments, and `SGNHT` with fresh ones; see `BayesianLDA`. "l-bfgs"
-        draws none: after each pass, the coefficients are optimised given the assignments (Mimno and McCallum), which
-        must be stored. It is a point estimate. Its draws differ only because assignments do, so that intervals of
-        coefficients, prevalences and effects are too narrow.
     formula : str, default=None
-        Which columns the coefficients belong to, in the language of R's formulas, such as
-        ``"~ party * bs(year, df=4)"``, of a DataFrame or dict of metadata. It needs the package formulaic. None takes
-        the columns of metadata as they are.
-    spline_prior : {"smooth", "independent"}, default="smooth"
-        Prior of the coefficients of each spline or polynomial of the formula (``bs``, ``cc``, ``cr``, ``cs``,
-        ``poly``): that its function varies smoothly over the range of its covariate (see Notes), or that they are
-        independent as all others are.
+        Which columns the coefficients belong to, as an R formula such as ``"~ party * bs(year, df=4)"``, for metadata
+        in a DataFrame or dict. Requires the package formulaic. None takes the columns of metadata as they are.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
-    intercept_prior_scale : float, default=10
-        Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``.
     metadata_columns : int, str, list or callable, default=None
-        Which columns of X are metadata if no ``metadata=`` is passed: an int means the last ones; otherwise names of
-        columns of a DataFrame, or indices. A callable receives X and returns names or indices. The others are counts.
+        Which columns of X are metadata if no ``metadata=`` is passed; the others are counts. An int means the last
+        ones. Otherwise pass names of columns of a DataFrame, or indices. A callable receives X and returns names or
+        indices.
     handle_unknown : {"warn", "ignore", "error"}, default="warn"
-        What to do about missing values, and levels absent from `fit`: they have no effect (their prior mean; a missing
-        number counts as the mean, and with a formula an unknown level as the average of all levels), with or without a
-        warning, or are refused. "ignore" also accepts new documents without ``metadata=``.
-    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
-        Exponential of the prior mean of the intercepts. "auto" is 0.1, with more than 150 topics 15 over their number.
-    topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
-        :math:`\beta`; "auto" is fitted as in `BayesianLDA`.
-    seed_words : dict, default=None
-        Words to anchor to topics, as in `BayesianLDA`: ``{"Water": ["canal", "harbor"]}`` or ``{"canal": 0}``.
-    seed_weight : float, default=5
-        Prior counts of a seed word in its topic, as in `BayesianLDA`.
-    topic_prior : {"dirichlet", "normal"}, default="dirichlet"
-        The prior of the topics, as in `BayesianLDA`.
-    topic_prior_scale : float, default=1
-        Standard deviation of the normal prior.
-    whiten : bool, default=True
-        For samplers of the topics on flat space, as in `BayesianLDA`.
-    assignments : {"auto", "stored", "fresh"}, default="auto"
-        As in `BayesianLDA`. With "stored", the coefficients move after each pass over the documents, by the gradient
-        on all of them; with "fresh", at each minibatch, by its gradient scaled by N/n.
-    n_sweeps : tuple of two int, default=(5, 5)
-        For fresh assignments: the numbers of Gibbs sweeps to discard and to average over, in counts and gradients.
-    init : {"soft", "random"}, default="soft"
-        Where chains start, as in `BayesianLDA`.
-    total_samples : int or None, default=None
-        Number of documents behind the posterior. None counts those in X in `fit`, those seen so far in `partial_fit`.
-    new_features : {"error", "extend"}, default="error"
-        As in `BayesianLDA`; "extend" needs metadata separate from X.
-    n_iter : int or None, default=None
-        Steps, as in `BayesianLDA`.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws within 512 MiB.
-    batch_size : int or "auto", default="auto"
-        Documents in a minibatch.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Threads, as in `BayesianLDA`. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        What to do about missing values, and about levels absent from `fit`. "warn" and "ignore" give them no effect
+        (the prior mean), with or without a warning: a missing number counts as the mean, and with a formula an unknown
+        level as the average of all levels. "error" refuses them. "ignore" also accepts new documents without
+        ``metadata=``.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics, over the draws of the reference chain; rows sum to 1.
     coef_ : ndarray of shape (n_components, n_metadata + 1)
         Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
     metadata_names_ : list of str
-        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level; with a formula, as
-        it names them.
+        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level; with a formula, the
+        names that it gives them.
     samples_ : dict of ndarray
-        ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components,
-        n_metadata + 1).
+        ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components, n_metadata + 1).
     doc_topic_prior_ : ndarray of shape (n_components,)
         Mean of the documents' Dirichlet parameters, which is the prior of documents without metadata.
-    topic_word_prior_ : float or ndarray
-        :math:`\beta` in use, as in `BayesianLDA`.
-    reference_chain_, chain_distances_, chains_agree_, topic_stability_
-        As for `BayesianLDA`.
-    sampler_ : sampler object
-        The topics' sampler in use.
-    n_iter_ : int
-        Steps made.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, the mean sum of
-        the documents' priors, and the mean intercept of centred metadata: ``quantity``, ``mean``, split ``r_hat``,
-        ``ess`` and ``mcse``. See "When not to believe a fit" in the user guide.
-    n_samples_seen_ : int
-        Documents seen.
-    trace_ : dict
-        Held-out scores, if `HeldOutScore` was among the callbacks.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
+        the entropy of the topics' shares, the mean sum of the documents' priors, and the mean intercept of centred
+        metadata. See "When not to believe a fit" in the user guide.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn; columns of metadata in X are among them.
+        See scikit-learn. Columns of metadata in X are among them.
+
+    Other Parameters
+    ----------------
+    spline_prior : {"smooth", "independent"}, default="smooth"
+        Prior of the coefficients of each spline or polynomial of the formula (``bs``, ``cc``, ``cr``, ``cs``,
+        ``poly``). "smooth": the function varies smoothly over the range of its covariate (see Notes). "independent":
+        the coefficients are independent, as all others are.
+    intercept_prior_scale : float, default=10
+        Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``.
+    coef_sampler : {"sgld", "sghmc", "sgnht", "sg-nphmc", "l-bfgs"}, sampler object or None, default=None
+        Sampler of the coefficients; ``sampler`` has no influence on them.
+
+        - `SGLD`, `SGHMC`, `SGNHT` or `SGNPHMC` move in coordinates in which one step size suits all coefficients.
+        - "l-bfgs" draws none. After each pass, it optimises the coefficients given the assignments (Mimno and
+          McCallum), which must be stored. The result is a point estimate: its draws differ only because assignments do,
+          so intervals of coefficients, prevalences and effects are too narrow.
+        - None selects `SGHMC` with stored assignments and `SGNHT` with fresh ones.
+    doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
+        Exponential of the prior mean of the intercepts. "auto" is 0.1, or 15 over the number of topics if there are
+        more than 150.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        Whether to keep the topics of tokens between steps, as in `BayesianLDA`. With "stored", the coefficients move
+        after each pass over the documents, by the gradient on all of them. With "fresh", they move at each minibatch,
+        by its gradient scaled by N/n.
+    new_features : {"error", "extend"}, default="error"
+        What to do with documents that have other columns, as in `BayesianLDA`. "extend" requires metadata separate from
+        X.
 
     Notes
     -----
-    Columns of a DataFrame (or of an array of objects) that do not hold numbers become one column of 0 and 1 per level,
-    for a categorical column per level that it declares. Numbers are standardised, unless a column holds only 0 and 1; a
-    sparse matrix is taken as numbers. ``coef_`` belongs to the numbers as given.
+    Columns of a DataFrame, or of an array of objects, that do not contain numbers become one column of 0 and 1 per
+    level. For a categorical column, these are the levels that it declares. Numbers are standardised, unless a column
+    contains only 0 and 1; a sparse matrix is read as numbers. ``coef_`` belongs to the numbers as given.
 
     The linear predictor :math:`x_d^\top \lambda_k` is clipped to [-20, 10] wherever priors of documents are computed.
     `fit` warns if kept draws reach a bound on the documents' metadata.
@@ -184,18 +138,18 @@ class DMRTopicModel(BayesianLDA):
               - \psi(\alpha_{d\cdot} + n_d) + \psi(\alpha_{dk} + n_{dk}) - \psi(\alpha_{dk}) \bigr]
               - (\lambda_{kt} - \mu_{kt}) / \sigma_t^2,
 
-    the digamma functions averaged over draws of z. Its sampler works in coordinates in which the posterior given z is
-    about standard normal: whitened during burn-in by the information about the coefficients, jointly over topics up to
-    600 coefficients, else topic by topic. Entries of the gradient in these coordinates are clipped to [-4, 4] (wider in
-    minibatches, by their noise), since exponentials are steep on one side. Documents with the same metadata form a
-    group, whose prior is computed once.
+    with the digamma functions averaged over draws of z. The sampler works in coordinates in which the posterior given z
+    is about standard normal. They are whitened during burn-in by the information about the coefficients, jointly over
+    topics up to 600 coefficients, otherwise topic by topic. Entries of the gradient in these coordinates are clipped to
+    [-4, 4] (wider in minibatches, by their noise), because exponentials are steep on one side. Documents with the same
+    metadata form a group, whose prior is computed once.
 
-    The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is that of a Brownian
-    motion over the fitted range, restricted to the span of the basis: with u the covariate scaled to [0, 1], minus its
-    log density is :math:`\int_0^1 f'(u)^2 du / (8 \sigma^2)`, with :math:`\sigma` the ``metadata_prior_scale``. In an
-    interaction, f is multiplied by the other columns, and its mean over the range has the prior
-    :math:`N(0, \sigma^2)`; where the basis contains the constant, the mean of f has the prior of the intercept's
-    deviation. It takes the place of the independent normals in all gradients and coordinates.
+    The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is the distribution of a
+    Brownian motion over the fitted range, restricted to the span of the basis. With u the covariate scaled to [0, 1],
+    minus its log density is :math:`\int_0^1 f'(u)^2 du / (8 \sigma^2)`, with :math:`\sigma` the
+    ``metadata_prior_scale``. In an interaction, f is multiplied by the other columns, and its mean over the range has
+    the prior :math:`N(0, \sigma^2)`. If the basis contains the constant, the mean of f has the prior of the intercept's
+    deviation. The smooth prior replaces the independent normals in all gradients and coordinates.
 
     References
     ----------
@@ -218,6 +172,14 @@ class DMRTopicModel(BayesianLDA):
     (2, 3)
     """
 
+    formula: str | None = None
+    spline_prior: Literal["smooth", "independent"] = "smooth"
+    metadata_prior_scale: float = 1.0
+    intercept_prior_scale: float = 10.0
+    metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None
+    handle_unknown: Literal["warn", "ignore", "error"] = "warn"
+    coef_sampler: str | Sampler | None = None
+
     # With routing on, metadata reach every method that takes them.
     __metadata_request__fit = {"metadata": True}
     __metadata_request__partial_fit = {"metadata": True}
@@ -238,73 +200,6 @@ class DMRTopicModel(BayesianLDA):
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
         "handle_unknown": [StrOptions({"warn", "ignore", "error"})],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        coef_sampler: str | Sampler | None = None,
-        formula: str | None = None,
-        spline_prior: Literal["smooth", "independent"] = "smooth",
-        metadata_prior_scale: float = 1.0,
-        intercept_prior_scale: float = 10.0,
-        metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None,
-        handle_unknown: Literal["warn", "ignore", "error"] = "warn",
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = "auto",
-        topic_word_prior: float | ArrayLike | Literal["auto"] = "auto",
-        seed_words: Mapping[str, Any] | None = None,
-        seed_weight: float = 5.0,
-        topic_prior: Literal["dirichlet", "normal"] = "dirichlet",
-        topic_prior_scale: float = 1.0,
-        whiten: bool = True,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            sampler=sampler,
-            doc_topic_prior=doc_topic_prior,
-            topic_word_prior=topic_word_prior,
-            seed_words=seed_words,
-            seed_weight=seed_weight,
-            topic_prior=topic_prior,
-            topic_prior_scale=topic_prior_scale,
-            whiten=whiten,
-            assignments=assignments,
-            n_sweeps=n_sweeps,
-            init=init,
-            total_samples=total_samples,
-            new_features=new_features,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            batch_size=batch_size,
-            n_chains=n_chains,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-        self.coef_sampler = coef_sampler
-        self.formula = formula
-        self.spline_prior = spline_prior
-        self.metadata_prior_scale = metadata_prior_scale
-        self.intercept_prior_scale = intercept_prior_scale
-        self.metadata_columns = metadata_columns
-        self.handle_unknown = handle_unknown
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``sampler__...`` and ``coef_sampler__...`` also work if the sampler is a name or None.

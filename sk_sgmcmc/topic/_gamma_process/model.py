@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +15,9 @@ from ...samplers._base import Sampler
 from ...samplers._registry import check_fits, fitting_pair, make_sampler
 from ...utils import as_table
 from ...utils._numbers import interval_tails, real_array
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval
-from ...utils._typing import Callbacks, RandomState, Table
+from ...utils._typing import Table
 from ...utils._warnings import warn_user
 from .._counts.model import CountTopicModel
 from .atoms import ProcessPrior
@@ -27,88 +29,85 @@ _MOVES_TOPICS = (("simplex", "counts"), ("any", "conditionals"))
 _MAX_ROUNDS = 100_000
 
 
+@keyword_parameters
 class GammaProcessTopicModel(CountTopicModel):
-    r"""Poisson factor analysis with a gamma process: a topic model that learns the number of topics.
+    r"""Find topics and how many there are: Poisson factor analysis with a gamma process.
 
     Counts of word v in document n are :math:`\mathrm{Poisson}(\sum_k \phi_{kv} \theta_{nk})`, with topics
     :math:`\phi_k \sim \mathrm{Dirichlet}(\beta)`, activities :math:`\theta_{nk} \sim \mathrm{Gamma}(r_k, p_n / (1 -
     p_n))` (shape and scale), :math:`p_n \sim \mathrm{Beta}(a_0, b_0)`, and weights :math:`r_k` that are the atoms of a
-    gamma process. Given the lengths of documents this is latent Dirichlet allocation with :math:`\alpha = r`.
+    gamma process. Given the lengths of documents, this is latent Dirichlet allocation with :math:`\alpha = r`.
 
     Parameters
     ----------
     n_components : int, default=100
         Largest possible number of topics. Topics beyond those in use cost little.
-    sampler : str, sampler object or None, default=None
-        What moves the weights, and the topics if it can:
-
-        - `Gibbs`: both, from their conditionals, the topics integrated out.
-        - `SCIR`, `SGRLD`, `ExactDirichlet`: both; the topics by this sampler, the weights from their conditionals
-          (under `SCIR` with a finite step size and stored assignments, by its transition).
-        - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
-          under a metric (`SGRNPHMC`): the weights alone. ``topics_sampler`` moves the topics.
-
-        None is `Gibbs` if `fit` holds all documents, as in `BayesianLDA`; else `SCIR`. Pass an object, or set
-        ``sampler__step_size``, to tune it.
-    topics_sampler : str, sampler object or None, default=None
-        What moves the topics if ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR`, `SGRLD` or
-        `ExactDirichlet`. None chooses as for ``sampler``.
     concentration_prior : tuple of two float, default=(1.0, 0.1)
-        Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process: the expected number of
-        atoms with weights between x and e x, for x well below 1/c.
+        Shape and rate of the Gamma prior of the mass :math:`\gamma \alpha` of the process, which is the expected number
+        of atoms with weights between x and e x, for x well below 1/c.
+    topic_word_prior : float or array-like of shape (n_features,), default=0.05
+        :math:`\beta`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics in the reference chain; rows sum to 1. Topics are ordered by weight; after
+        `partial_fit`, by their first weights. Rows of topics that no draw uses are near the prior.
+    weights_ : ndarray of shape (n_components,)
+        Posterior mean of the weights in the reference chain.
+    n_topics_ : int
+        Posterior mode of the number of topics with at least 1% of the total weight, over the draws of all chains.
+    samples_ : dict of ndarray
+        ``"components"`` (n_chains, n_kept, n_components, n_features), float32; ``"weights"`` (n_chains, n_kept,
+        n_components); ``"concentration"`` and ``"rate"``, the mass and the rate of the process, and ``"n_topics"``, the
+        number of topics with at least 1% of the total weight, (n_chains, n_kept).
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        ``weights_``.
+    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
+        Whether ``chain_distances_`` is at most the typical distance between draws of one chain, or at most 0.2.
+        Intervals of a topic use the draws of the chains that agree on it. The warning about topics on which chains
+        disagree omits those with less than 1% of the weight in every chain.
+    topics_sampler_ : sampler object
+        The sampler of the topics.
+    sampler_ : sampler object
+        The sampler in use; if the weights have their own, it is theirs. On flat space, ``step_size_`` is the one that
+        the first chain found. ``inverse_mass_`` (n_chains, 2 n_components + 2) contains masses other than the identity:
+        of log E (always 1 if masses are learnt), of log T, and of the logarithms of concentration and rate.
+    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
+        the entropy of the topics' shares, the sum of the weights, and the number of topics. See "When not to believe a
+        fit" in the user guide.
+
+    Other Parameters
+    ----------------
     rate_prior : tuple of two float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of the rate c.
     scale_prior : tuple of two float, default=(0.01, 0.01)
         :math:`a_0, b_0`. If both are small, the lengths of documents carry no information about the weights.
     atoms_per_round : float, default=1.0
         :math:`\gamma`. Only its product with :math:`\alpha` is identified, so it is fixed.
-    topic_word_prior : float or array-like of shape (n_features,), default=0.05
-        :math:`\beta`.
+    topics_sampler : str, sampler object or None, default=None
+        Sampler of the topics if ``sampler`` is None, `Gibbs` or on flat space: `Gibbs`, `SCIR`, `SGRLD` or
+        `ExactDirichlet`. None chooses as for ``sampler``.
     n_inner : int, default=50
         Steps of a sampler on flat space per step of the chain.
-    assignments, n_sweeps, init, total_samples, new_features
-        As for `BayesianLDA`. With fresh assignments, the statistics of documents on which the weights depend are
-        averaged over minibatches, and forgotten as fast as the topics.
-    n_iter : int or None, default=None
-        Steps: minibatches, or sweeps of `Gibbs`. None depends on the sampler, as for `BayesianLDA`.
-    burn_in, thin, batch_size, n_chains
-        As for `BayesianLDA`.
-    n_jobs : int or None, default=None
-        Threads, as for `BayesianLDA`, but the collapsed sweeps of a chain over counts in memory always take one thread.
-        The draws do not depend on it.
-    random_state, verbose, callbacks
-        As for `BayesianLDA`.
+    assignments : {"auto", "stored", "fresh"}, default="auto"
+        Whether to keep the topics of tokens between steps, as in `BayesianLDA`. With "fresh", the statistics of
+        documents on which the weights depend are averaged over minibatches, and forgotten as fast as the topics.
+    sampler : str, sampler object or None, default=None
+        Sampler of the weights, and of the topics if it can draw them.
 
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Posterior mean of the topics in the reference chain; rows sum to 1. Topics are ordered by weight, on a stream
-        by their first weights; rows of topics that no draw uses are near the prior.
-    weights_ : ndarray of shape (n_components,)
-        Posterior mean of the weights in the reference chain.
-    n_topics_ : int
-        Posterior mode of the number of topics with at least 1 % of the total weight, over the draws of all chains.
-    samples_ : dict of ndarray
-        ``"components"`` (n_chains, n_kept, n_components, n_features), float32; ``"weights"`` (n_chains, n_kept,
-        n_components); ``"concentration"`` and ``"rate"``, the mass and the rate of the process, and ``"n_topics"``, the
-        number of topics with at least 1 % of the total weight, (n_chains, n_kept).
-    doc_topic_prior_ : ndarray of shape (n_components,)
-        ``weights_``.
-    reference_chain_, chain_distances_, chains_agree_, topic_stability_
-        As for `BayesianLDA`. The warning about topics on which chains disagree omits those with less than 1 % of the
-        weight in every chain.
-    topics_sampler_ : sampler object
-        What moves the topics.
-    sampler_ : sampler object
-        The sampler in use: that of the weights, if they have their own. On flat space, ``step_size_`` is the one that
-        the first chain found, and ``inverse_mass_`` (n_chains, 2 n_components + 2) holds masses other than the
-        identity: of log E (always 1 if masses are learnt), log T, and the logarithms of concentration and rate.
-    diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the log predictive of some fitted documents, the entropy of the topics' shares, the sum of the
-        weights, and the number of topics: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not
-        to believe a fit" in the user guide.
-    n_iter_, n_samples_seen_, trace_, n_features_in_, feature_names_in_
-        As for `BayesianLDA`.
+        - `Gibbs`: draws both from their conditionals, with the topics integrated out.
+        - `SCIR`, `SGRLD`, `ExactDirichlet`: draw the topics. The weights are drawn from their conditionals (with a
+          finite step size of `SCIR` and stored assignments, by its transition).
+        - Samplers on flat space, such as `SGHMC`, `SGNHT`, with a mass that `MonteCarloEM` learns ("sghmc-em"), or
+          under a metric (`SGRNPHMC`): draw the weights alone. ``topics_sampler`` draws the topics.
+
+        None selects `Gibbs` if `fit` receives all documents, as in `BayesianLDA`, and otherwise `SCIR`. To tune it,
+        pass an object or set ``sampler__step_size``.
+    n_jobs : int or None, default=None
+        Number of threads, as in `BayesianLDA`, but the collapsed sweeps of a chain over counts in memory always use
+        one. The draws do not depend on it.
 
     Notes
     -----
@@ -116,12 +115,13 @@ class GammaProcessTopicModel(CountTopicModel):
     \mathrm{Gamma}(d_k, \alpha)`, where :math:`\mathrm{Poisson}(\gamma)` atoms have :math:`d_k = 1`, as many
     :math:`d_k = 2`, and so on. The points :math:`T_k` are then a Poisson process of constant rate :math:`\gamma
     \alpha`, and the weights one of intensity :math:`\gamma \alpha x^{-1} e^{-cx}`. ``n_components`` atoms represent
-    the first ``n_components / atoms_per_round`` rounds, R in number; :math:`d_k` is summed out, and the rounds left
+    the first ``n_components / atoms_per_round`` rounds, R in number. :math:`d_k` is summed out, and the rounds left
     out have the share :math:`(\alpha / (1 + \alpha))^R` of the mass.
 
     Given the assignments of tokens to topics, and with :math:`\theta` integrated out, the weights depend on the
-    documents, under every sampler, only through the number of documents with more than m tokens of each topic, for
-    each m, and the sum of :math:`-\log(1 - p_n)`. The cost of moving the weights does not grow with the documents.
+    documents, under every sampler, only through two statistics: the number of documents with more than m tokens of each
+    topic, for each m, and the sum of :math:`-\log(1 - p_n)`. The cost of moving the weights does not grow with the
+    documents.
 
     References
     ----------
@@ -140,6 +140,15 @@ class GammaProcessTopicModel(CountTopicModel):
     >>> model.n_topics_
     3
     """
+
+    n_components: int = field(default=100, kw_only=False)
+    concentration_prior: tuple[float, float] = (1.0, 0.1)
+    rate_prior: tuple[float, float] = (1.0, 1.0)
+    scale_prior: tuple[float, float] = (0.01, 0.01)
+    atoms_per_round: float = 1.0
+    topic_word_prior: float | ArrayLike = 0.05
+    topics_sampler: str | Sampler | None = None
+    n_inner: int = 50
 
     _takes_blocks = True
     _order = None  # of the chains' topics by weight
@@ -160,57 +169,6 @@ class GammaProcessTopicModel(CountTopicModel):
         "atoms_per_round": [Interval(Real, 0, None, closed="neither")],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        sampler: str | Sampler | None = None,
-        topics_sampler: str | Sampler | None = None,
-        concentration_prior: tuple[float, float] = (1.0, 0.1),
-        rate_prior: tuple[float, float] = (1.0, 1.0),
-        scale_prior: tuple[float, float] = (0.01, 0.01),
-        atoms_per_round: float = 1.0,
-        topic_word_prior: float | ArrayLike = 0.05,
-        n_inner: int = 50,
-        assignments: Literal["auto", "stored", "fresh"] = "auto",
-        n_sweeps: tuple[int, int] = (5, 5),
-        init: Literal["soft", "random"] = "soft",
-        total_samples: float | None = None,
-        new_features: Literal["error", "extend"] = "error",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.topics_sampler = topics_sampler
-        self.concentration_prior = concentration_prior
-        self.rate_prior = rate_prior
-        self.scale_prior = scale_prior
-        self.atoms_per_round = atoms_per_round
-        self.topic_word_prior = topic_word_prior
-        self.n_inner = n_inner
-        self.assignments = assignments
-        self.n_sweeps = n_sweeps
-        self.init = init
-        self.total_samples = total_samples
-        self.new_features = new_features
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- choices ---------------------------------------------------------------------------------------------------
 

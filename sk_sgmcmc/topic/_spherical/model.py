@@ -16,12 +16,12 @@ from ...chains.checks import NEVER_MOVED, TOO_FAST
 from ...chains.convergence import evenly
 from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, check_velocities, has_content, rows_with_content
-from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._by_rows import by_rows
+from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
-from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
+from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import TopicDraws, chosen_draws
@@ -48,99 +48,81 @@ _SCORED_DRAWS = 5  # kept draws averaged in a score
 _REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # for choosing a reference chain
 
 
+@keyword_parameters
 class SphericalAdmixtureModel(BaseTopicModel):
-    r"""Spherical admixture model of unit vectors such as tf-idf rows, with the topics' uncertainty.
+    r"""Find topics of unit vectors such as tf-idf rows, in which words are present or absent, with uncertainty.
 
-    :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim \mathrm{vMF}(\mu, \sigma)`, and each document
-    :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|,
-    \kappa_1)`. Here :math:`\mathrm{vMF}(\mu, \kappa)` is the von Mises-Fisher distribution, whose density at a unit
-    vector :math:`x` is proportional to :math:`e^{\kappa \mu' x}`. A topic is a direction: its entries may be negative,
-    for words that are *absent* where it is present.
+    In the spherical admixture model :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim
+    \mathrm{vMF}(\mu, \sigma)`, and each document :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim
+    \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|, \kappa_1)`. Here :math:`\mathrm{vMF}(\mu, \kappa)` is the von
+    Mises-Fisher distribution, whose density at a unit vector :math:`x` is proportional to :math:`e^{\kappa \mu' x}`. A
+    topic is a direction. Its entries may be negative, for words that are *absent* where the topic is present.
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
-    sampler : str, sampler object or None, default=None
-        How topics are drawn: by `SGGMC` (None), `GSGNHT` or `GMC`, by the exact reference `GMCBGibbs`, by the
-        approximate `GMCApprMH`, or by `VariationalInference` and `StochasticVI`, which give one point and no
-        uncertainty.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default=10.0
-        :math:`\alpha`; "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
+        :math:`\alpha`. "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
     kappa0, kappa1, sigma : float, "auto" or None, default=None
-        Concentrations of the mean of the topics, of documents, and of topics. None is 2, 6 and 2 times the number of
-        features; "auto" learns it: its logarithm has the prior :math:`N(\log c, 1)`, where :math:`c` is that number.
-        "auto" for all three, and for ``doc_topic_prior``, predicts better; at the fixed values, which are as published,
+        Concentrations of the mean of the topics, of documents, and of topics. None: 2, 6 and 2 times the number of
+        features. "auto" learns it: its logarithm has the prior :math:`N(\log c, 1)`, where :math:`c` is that number.
+        "auto" for all three and for ``doc_topic_prior`` predicts better; at the fixed values, which are as published,
         draws of topics hardly vary.
     normalize : bool, default=True
-        Scale rows to unit length. False rejects rows of other lengths.
-    n_inner : int, default=10
-        Steps of the sampler of topics between draws of the documents' proportions; they are one step of ``n_iter``.
-    n_doc_draws : tuple of two int or None, default=None
-        Trajectories of a document's proportions to discard, and to average over, at each visit. None: (4, 1), or the
-        setting of a reference sampler. Proportions continue from where the document was left.
-    proportions : {"stored", "fresh"}, default="stored"
-        How the topics' gradient is computed in minibatches. "stored": from all documents, those outside the minibatch
-        with the proportions and the length of their mean direction at their last visit, and the effect of the topics'
-        motion since estimated from the minibatch. "fresh": from the minibatch alone, scaled by N/n, as published; its
-        noise allows only steps that are many times shorter. `partial_fit` is always "fresh".
-    total_samples : int or None, default=None
-        Number of documents of the whole stream of `partial_fit`; None counts those seen.
-    init : {"centroids", "random"}, default="centroids"
-        Start from centroids of spherical k-means, or near the mean of the data.
+        Whether to scale rows to unit length. False rejects rows of other lengths.
     n_iter : int or None, default=None
-        Steps; None is 400.
-    burn_in : float or int, default=0.5
-        Fraction, or number, of the steps to discard at the start.
-    thin : int or "auto", default="auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
-    batch_size : int or "auto", default="auto"
-        Rows of a minibatch; "auto" takes all up to 2000 rows, else 500.
-    n_chains : int, default=1
-        Independent chains.
-    n_jobs : int or None, default=None
-        Threads over chains. The draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed; an int gives the same draws each time.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callback or list of callbacks, default=None
-        See `sk_sgmcmc.callbacks`.
+        Number of steps. None: 400.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Mean direction of each topic's draws, of the reference chain; unit rows.
+        Mean direction of the draws of each topic in the reference chain; unit rows.
     samples_ : dict of ndarray
         ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
-        in one order over draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws of
-        shape (n_chains, n_kept) of those that are "auto".
+        in the same order in all draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws
+        of shape (n_chains, n_kept) of those that are "auto".
     doc_topic_prior_ : ndarray of shape (n_components,)
         As given, or the posterior mean in the reference chain.
     kappa0_, kappa1_, sigma_ : float
         As given, or the posterior mean in the reference chain.
     reference_chain_ : int
-        The chain of all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
+        The chain behind all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
         density, by annealing as in `score`.
     chain_distances_ : ndarray of shape (n_chains, n_components)
-        :math:`\sqrt{1 - \cos}` of each chain's mean topic to that of the reference chain.
-    chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether that distance is at most the typical one between draws of one chain, or at most 0.2. Intervals of a
-        topic use the draws of the chains that agree on it.
+        :math:`\sqrt{1 - \cos}` of each chain's mean topic and that of the reference chain.
     topic_stability_ : ndarray of shape (n_components,)
         `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, with the cosine.
     n_samples_seen_ : int
-        Documents seen by `fit` and the calls of `partial_fit` since.
-    sampler_ : sampler object
-        The sampler in use, with its step size in ``step_size_``.
-    n_iter_ : int
-        Steps made.
+        Number of documents seen by `fit` and later calls of `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        Convergence of the cosine of some rows with the cone of the topics, the length of the topics' mean, and
-        concentrations that are drawn: ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse``. See "When not to
-        believe a fit" in the user guide.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the cosine of some rows with the cone of the
+        topics, the length of the topics' mean, and concentrations that are drawn. See "When not to believe a fit" in
+        the user guide.
+
+    Other Parameters
+    ----------------
+    n_inner : int, default=10
+        Steps of the sampler of topics between draws of the documents' proportions; together they are one step of
+        ``n_iter``.
+    n_doc_draws : tuple of two int or None, default=None
+        Trajectories of a document's proportions to discard and to average over, at each visit. None: (4, 1), or the
+        values of a reference sampler. Proportions continue from where the last visit left them.
+    proportions : {"stored", "fresh"}, default="stored"
+        How the gradient of the topics is computed in minibatches.
+
+        - "stored": from all documents. Those outside the minibatch enter with the proportions and the length of their
+          mean direction at their last visit; the effect of the topics' motion since then is estimated from the
+          minibatch.
+        - "fresh": from the minibatch alone, scaled by N/n, as published. Its noise requires steps that are many times
+          shorter. `partial_fit` is always "fresh".
+    total_samples : int or None, default=None
+        Number of documents in the whole stream of `partial_fit`. None: those seen so far.
+    init : {"centroids", "random"}, default="centroids"
+        Where chains start: from centroids of spherical k-means, or near the mean of the data.
+    sampler : str, sampler object or None, default=None
+        Sampler of the topics: `SGGMC` (None), `GSGNHT` or `GMC`; the exact reference `GMCBGibbs`; the approximate
+        `GMCApprMH`; or `VariationalInference` and `StochasticVI`, which return one point and no uncertainty.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a minibatch. "auto": all up to 2,000 rows, otherwise 500.
 
     See Also
     --------
@@ -148,10 +130,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     Notes
     -----
-    :math:`\mu` is integrated out; everything works in ``n_components`` dimensions through :math:`\beta\beta'` and
+    :math:`\mu` is integrated out. All computations are in ``n_components`` dimensions, through :math:`\beta\beta'` and
     sparse products. Parameters that are "auto" are drawn by slice sampling, given topics and proportions.
-    ``step_size="auto"`` is 0.4 over the root of the largest curvature of the topics, capped with "fresh" proportions so
-    that the gradient's noise stays small, and adapted during burn-in. Published step sizes lie beyond stability.
+    ``step_size="auto"`` is 0.4 over the root of the largest curvature of the topics, and adapted during burn-in. With
+    "fresh" proportions it is capped so that the noise of the gradient stays small. Published step sizes are unstable.
 
     References
     ----------
@@ -167,6 +149,17 @@ class SphericalAdmixtureModel(BaseTopicModel):
     >>> sam.samples_["components"].shape
     (1, 10, 3, 12)
     """
+
+    doc_topic_prior: float | ArrayLike | Literal["auto"] = 10.0
+    kappa0: float | Literal["auto"] | None = None
+    kappa1: float | Literal["auto"] | None = None
+    sigma: float | Literal["auto"] | None = None
+    normalize: bool = True
+    n_inner: int = 10
+    n_doc_draws: tuple[int, int] | None = None
+    proportions: Literal["stored", "fresh"] = "stored"
+    total_samples: int | None = None
+    init: Literal["centroids", "random"] = "centroids"
 
     _offers = (("sphere", "gradient"), ("sphere", "admixture"))
     _default_sampler = "sggmc"
@@ -186,53 +179,6 @@ class SphericalAdmixtureModel(BaseTopicModel):
         "total_samples": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"centroids", "random"})],
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        sampler: str | Sampler | None = None,
-        doc_topic_prior: float | ArrayLike | Literal["auto"] = 10.0,
-        kappa0: float | Literal["auto"] | None = None,
-        kappa1: float | Literal["auto"] | None = None,
-        sigma: float | Literal["auto"] | None = None,
-        normalize: bool = True,
-        n_inner: int = 10,
-        n_doc_draws: tuple[int, int] | None = None,
-        proportions: Literal["stored", "fresh"] = "stored",
-        total_samples: int | None = None,
-        init: Literal["centroids", "random"] = "centroids",
-        n_iter: int | None = None,
-        burn_in: float = 0.5,
-        thin: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        n_chains: int = 1,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        callbacks: Callbacks = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sampler = sampler
-        self.doc_topic_prior = doc_topic_prior
-        self.kappa0 = kappa0
-        self.kappa1 = kappa1
-        self.sigma = sigma
-        self.normalize = normalize
-        self.n_inner = n_inner
-        self.n_doc_draws = n_doc_draws
-        self.proportions = proportions
-        self.total_samples = total_samples
-        self.init = init
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
