@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.topic._counts.chain import TopicChain
 from sk_sgmcmc.topic._counts.doc_prior import DocumentPrior

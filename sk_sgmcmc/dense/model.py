@@ -9,13 +9,12 @@ from typing import Literal
 import numpy as np
 
 from ..base import BaseSGMCMC
-from ..chains.chain import stacked_draws
+from ..chains.chain import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_doubts, spread_of
-from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers._base import Sampler
 from ..samplers.schedules import ConstantStep
 from ..utils._typing import Callbacks, RandomState
-from .particles import make_chains
+from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
 # With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.

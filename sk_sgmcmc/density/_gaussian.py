@@ -18,7 +18,7 @@ from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
 from ..samplers._base import Sampler
-from ..utils._by_rows import by_rows
+from ..utils._dask import by_rows
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState, Seed

@@ -19,8 +19,7 @@ from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
 from ..utils._typing import Axes, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._panels import check_interval, indices
-from ._style import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, pyplot, shortened
+from ._base import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, check_interval, indices, pyplot, shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
 _FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover, all together and on average

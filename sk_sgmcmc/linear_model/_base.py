@@ -10,18 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from ..dense.chain import DenseData
+from ..dense.chain import CHAINS, DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
-from ..dense.particles import CHAINS
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
-from ._design import MAX_ENTRIES, Design
-from ._diagonal import DiagonalDesign
+from ._design import MAX_ENTRIES, Design, DiagonalDesign
+from ._input import log_likelihoods, row_offsets, warn_of_unlike_spreads
 from ._prior import all_zero, column_units, find_design
-from ._rows import log_likelihoods, row_offsets, warn_of_unlike_spreads
 from ._stream import Stream
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.

@@ -11,27 +11,24 @@ from scipy import sparse, special
 from sklearn.base import RegressorMixin
 
 from ..base import all_or_nothing, fits_anew
-from ..chains.chain import stacked_draws
-from ..chains.plans import DrawPlan
+from ..chains.chain import DrawPlan, stacked_draws
 from ..dense.chain import DenseData
 from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
-from ..utils._alignment import aligned
-from ..utils._dask import refuse_dask
+from ..utils._containers import refuse_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval
+from ..utils._tables import aligned
 from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ._base import BaseLinearModel
 from ._design import check_scale
-from ._gibbs import GibbsChain, GibbsData
-from ._noise import HalfT, InverseChiSquared
-from ._normal import NormalDesign, Sums
-from ._prior import find_design, typical_scale
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
-from ._rows import row_offsets
+from ._input import row_offsets
+from ._normal import GibbsChain, GibbsData, NormalDesign, Sums
+from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
+from ._prior import HalfT, InverseChiSquared, find_design, typical_scale
 
 _MAX_FEATURES = 5000
 _CUBES = 2e10  # cubes of the number of features, over all sweeps

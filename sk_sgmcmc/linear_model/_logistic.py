@@ -14,15 +14,14 @@ from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic, multinomial
 from ..samplers._base import Sampler
-from ..utils._alignment import aligned
 from ..utils._sklearn import StrOptions, validate_data
+from ..utils._tables import aligned
 from ..utils._typing import Callbacks, MatrixLike, RandomState
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
-from ._labels import check_labels
-from ._likelihoods import CLASSES
+from ._design import CLASSES
+from ._input import check_labels, row_weights
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import row_weights
 
 
 def _n_predictors(classes):

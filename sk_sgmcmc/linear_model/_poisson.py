@@ -17,15 +17,15 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
 from ..samplers._base import Sampler
-from ..utils._alignment import aligned
-from ..utils._dask import refuse_dask
+from ..utils._containers import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._sklearn import _num_samples, check_is_fitted, check_sample_weight
+from ..utils._tables import aligned
 from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
-from ._likelihoods import COUNTS
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
+from ._design import COUNTS
+from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
 
 _LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 

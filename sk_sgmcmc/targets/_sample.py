@@ -1,4 +1,4 @@
-"""`sample`: run a sampler on a bare target."""
+"""`sample`, which runs a sampler on a bare target, and its result."""
 
 from __future__ import annotations
 
@@ -9,26 +9,81 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
 
 from ..base import BaseSGMCMC
-from ..chains.chain import stacked_draws
-from ..chains.convergence import HOT, WARM, WIDE, Diagnosis, Spread, clearly_above, spread_doubts, spread_of
-from ..chains.plans import DrawPlan
+from ..chains.chain import DrawPlan, stacked_draws
+from ..chains.convergence import HOT, MIN_KEPT, WARM, WIDE, Diagnosis, Spread, clearly_above, spread_doubts, spread_of
 from ..chains.run import run_chains
-from ..dense.chain import DenseData
-from ..dense.particles import make_chains
+from ..dense.chain import DenseData, make_chains
 from ..dense.tuning import DenseGradient
+from ..metrics import effective_sample_size, split_r_hat
 from ..samplers._base import Sampler
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
-from ..utils._numbers import plain_integer
+from ..utils._numbers import plain_integer, real_array
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
 from ..utils._tables import as_table
-from ..utils._typing import Seed
+from ..utils._typing import FloatArray, Seed, Table
 from ..utils._warnings import warn_user
 from ._base import Target
 from ._named import NamedDensity
-from ._result import SampleResult
+
+_MOST = 1000  # entries of an array that `summary` lists
+
+
+class SampleResult(Bunch):
+    """Draws of `sample` and what made them; `sample` documents its attributes."""
+
+    samples_: dict[str, FloatArray]
+    sampler_: Sampler
+    n_iter_: int
+    diagnostics_: Table
+    log_density_: FloatArray
+
+    def summary(self, quantiles: Sequence[float] | FloatArray = (0.05, 0.5, 0.95)) -> Table:
+        """Posterior mean, standard deviation and quantiles of each entry, and the convergence of its chains.
+
+        Parameters
+        ----------
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Probabilities.
+
+        Returns
+        -------
+        table : pandas.DataFrame, or Bunch of columns if pandas is not installed
+            Columns ``quantity``, ``mean``, ``sd``, one for each quantile such as ``q5``, split ``r_hat`` and ``ess``; a
+            row for each of up to 1000 entries of each array.
+        """
+        quantiles = np.atleast_1d(real_array("quantiles", quantiles))
+        if not np.all((quantiles >= 0) & (quantiles <= 1)):
+            raise ValueError(f"quantiles={quantiles} must be probabilities, from 0 to 1.")
+        names, parts = [], []
+        for name, values in self.samples_.items():
+            values = np.asarray(values, dtype=float)
+            index = list(np.ndindex(values.shape[2:]))[:_MOST]
+            names += [f"{name}[{', '.join(map(str, at))}]" if at else name for at in index]
+            parts.append(values.reshape(*values.shape[:2], -1)[..., : len(index)])
+        draws = np.concatenate(parts, axis=-1)
+        pooled = draws.reshape(-1, draws.shape[-1])
+        columns = {"quantity": np.array(names, dtype=object), "mean": pooled.mean(axis=0)}
+        columns["sd"] = pooled.std(axis=0, ddof=1) if len(pooled) > 1 else np.full(len(names), np.nan)
+        for q, values in zip(quantiles, np.quantile(pooled, quantiles, axis=0), strict=True):
+            columns[f"q{100 * q:g}"] = values
+        enough = self.sampler_._draws_in_time and draws.shape[1] >= MIN_KEPT
+        columns["r_hat"] = split_r_hat(draws) if enough else np.full(len(names), np.nan)
+        columns["ess"] = effective_sample_size(draws) if enough else np.full(len(names), np.nan)
+        return as_table(columns)
+
+    def __repr__(self):
+        shapes = ", ".join(f"{name} {value.shape[2:]}" for name, value in self.samples_.items())
+        n_chains, n_kept = next(iter(self.samples_.values())).shape[:2]
+        chains = f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_kept} draws"
+        n = int(np.sum(getattr(self.sampler_, "n_divergences_", 0)))
+        diverged = f"; {n} divergence{'s' if n > 1 else ''}" if n else ""
+        gradient = f"; gradient: {self.gradient_}" if "gradient_" in self else ""
+        return f"<{type(self).__name__}: {chains} of {shapes}, by {type(self.sampler_).__name__}{diverged}{gradient}>"
+
 
 _MOST_FAILURES = 0.5  # exceptions for each trajectory, above which the draws are worth nothing
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size

@@ -36,11 +36,11 @@ except ImportError:
         """Nothing to support."""
 
 
-from ._column_warnings import warn_of_index_column
 from ._containers import refuse_containers
 from ._numbers import real_array
 from ._sparse import well_formed
 from ._typing import Function
+from ._warnings import warn_of_index_column
 
 # Standard deviation of a prior: its inverse square must be a number.
 SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]

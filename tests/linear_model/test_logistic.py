@@ -17,8 +17,7 @@ from sklearn.metrics import log_loss
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.linear_model import _base, _design
-from sk_sgmcmc.linear_model._design import Design, independent_prior
-from sk_sgmcmc.linear_model._diagonal import DiagonalDesign
+from sk_sgmcmc.linear_model._design import Design, DiagonalDesign, independent_prior
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import HMC, SGHMC, ConstantStep
 from tests.cases import THRESHOLD

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
-from sk_sgmcmc.chains import plans
+from sk_sgmcmc.chains import chain as chain_module
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
@@ -135,7 +135,7 @@ def test_partial_fit_goes_on_after_fit(case, planted):
 
 def test_a_stream_longer_than_the_buffer_keeps_evenly_spaced_late_draws(planted, monkeypatch):
     X = planted[0]
-    monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 7)
+    monkeypatch.setattr(chain_module, "MAX_AUTO_DRAWS", 7)
     model = BayesianLDA(**PARAMS, batch_size=20, init="random")  # which never begins anew
     for n_blocks in range(1, 60):
         model.partial_fit(X[20 * n_blocks : 20 * n_blocks + 20])

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ...chains.chain import TINY, Chain
+from ...chains.chain import TINY, Chain, DrawPlan
 from ...chains.minibatches import Minibatches, adjacent, every_row
-from ...chains.plans import DrawPlan
 from ...kernels.models.dirichlet_process import moves
 from ...kernels.models.dirichlet_process import rows as rows_kernels
 from ...utils._numbers import summable
-from .rows import BERNOULLI
+from .cells import BERNOULLI
 
 _START_CLUSTERS = 50
 _ROWS_PER_START = 8

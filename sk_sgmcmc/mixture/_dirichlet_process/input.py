@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ...utils import Corpus
-from ...utils._alignment import aligned
 from ...utils._containers import refuse_containers
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
+from ...utils._tables import aligned
 from ...utils.corpus import warn_of_other_values
-from .rows import (
+from .cells import (
     CATEGORICAL,
     KIND_OF,
     MULTINOMIAL,

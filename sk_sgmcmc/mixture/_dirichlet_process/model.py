@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
-from ...chains.plans import DrawPlan
+from ...chains.chain import DrawPlan
 from ...exceptions import FitInterrupted
 from ...samplers._base import Sampler
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, Callbacks, MatrixLike, RandomState
-from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
+from .results import FittedDPMixture
 from .slice import StickChain
 
 _BATCH = 10_000  # rows of a minibatch by default

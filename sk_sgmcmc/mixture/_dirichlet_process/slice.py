@@ -6,8 +6,8 @@ from scipy.special import gammaln
 from ...chains.chain import TINY
 from ...kernels.models.dirichlet_process import sticks
 from ...samplers.state import SamplerState
+from .cells import BERNOULLI
 from .collapsed import ClusterChain, dealt
-from .rows import BERNOULLI
 
 _START_CLUSTERS = 20
 _MOST = 5000  # sticks at most: slices beyond are thinner than rounding

@@ -12,16 +12,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityM
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
-from ...chains.chain import stacked_draws
+from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
 from ...chains.convergence import evenly
-from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content, stuck_message
 from ...metrics import align_draws
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
-from ...utils._by_rows import by_rows
+from ...utils._bit_stable import log_mean_exp
+from ...utils._dask import by_rows
 from ...utils._numbers import real_array
-from ...utils._rowwise import log_mean_exp
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._typing import Callbacks, FloatArray, IntArray, MatrixLike, RandomState
 from .chain import MixtureChain, MixturePrior, log_densities

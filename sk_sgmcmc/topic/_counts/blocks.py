@@ -4,7 +4,7 @@ from functools import partial
 
 from joblib.parallel import get_active_backend
 
-from ...utils._dask import refuse_dask
+from ...utils._containers import refuse_dask
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountBlocks, present_client
 from .block_data import BlockCorpus, BlockData, LocalShards

@@ -11,21 +11,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
-from ...chains.plans import DrawPlan, StreamPlan
+from ...chains.chain import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
-from ...utils._by_rows import by_rows
+from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
 from ...utils.blocks import CountsLike
 from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
-from .._answers.merging import merged, new_topics, refuse_merged
-from .._answers.proportions import proportion_draws
 from .._draws import Samples, chosen_draws
+from .._results.documents import proportion_draws
+from .._results.topics import merged, new_topics, refuse_merged
 from .answers import best_chain, scored_draws
 from .block_data import BlockCorpus
 from .blocks import as_blocks, blocks_of, bound_blocks, for_each_block, is_in_blocks, refuse_blocks

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._answers.words import columns_of
+from .._results.topics import columns_of
 
 _FORMS = 'words to topics, such as {"canal": 0}, or names of topics to lists of words, such as {"Water": ["canal"]}'
 _MOST_QUOTED = 5  # words in a message

@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any, NamedTuple
 
-from ...chains.plans import DrawPlan, StreamPlan
+from ...chains.chain import DrawPlan, StreamPlan
 from ...samplers._base import Sampler
 
 

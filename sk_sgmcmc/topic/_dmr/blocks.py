@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ...utils import row_keys
-from ...utils._dask import is_dask
+from ...utils._containers import is_dask
 from ...utils._sparse import well_formed
 from ...utils._tables import rows_of_table
 from ...utils.blocks import load_block

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import SAMPLERS, fitting_pair, make_sampler
-from ...utils._rowwise import one_blas_thread
+from ...utils._bit_stable import one_blas_thread
 from .._counts.doc_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, OptimisedCoefficients, QuadraticSummary
 from .evidence import Evidence, EvidenceInShards

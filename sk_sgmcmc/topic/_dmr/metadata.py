@@ -10,10 +10,9 @@ from scipy import sparse
 
 from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
 from ...utils import Corpus, row_keys
-from ...utils._column_warnings import warn_of_index_column, warn_of_levels
 from ...utils._sparse import well_formed
 from ...utils._tables import declared_levels
-from ...utils._warnings import warn_user
+from ...utils._warnings import warn_of_index_column, warn_of_levels, warn_user
 from .._counts.tokens import TokenData
 
 _DENSE_COLUMNS = 64  # with at most so many, encoded levels are dense columns

@@ -15,18 +15,18 @@ from ...base import all_or_nothing, fits_anew
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
-from ...utils._alignment import aligned
-from ...utils._by_rows import by_rows
+from ...utils._dask import by_rows
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
+from ...utils._tables import aligned
 from ...utils._typing import AnyArray, Callbacks, Columns, FloatArray, RandomState, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
-from .._answers.merging import new_topics
 from .._counts.block_data import BlockCorpus
 from .._counts.blocks import is_in_blocks
 from .._lda import BayesianLDA
+from .._results.topics import new_topics
 from .blocks import DescribedBlocks, blocks_with_metadata, joined_metadata
 from .doc_prior import (
     COEF_SAMPLER,

@@ -5,10 +5,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils import as_table
+from ...utils._bit_stable import rowwise_product
 from ...utils._numbers import interval_tails
-from ...utils._rowwise import rowwise_product
-from .._answers.merging import summed
 from .._counts.answers import scored_draws
+from .._results.topics import summed
 from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
-from ...chains.chain import stacked_draws
+from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
 from ...chains.convergence import evenly
-from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
-from ...utils._by_rows import by_rows
+from ...utils._dask import by_rows
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import TopicDraws, chosen_draws
-from .answers import (
+from .chain import CONCENTRATIONS, AdmixtureChain, MetropolisAdmixtureChain, VariationalAdmixtureChain, checked_prior
+from .results import (  # fmt: skip
     N_TEMPERATURES,
     annealed_mean,
     annealed_scores,
@@ -33,10 +33,7 @@ from .answers import (
     mean_cosines,
     mean_proportions,
     proportion_draws,
-)  # fmt: skip
-from .chain import AdmixtureChain, MetropolisAdmixtureChain
-from .prior import CONCENTRATIONS, checked_prior
-from .variational import VariationalAdmixtureChain
+)
 
 # The class of chain for each ``_runner`` of a sampler.
 CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}

@@ -13,10 +13,10 @@ from ...kernels.models.spherical import admixture
 from ...kernels.models.spherical import proportions as proportions_kernels
 from ...kernels.models.spherical import score as score_kernels
 from ...utils import as_table, rng_from_key
+from ...utils._bit_stable import log_mean_exp
 from ...utils._numbers import check_n_jobs, interval_ends, interval_tails
-from ...utils._rowwise import log_mean_exp
 from ...utils._seeds import keys_of_copies, mix64, salt64
-from .._answers.words import check_choice, wide
+from .._results.topics import check_choice, wide
 from .chain import ADAPTS
 
 N_TEMPERATURES = 400  # of the annealing behind a score

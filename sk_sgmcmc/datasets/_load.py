@@ -1,4 +1,4 @@
-"""A corpus that needs no files: the public docstrings of the packages that this one depends on."""
+"""Corpora that are always available: docstrings of installed packages, and a sample of State of the Union addresses."""
 
 import contextlib
 import gzip
@@ -13,7 +13,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import metadata, resources
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn.utils import Bunch
 from ..utils import as_table
 from ..utils._sparse import well_formed
 from ._home import cache_folder
+from ._registry import CORPORA
 from ._text import document_frequency_mask, make_count_vectorizer
 
 # Import names of the hard dependencies, and the distributions that provide them.
@@ -295,3 +296,55 @@ def _write(path, cached):
     except OSError:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+_OF_ADDRESSES = ("year", "president", "party", "type")
+_SAMPLE = (
+    "Every third paragraph, and the words that occur in at least ten of these: a sample that comes with the package "
+    "(fetch_sotu_paragraphs reads all paragraphs)."
+)
+
+
+def load_sotu() -> Bunch:
+    """Every third paragraph of the State of the Union addresses, 1790 to 2020, as counts of words.
+
+    6,829 paragraphs of 240 addresses by 42 presidents, with 4,214 words. The addresses are in the public domain, as
+    works of the government of the United States. The counts come with the package; `fetch_sotu_paragraphs` reads all
+    paragraphs from a folder.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        ``data`` (also as ``counts``) : csr_matrix of int64, shape (6829, 4214).
+        ``feature_names`` : ndarray of str, the words.
+        ``metadata`` : table (DataFrame if pandas is installed, else Bunch) with the columns ``address`` (0 to 239),
+        ``paragraph`` (its number in the address), ``year``, ``president``, ``party`` and ``type`` ("speech" or
+        "written"). ``DESCR`` : str.
+
+    Examples
+    --------
+    >>> from sk_sgmcmc.datasets import load_sotu
+    >>> addresses = load_sotu()
+    >>> addresses.counts.shape
+    (6829, 4214)
+    >>> list(addresses.metadata)
+    ['address', 'paragraph', 'year', 'president', 'party', 'type']
+    """
+    file = resources.files(__package__) / "sotu.npz"
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        words = np.array(arrays["words"].tobytes().decode().split("\n"))
+        address, paragraph = (arrays[name].astype(np.int64) for name in ("address", "paragraph"))
+        columns = {"address": address, "paragraph": paragraph}
+        columns |= {name: arrays[name][address] for name in _OF_ADDRESSES}
+        # Places of the non-zero cells, counted along the rows, are kept as differences, which take half the space.
+        places = np.cumsum(arrays["gaps"], dtype=np.int64)
+        counts = sparse.csr_matrix(
+            (arrays["counts"].astype(np.int64), np.divmod(places, words.size)), shape=(address.size, words.size)
+        )
+    return Bunch(
+        data=counts,
+        counts=counts,
+        feature_names=words,
+        metadata=as_table(columns),
+        DESCR=f"{CORPORA['sotu_paragraphs'].description}\n{_SAMPLE}",
+    )

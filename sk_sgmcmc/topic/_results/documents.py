@@ -1,17 +1,131 @@
-"""Tables of documents' topics, from draws of their proportions."""
+"""Topics of documents: draws of their proportions, and tables made of these, over time or for each document."""
 
+import re
 import reprlib
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 
 import numpy as np
 
+from ...kernels.models.lda import proportions as kernels
 from ...metrics import coherence, exclusivity
-from ...utils import as_table
+from ...metrics.completion import over_documents, prior_of_draw, used_words, word_major
+from ...utils import as_table, row_keys
 from ...utils._numbers import check_count, interval_ends, interval_tails
+from ...utils._seeds import keys_of_copies, mix64, salt64
 from ...utils._tables import declared_levels
-from .times import parsed_texts
-from .words import largest
+from ...utils._warnings import warn_user
+from .topics import largest
+
+# As text, these are in the order of time.
+_SORTED = re.compile(r"\d{4}(-?Q[1-4]|-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d)?)?)?)?")
+_FORMATS = (
+    "%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b %y", "%b-%y", "%Y %b", "%Y %B", "%Y-%b", "%d %b %Y", "%d %B %Y", "%d-%b-%Y",
+    "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%b. %d, %Y", "%Y-%m-%d", "%Y-%m", "%Y/%m/%d",
+    "%Y/%m", "%Y.%m.%d", "%Y.%m", "%m/%Y", "%m-%Y", "%m.%Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
+    "%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z",
+)  # fmt: skip
+# Day and month may be either way round: parsed where only one way is possible for all.
+_EITHER = (("%d/%m/%Y", "%m/%d/%Y"), ("%d-%m-%Y", "%m-%d-%Y"), ("%d/%m/%y", "%m/%d/%y"), ("%d.%m.%Y",), ("%d.%m.%y",))
+_NAMES = (
+    "jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|"
+    "mon(day)?|tue(sday)?|wed(nesday)?|thu(rsday)?|fri(day)?|sat(urday)?|sun(day)?"
+)
+_LIKE_A_DATE = re.compile(rf"\d{{1,4}}[-/.]\d{{1,2}}\b|\b({_NAMES})\b|\bq[1-4]\b|\b\d{{4}}q[1-4]\b", re.IGNORECASE)
+
+
+def parsed_texts(times):
+    """Texts that are dates or whole numbers as such, if as text they need not be in order; anything else as it is.
+
+    Warns of texts that look like dates and cannot be parsed: they are sorted as text.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_documents,)
+    """
+    if times.dtype.kind not in "OU" or not times.size or not all(isinstance(time, str) for time in times):
+        return times
+    texts, place = np.unique(times.astype(str), return_inverse=True)
+    if texts.size < 2 or all(_SORTED.fullmatch(text) for text in texts):
+        return times
+    if all(re.fullmatch(r"[0-9]{1,18}", text) for text in texts):
+        return texts.astype(np.int64)[place] if len(set(map(len, texts))) > 1 else times
+    found = next((dates for dates in (_dates(texts, form) for form in _FORMATS) if dates is not None), None)
+    for forms in _EITHER if found is None else ():
+        possible = [dates for dates in (_dates(texts, form) for form in forms) if dates is not None]
+        found = possible[0] if len(possible) == 1 else found
+    if found is not None:
+        return found[place]
+    like_dates = [text for text in texts if _LIKE_A_DATE.search(text)]
+    if 2 * len(like_dates) >= texts.size:
+        warn_user(
+            f"`times` holds texts such as {str(like_dates[0])!r}, which are sorted as text, not in time. Pass dates, "
+            "for example pandas.to_datetime(times, format=...), or a categorical whose levels are in order."
+        )
+    return times
+
+
+def _dates(texts, form):
+    """The texts as dates in UTC, all in one format; None if one of them is not in it."""
+    try:
+        found = [datetime.strptime(text.strip(), form) for text in texts]
+    except ValueError:
+        return None
+    return np.array([each if each.tzinfo is None else each.astimezone(UTC).replace(tzinfo=None) for each in found],
+                    dtype="datetime64[us]")  # fmt: skip
+
+
+# Sweeps over a document before its first draw, and between two: topics change little from one draw to the next, so
+# that assignments need not be drawn afresh.
+_FIRST_SWEEPS, _SWEEPS = 20, 5
+_LEAST = 1e-30  # a probability below it counts as this, so that no word is impossible
+
+
+def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=None, n_jobs=None):
+    """Draw the proportions of documents once for each draw of the topics.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        Documents.
+    topics : list of callable or ndarray
+        Draws of the topics, as `document_completion` takes them.
+    doc_topic_prior : array or callable
+        As for `document_completion`.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=0
+        Seed. A document's stream depends on it and on the document's content, not on the other documents.
+    groups : ndarray of shape (n_docs,), default=None
+        Groups of documents over which draws will be averaged. Equal documents then have a stream each; None gives them
+        the same one, so that their draws are equal too.
+    n_jobs : int or None, default=None
+        Threads over documents; change no draw.
+
+    Yields
+    ------
+    proportions : ndarray of shape (n_docs, n_topics)
+        A new array for each draw; rows sum to 1.
+    """
+    keys = row_keys(corpus.to_csr())
+    keys = keys if groups is None else keys_of_copies(keys, groups, *corpus.keys_beside())
+    keys = mix64(keys ^ salt64(random_state))
+    token_ptr = np.concatenate([[0], np.cumsum(corpus.tokens_per_pair)])
+    used, (part,) = used_words(corpus)
+    z = np.zeros(token_ptr[-1], dtype=np.uint16)
+    for s, draw in enumerate(topics):
+        phi = np.maximum(word_major(draw, corpus.n_words, used), _LEAST)
+        alpha = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
+        theta, streams = np.empty((corpus.n_docs, phi.shape[1])), mix64(keys + np.uint64(s + 1))
+        fresh, n_sweeps = int(s == 0), _FIRST_SWEEPS if s == 0 else _SWEEPS
+
+        def call(start, stop, phi=phi, alpha=alpha, theta=theta, streams=streams, fresh=fresh, n_sweeps=n_sweeps):
+            kernels.draw_proportions(
+                part.indptr, part.words, part.counts, token_ptr, phi, alpha, streams, fresh, n_sweeps, start, stop, z,
+                theta,
+            )  # fmt: skip
+
+        over_documents(call, part, phi.shape[1] * n_sweeps, n_jobs)
+        yield theta
+
 
 MOST_TIMES = 200  # different times, above which a table by time needs bins
 

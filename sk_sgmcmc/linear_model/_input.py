@@ -1,13 +1,31 @@
-"""Preparation of labelled rows: their weights, and offsets of columns that lie far from 0."""
+"""Input of linear models: class labels, row weights, and offsets of columns that lie far from 0."""
+
+from numbers import Number
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from ..chains.convergence import evenly
 from ..dense.rows import FAR, LARGEST, SMALLEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
+
+
+def check_labels(y):
+    """Raise if y holds no class labels, or labels of different types, which have no order."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        examples = {"a number" if isinstance(label, Number) else type(label).__name__: label for label in y.ravel()}
+        if len(examples) > 1:
+            shown = " and ".join(f"{label!r} ({kind})" for kind, label in examples.items())
+            raise ValueError(
+                f"y mixes labels of different types, such as {shown}; a classifier needs one type. Drop rows without a "
+                "label, and turn the others into text, for example by [str(label) for label in y]."
+            )
+    check_classification_targets(y)
+
 
 # Above this class weight, the intervals of a class shrink to less than 0.7 of what its rows support.
 _MUCH = 2.0

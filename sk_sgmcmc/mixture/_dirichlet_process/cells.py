@@ -10,11 +10,10 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ...utils import check_counts
-from ...utils._column_warnings import warn_of_levels
 from ...utils._numbers import summable
 from ...utils._seeds import mix64, row_keys
 from ...utils._tables import declared_levels
-from ...utils._warnings import warn_user
+from ...utils._warnings import warn_of_levels, warn_user
 
 _FAR = 5  # times the second largest code, above which the largest may be a code for "missing"
 _ROWS_SEEN, _FEWEST_ROWS, _FEWEST_AT_TOP, _LEAST_AT_TOP = 1000, 20, 5, 0.04

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
-from ...utils._alignment import aligned
-from ...utils._by_rows import by_rows
+from ...utils._bit_stable import log_mean_exp, rowwise_product
+from ...utils._dask import by_rows
 from ...utils._numbers import check_count, interval_ends, interval_tails
-from ...utils._rowwise import log_mean_exp, rowwise_product
 from ...utils._sklearn import available_if, check_sample_weight
+from ...utils._tables import aligned
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
-from .rows import CATEGORICAL
+from .cells import CATEGORICAL
 
 _PARTITION_ROWS = 3000  # at most this many rows determine the point partition
 _PIECE = 20_000  # rows per block
