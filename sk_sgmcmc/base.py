@@ -99,7 +99,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     _offers: tuple[tuple[str, str], ...] = ()
     _default_sampler: str | None = None
-    _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
+    _unused_by_predictions = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
     # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
@@ -179,7 +179,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                     f"{name}={getattr(self, name)}, but the chains that partial_fit continues were made with "
                     f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to start afresh."
                 )
-        if not sampler._continues(present):
+        if not sampler._is_compatible(present):
             raise ValueError(
                 f"The chains of {present!r}, with which this estimator was fitted, cannot go on with {sampler!r}: "
                 "only the step size, friction and temperature may change. Set the sampler back, or call fit, or "

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .utils import _sealed
+from .utils import _files
 from .utils._typing import Path, StepFunction
 from .utils._warnings import warn_user
 
@@ -264,7 +264,7 @@ class Checkpoint(Callback):
             try:
                 estimator._set_fitted(estimator._chains)
                 estimator.n_iter_ = step
-                _sealed.write(estimator, self.path)
+                _files.write_checkpoint(estimator, self.path)
             except Exception as error:  # of any kind: a copy that cannot be saved must not cost the chain
                 self._warn_once(error)
             self._saved_at = time.monotonic()
@@ -324,4 +324,4 @@ def load_checkpoint(path: Path) -> Any:
     Loading a pickle runs the code that it names: load only files from a source that you trust. The checksum guards
     against accidents, not against malice.
     """
-    return _sealed.read(path)
+    return _files.read_checkpoint(path)

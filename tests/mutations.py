@@ -196,7 +196,7 @@ BASE = [
         ("        _refuse_what_no_file_can_hold(estimator)\n", "        pass\n"),
     ),
     *_in(
-        "utils/_npz.py", "tests/datasets/test_damaged_files.py",
+        "utils/_files.py", "tests/datasets/test_damaged_files.py",
         ("if claimed != member.file_size - file.tell():", "if False:"),
         ("if size > _SMALL and size > _RATIO * packed:", "if False:"),
         ('return well_formed(X, "the matrix")', "return X"),

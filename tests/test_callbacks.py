@@ -26,7 +26,7 @@ from sk_sgmcmc.chains import run
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SGHMC, SGLD, Schedule
-from sk_sgmcmc.utils import _sealed
+from sk_sgmcmc.utils import _files
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, classes
 
@@ -111,7 +111,7 @@ def test_a_state_that_cannot_be_pickled_costs_a_warning_and_not_the_fit(error, t
     def refuse(value, path):
         raise error("cannot pickle this")
 
-    monkeypatch.setattr(_sealed, "write", refuse)
+    monkeypatch.setattr(_files, "write_checkpoint", refuse)
     case = next(case for case in DEFAULTS if case.id == "logistic")
     save = Checkpoint(tmp_path / "model.joblib", seconds=0.0)
     with pytest.warns(UserWarning, match=f"{error.__name__}: cannot pickle this.*no file yet.*fit goes on"):

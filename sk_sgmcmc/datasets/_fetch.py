@@ -13,7 +13,7 @@ from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
 from sklearn.utils import Bunch
 
 from ..utils import as_table
-from ..utils._npz import load_arrays, load_sparse, naming
+from ..utils._files import load_arrays, load_sparse, naming
 from ..utils._sparse import well_formed
 from ..utils._typing import Path
 from ._home import data_folders

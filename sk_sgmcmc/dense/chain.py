@@ -88,6 +88,7 @@ class RiemannianMinibatchLoop(MinibatchLoop):
         )  # fmt: skip
 
 
+# By the name that a sampler gives its loop.
 LOOPS = {
     "dense": MinibatchLoop(),
     "metropolis": MetropolisLoop(),
@@ -291,7 +292,7 @@ class DenseChain(Chain):
 
     @property
     def _loop(self):
-        return LOOPS[self.sampler._runner]
+        return self.sampler._pick_loop(LOOPS)
 
     @property
     def read(self):
@@ -362,14 +363,14 @@ class ParticleChain(DenseChain):
         return self.current()
 
 
-# By the sampler's ``_runner``.
+# Classes of chains by the name of the sampler's loop.
 CHAINS = {**dict.fromkeys(LOOPS, DenseChain), "particles": ParticleChain}
 
 
 def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
     """Chains for a sampler, one for each seed and start, which share one copy of the data."""
     rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
-    make = CHAINS[sampler._runner]
+    make = sampler._pick_loop(CHAINS)
     return [
         make(seed, plan, sampler, geometry, start, shuffle_seed).bind((dense, rows))
         for seed, start in zip(seeds, starts, strict=True)

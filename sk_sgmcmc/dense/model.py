@@ -170,7 +170,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         shuffle_seed, *seeds = self._seeds_after(before)
         return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
-    def _shown(self, samples):
+    def _thinned_draws(self, samples):
         """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""
         n = next(iter(samples.values())).shape[1]
         if self.thin != "auto" or n <= MAX_AUTO_DRAWS or not self.sampler_._draws_in_time:

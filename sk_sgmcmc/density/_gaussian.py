@@ -18,7 +18,7 @@ from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
 from ..kernels.models import gaussian, metrics
 from ..samplers._base import Sampler
-from ..utils._dask import by_rows
+from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._sklearn import Interval, check_is_fitted, validate_data
 from ..utils._typing import Callbacks, FloatArray, MatrixLike, RandomState, Seed
@@ -180,7 +180,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         X = self._checked_rows(X, ensure_min_samples=2)
-        return self._begin(sampler, X)
+        return self._start_chains(sampler, X)
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
@@ -204,9 +204,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_chains")
         X = self._checked_rows(X, reset=first, ensure_min_samples=2 if first else 1)
-        return self._begin(sampler, X) if first else self._go_on(sampler, X)
+        return self._start_chains(sampler, X) if first else self._continue_chains(sampler, X)
 
-    def _begin(self, sampler, X):
+    def _start_chains(self, sampler, X):
         given = self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior
         self._prior, self.n_samples_seen_ = checked_prior(X, *given), len(X)
         return self._run_on(sampler, X, None)
@@ -217,7 +217,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
         return X
 
-    def _go_on(self, sampler, X):
+    def _continue_chains(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
         return self._run_on(sampler, X, self._chains)
 
@@ -277,7 +277,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
                 "step size is too large; try a tenth of it."
             )
         self._all_samples, self._log_det = {"mean": mean, "precision": precision}, log_det
-        self.samples_ = self._shown(self._all_samples)
+        self.samples_ = self._thinned_draws(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
 
     def _monitored(self, chains):
@@ -355,7 +355,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         noise = np.linalg.solve(np.swapaxes(root, -1, -2), z)[..., 0] / np.sqrt(law.mean_precision)
         return Bunch(mean=law.mean + noise, precision=precision)
 
-    @by_rows(draws=())
+    @lazy_for_dask(draws=())
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 

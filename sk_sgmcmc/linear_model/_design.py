@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize, sparse, special
 
+from ..chains.convergence import evenly
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
+
+_SEEN_ROWS, _SEEN_DRAWS = 300, 300  # behind the log likelihood whose convergence is reported
 
 
 class Classes:
@@ -255,7 +258,7 @@ class Design:
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
         The row at which the intercept has its prior; None for the mean of these rows.
-    likelihood : object of `_likelihoods`, default=CLASSES
+    likelihood : Classes or Counts, default=CLASSES
     start : ndarray of shape (D,), default=None
         Where the search for the mode starts: that of the same rows under a similar prior.
 
@@ -670,3 +673,30 @@ class DiagonalDesign:
         if self.fit_intercept:
             delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
         return delta.ravel() / self.whitener
+
+
+def log_likelihoods(design, dense, coef, intercept):
+    """Mean log likelihood of some of the rows, at draws evenly spaced, (n_chains, at most `_SEEN_DRAWS`).
+
+    Parameters
+    ----------
+    design : Design or DiagonalDesign
+    dense : DenseData
+        As chains read it.
+    coef, intercept : ndarray of shape (n_chains, n_kept, n_predictors, n_features), (n_chains, n_kept, n_predictors)
+        For the columns less their offsets.
+    """
+    some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)
+    d, y = coef.shape[3], dense.y[some, 0].astype(design.likelihood.dtype)
+    if dense.in_random_order:  # packed sparse rows: (value, column) pairs behind the parameters
+        bounds = dense.X[some].astype(np.int64)
+        pairs = np.concatenate([dense.params[start:stop] for start, stop in bounds])
+        ptr = np.concatenate([[0], np.cumsum(np.diff(bounds)[:, 0])]) // 2
+        X = sparse.csr_array((pairs[::2], pairs[1::2].astype(np.int64), ptr), shape=(some.size, d))
+    else:
+        X = dense.X[some, :d] * design.scale + design.shift
+    out = np.empty((coef.shape[0], draws.size))
+    for c, s in np.ndindex(out.shape):
+        eta = X @ coef[c, draws[s]].T + intercept[c, draws[s]]
+        out[c, s] = np.average(design.likelihood.each(y, eta), weights=dense.weight[some])
+    return out

@@ -3,11 +3,9 @@
 from numbers import Number
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..chains.convergence import evenly
 from ..dense.rows import FAR, LARGEST, SMALLEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
@@ -30,7 +28,6 @@ def check_labels(y):
 # Above this class weight, the intervals of a class shrink to less than 0.7 of what its rows support.
 _MUCH = 2.0
 _UNLIKE = 100.0  # ratio of columns' spreads, from which one scale of the prior does not suit all
-_SEEN_ROWS, _SEEN_DRAWS = 300, 300  # behind the log likelihood whose convergence is reported
 
 
 def row_weights(X, codes, classes, y, class_weight, sample_weight):
@@ -107,30 +104,3 @@ def warn_of_unlike_spreads(X, weight, prior_scale, names):
         'prior_scale="auto", which acts on standardised columns, or standardise the columns, for example with '
         "sklearn.preprocessing.StandardScaler."
     )
-
-
-def log_likelihoods(design, dense, coef, intercept):
-    """Mean log likelihood of some of the rows, at draws evenly spaced, (n_chains, at most `_SEEN_DRAWS`).
-
-    Parameters
-    ----------
-    design : Design or DiagonalDesign
-    dense : DenseData
-        As chains read it.
-    coef, intercept : ndarray of shape (n_chains, n_kept, n_predictors, n_features), (n_chains, n_kept, n_predictors)
-        For the columns less their offsets.
-    """
-    some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)
-    d, y = coef.shape[3], dense.y[some, 0].astype(design.likelihood.dtype)
-    if dense.in_random_order:  # packed sparse rows: (value, column) pairs behind the parameters
-        bounds = dense.X[some].astype(np.int64)
-        pairs = np.concatenate([dense.params[start:stop] for start, stop in bounds])
-        ptr = np.concatenate([[0], np.cumsum(np.diff(bounds)[:, 0])]) // 2
-        X = sparse.csr_array((pairs[::2], pairs[1::2].astype(np.int64), ptr), shape=(some.size, d))
-    else:
-        X = dense.X[some, :d] * design.scale + design.shift
-    out = np.empty((coef.shape[0], draws.size))
-    for c, s in np.ndindex(out.shape):
-        eta = X @ coef[c, draws[s]].T + intercept[c, draws[s]]
-        out[c, s] = np.average(design.likelihood.each(y, eta), weights=dense.weight[some])
-    return out

@@ -245,7 +245,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        return self._begin(sampler, pair, self._checked(X, y, sample_weight), None)
+        return self._start_chains(sampler, pair, self._checked(X, y, sample_weight), None)
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -268,7 +268,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if earlier is not None:
             of_first = ("fit_intercept", "intercept_prior_scale", "noise_scale_prior", "degrees_of_freedom_prior")
             self._refuse_changes(of_first, "partial_fit")
-        return self._begin(sampler, pair, data, earlier)
+        return self._start_chains(sampler, pair, data, earlier)
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
@@ -307,7 +307,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         used = weight > 0
         return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
 
-    def _begin(self, sampler, pair, data, earlier):
+    def _start_chains(self, sampler, pair, data, earlier):
         """Add (rows, responses, weights) to the ``earlier`` `Sums`, if any, and run chains."""
         X, y, weight = data
         self._fingerprint = fingerprint(X, y, weight)

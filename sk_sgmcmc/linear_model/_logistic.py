@@ -247,7 +247,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         data = self._weighted(X, codes, classes, y, sample_weight)
         self._check_weighted_classes(classes, data[1])
         self.classes_ = classes
-        return self._start(sampler, data, _n_predictors(classes))
+        return self._start_chains(sampler, data, _n_predictors(classes))
 
     @all_or_nothing
     def partial_fit(
@@ -289,7 +289,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         self._check_classes(known)
         data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
         self.classes_ = known
-        return self._go_on(sampler, data, _n_predictors(known))
+        return self._continue_chains(sampler, data, _n_predictors(known))
 
     @staticmethod
     def _check_classes(classes):

@@ -91,7 +91,7 @@ class NormalDesign:
         Of all rows, earlier ones included.
     prior : Quadratic
         Of the coefficients of the columns as given, and the intercept at the columns' mean, with a diagonal precision.
-    noise : object of `_noise`
+    noise : InverseChiSquared or HalfT
     fit_intercept, control_variates : bool
     new : Sums, default=None
         Of the rows that chains read, where they are not all: second order stands for the others.
@@ -229,7 +229,7 @@ class GibbsData:
     Parameters
     ----------
     sums : Sums
-    noise : object of `_noise`
+    noise : InverseChiSquared or HalfT
     is_laplace : bool
     columns : ndarray of shape (n_features,)
         Units of the columns: the prior is that of the coefficients times these.

@@ -215,7 +215,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1)
+        return self._start_chains(sampler, self._checked(X, y, sample_weight, exposure), 1)
 
     @all_or_nothing
     def partial_fit(
@@ -236,7 +236,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._validate_params()
         sampler, _ = self._checked_sampler()
         data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
-        return self._go_on(sampler, data, 1)
+        return self._continue_chains(sampler, data, 1)
 
     @all_or_nothing
     def resume(  # type: ignore[override]

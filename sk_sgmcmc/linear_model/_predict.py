@@ -11,9 +11,9 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import LARGEST, SMALLEST, less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
-from ..utils._bit_stable import rowwise_product
+from ..utils._bit_stable import bit_stable_product
 from ..utils._containers import refuse_dask
-from ..utils._dask import by_rows
+from ..utils._dask import lazy_for_dask
 from ..utils._numbers import interval_ends, interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
 from ..utils._tables import aligned, as_table
@@ -54,7 +54,7 @@ def predictor_blocks(estimator, X, n_cells):
     for lo in range(0, X.shape[0], step):
         rows = slice(lo, lo + step)
         near = less_offsets(X[rows], estimator._offsets)
-        eta = near @ flat.T if sparse.issparse(near) else rowwise_product(near, flat.T)
+        eta = near @ flat.T if sparse.issparse(near) else bit_stable_product(near, flat.T)
         yield rows, eta + intercept
 
 
@@ -71,7 +71,7 @@ class DrawsPredictMixin:
                 p = special.softmax(eta.reshape(len(eta), -1, len(self.classes_)), axis=-1)
             yield rows, p
 
-    @by_rows(lambda self: len(self.classes_), draws=())
+    @lazy_for_dask(lambda self: len(self.classes_), draws=())
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Probabilities of the classes, averaged over draws.
 
@@ -87,7 +87,7 @@ class DrawsPredictMixin:
         """
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
-    @by_rows(lambda self: len(self.classes_), draws=())
+    @lazy_for_dask(lambda self: len(self.classes_), draws=())
     def predict_log_proba(self, X: MatrixLike) -> FloatArray:
         """Logarithms of `predict_proba`.
 
@@ -103,7 +103,7 @@ class DrawsPredictMixin:
         with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
             return np.log(self.predict_proba(X))
 
-    @by_rows(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
+    @lazy_for_dask(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Log odds of the averaged probabilities.
 
@@ -124,7 +124,7 @@ class DrawsPredictMixin:
         with np.errstate(invalid="ignore"):
             return logs[:, 1] - logs[:, 0]
 
-    @by_rows(dtype=lambda self: self.classes_.dtype, draws=())
+    @lazy_for_dask(dtype=lambda self: self.classes_.dtype, draws=())
     def predict(self, X: MatrixLike) -> AnyArray:
         """The most probable class of each row.
 
@@ -319,7 +319,7 @@ class RegressorDrawsMixin:
         """The blocks of `_blocks`; a model of counts multiplies them by each row's exposure."""
         return self._blocks(X)
 
-    @by_rows(draws=())
+    @lazy_for_dask(draws=())
     def _predicted_means(self, X):
         """The prediction without its spread; a method by itself, because a lazy answer is one array."""
         return np.concatenate([means.mean(axis=1) for means in self._blocks(X)])

@@ -277,8 +277,8 @@ class HMC(_Kinetic):
     """
 
     _name = "hmc"
-    _runner = "metropolis"
-    _full_batch = True
+    _loop = "metropolis"
+    _reads_all_rows = True
     _corrects_steps = True
     _tunes_step = True
     _parameter_constraints = {

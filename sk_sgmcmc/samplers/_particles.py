@@ -20,7 +20,7 @@ class _Particles(_Euclidean):
     """
 
     _fits = _CONDITIONAL
-    _runner = "particles"
+    _loop = "particles"
     _reads_log_density = False
     _draws_in_time = False
     _n_aux = 0

@@ -126,7 +126,7 @@ class SamplerState:
 
         Its "auto" is the present step size.
         """
-        self.sampler = sampler._goes_on_from(self.sampler, self.n_steps, self.scalars)
+        self.sampler = sampler._resumed_from(self.sampler, self.n_steps, self.scalars)
 
     def copy(self):
         """A copy that moves independently."""

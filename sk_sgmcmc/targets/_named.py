@@ -31,7 +31,7 @@ class PointwiseLogLikelihood:
     """
 
     def __init__(self, function, layout, data):
-        self._function, self._shown = function, f"log_likelihood={name_of(function)}"
+        self._function, self._label = function, f"log_likelihood={name_of(function)}"
         try:
             arguments = list(inspect.signature(getattr(function, "py_func", function)).parameters)
         except (TypeError, ValueError):
@@ -40,7 +40,7 @@ class PointwiseLogLikelihood:
         unknown = [name for name in arguments if name not in (*layout.names, *named, "rows")]
         if unknown or ("rows" in arguments and data is None):
             raise ValueError(
-                f"{self._shown} takes {', '.join(unknown or ['rows'])}, not among the parameters "
+                f"{self._label} takes {', '.join(unknown or ['rows'])}, not among the parameters "
                 f"{', '.join(layout.names)}" + (f" or the data {', '.join(named)}" if named else "") + f". {_HOW}"
             )
         self._parameters = [name for name in layout.names if name in arguments]
@@ -59,9 +59,9 @@ class PointwiseLogLikelihood:
         try:
             found = self.at(values)
         except Exception as error:
-            raise ValueError(f"{self._shown} raises {type(error).__name__} at the start: {error}. {_HOW}") from error
+            raise ValueError(f"{self._label} raises {type(error).__name__} at the start: {error}. {_HOW}") from error
         if found.ndim == 0:
-            raise ValueError(f"{self._shown} returns the number {found}: do not sum. {_HOW}")
+            raise ValueError(f"{self._label} returns the number {found}: do not sum. {_HOW}")
 
     def of_draws(self, samples):
         """At all draws, (n_chains, n_kept, n_observations); NaN with a warning where the function raises."""
@@ -77,10 +77,10 @@ class PointwiseLogLikelihood:
         shape = next((each.shape for each in found if each is not None), (0,))
         different = next((each.shape for each in found if each is not None and each.shape != shape), None)
         if different is not None:
-            raise ValueError(f"{self._shown} returns arrays of shapes {shape} and {different}. {_HOW}")
+            raise ValueError(f"{self._label} returns arrays of shapes {shape} and {different}. {_HOW}")
         if failed:
             warn_user(
-                f"{self._shown} raised an exception at {failed} of {len(found)} draws, first {type(first).__name__}: "
+                f"{self._label} raised an exception at {failed} of {len(found)} draws, first {type(first).__name__}: "
                 f"{first}. log_likelihood_ contains NaN there.",
                 RuntimeWarning,
             )
@@ -220,7 +220,7 @@ class NamedDensity(Density):
         found = {"gradient_": f"{self.free.described}, {1e6 * self.seconds:.2g} microseconds a call"}
         return found if self.pointwise is None else found | {"log_likelihood_": self.pointwise.of_draws(samples)}
 
-    def _about(self, approximation, n_chains, rng):
+    def _dispersed_starts(self, approximation, n_chains, rng):
         """Starts twice as far from the mode as draws are."""
         mode = approximation.mode
         return [(mode + 2.0 * (draw - mode))[:, None] for draw in approximation.draws(n_chains, rng)]

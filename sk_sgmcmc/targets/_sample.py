@@ -267,7 +267,7 @@ def sample(
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler, offers, type(target).__name__)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
-    target = target._on(name if geometry is None else geometry)
+    target = target._with_geometry(name if geometry is None else geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
     target._check_batches(n_batch, X.shape[0])
@@ -304,7 +304,7 @@ def sample(
     points = states[:1]
     if approximation is not None:
         mode = approximation.mode.reshape(shape)
-        starts = starts if init is not None else target._about(approximation, n_chains, start_rng)
+        starts = starts if init is not None else target._dispersed_starts(approximation, n_chains, start_rng)
         points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
     picks_step = sampler._picks_step
     if picks_step and approximation is not None:

@@ -34,7 +34,7 @@ def one_blas_thread():
                 limit.restore_original_limits()
 
 
-def rowwise_product(A, B):
+def bit_stable_product(A, B):
     """The matrix product of dense A and B, with every row of A in a full tile.
 
     Parameters

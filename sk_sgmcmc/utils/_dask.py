@@ -20,11 +20,11 @@ from ._tables import rows_of_table
 from ._typing import Function
 
 
-def by_rows(
+def lazy_for_dask(
     width: Callable[[Any], int | None] | None = None,
     *,
     dtype: Any = np.float64,
-    beside: tuple[str, ...] = (),
+    row_arguments: tuple[str, ...] = (),
     draws: tuple[str, ...] | None = None,
 ) -> Callable[[Function], Function]:
     """Decorate a method that answers row by row: given a Dask array, it returns a lazy one.
@@ -38,7 +38,7 @@ def by_rows(
         Function from the estimator to the number of columns of an answer; None for one number per row.
     dtype : dtype, callable or None, default=numpy.float64
         Of the answers; or a function from the estimator to it; None is the precision of X, as in `as_precise_as`.
-    beside : tuple of str, default=()
+    row_arguments : tuple of str, default=()
         Arguments with one row for each row of X.
     draws : tuple of str, optional
         Names of the draws in ``samples_`` that the method reads; None is all.
@@ -55,13 +55,13 @@ def by_rows(
             if not is_dask_array(X):
                 return method(self, X, **given)
             X = _checked_blocks(self, method.__name__, X, given)
-            tables = {name: given.pop(name) for name in beside if given.get(name) is not None}
+            tables = {name: given.pop(name) for name in row_arguments if given.get(name) is not None}
             for name, value in given.items():
                 refuse_dask(value, name)
             columns = None if width is None else width(self)
             kind = (np.float32 if X.dtype == np.float32 else np.float64) if dtype is None else dtype
             kind = np.dtype(kind(self) if callable(kind) and not isinstance(kind, type) else kind)
-            return _lazy_answer(_snapshot(self, draws), method.__name__, X, tables, given, columns, kind)
+            return _lazy_result(_snapshot(self, draws), method.__name__, X, tables, given, columns, kind)
 
         return cast(Function, answer)
 
@@ -94,7 +94,7 @@ def _checked_blocks(estimator, method, X, given):
 def _snapshot(estimator, draws):
     """A copy of a fitted estimator that a later fit does not change, without what answers do not need."""
     model = copy(estimator)
-    for name in estimator._unneeded_by_answers:
+    for name in estimator._unused_by_predictions:
         model.__dict__.pop(name, None)
     if draws is not None:
         model.samples_ = {name: model.samples_[name] for name in draws if name in model.samples_}
@@ -102,12 +102,12 @@ def _snapshot(estimator, draws):
     return model
 
 
-def _lazy_answer(model, method, X, tables, given, columns, dtype):
+def _lazy_result(model, method, X, tables, given, columns, dtype):
     """The Dask array of answers, (n_rows, columns), or (n_rows,) if columns is None."""
     from dask import delayed
 
     width = columns or 1
-    answer = partial(_answer_block, method=method, names=tuple(tables), given=given, width=width, out=dtype)
+    answer = partial(_result_of_block, method=method, names=tuple(tables), given=given, width=width, out=dtype)
     lazy = X.map_blocks(
         answer,
         *(_table_blocks(table, name, X) for name, table in tables.items()),
@@ -120,7 +120,7 @@ def _lazy_answer(model, method, X, tables, given, columns, dtype):
     return lazy[:, 0] if columns is None else lazy
 
 
-def _answer_block(block, *tables, estimator, method, names, given, width, out, block_id):
+def _result_of_block(block, *tables, estimator, method, names, given, width, out, block_id):
     """The answers for one block, (n_rows, width)."""
     if block.shape[0] == 0:
         return np.empty((0, width), out)

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc.datasets import CountBlocks, _fetch, _load, fetch_corpus, fetch_table, load_docstrings
-from sk_sgmcmc.utils import _npz
+from sk_sgmcmc.utils import _files
 
 COUNTS = sparse.csr_matrix([[1, 0], [0, 2], [3, 1]])
 
@@ -111,7 +111,7 @@ def test_a_damaged_byte_is_found_and_a_small_file_does_not_unpack_to_a_large_one
 
 
 def test_arrays_that_take_more_memory_than_there_is_are_refused(home, monkeypatch):
-    monkeypatch.setattr(_npz, "available_memory", lambda: 100)
+    monkeypatch.setattr(_files, "available_memory", lambda: 100)
     with pytest.raises(ValueError, match=r"counts.npz' cannot be read .*its arrays take .* GiB, more than there is"):
         fetch_corpus("ap", data_home=home)
 

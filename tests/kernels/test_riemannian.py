@@ -47,7 +47,7 @@ def machine(sampler, metric, h, seed=0):
     rest = metric[2], hyper, np.zeros(1, np.int64), kept, gaussian_mean.compiled, metric[1].compiled, rng
 
     def step():
-        if fitted._runner == "riemannian-metropolis":
+        if fitted._loop == "riemannian-metropolis":
             made = riemannian.run_metropolis(theta, aux, scalars, *DATA, np.zeros(0), *rest)
         else:
             starts = np.zeros(1, np.int64)

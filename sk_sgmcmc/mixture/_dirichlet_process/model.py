@@ -193,7 +193,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
-    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
+    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ...chains.chain import TINY
 from ...metrics import partition_distance, point_partition
 from ...utils import as_table
-from ...utils._bit_stable import log_mean_exp, rowwise_product
-from ...utils._dask import by_rows
+from ...utils._bit_stable import bit_stable_product, log_mean_exp
+from ...utils._dask import lazy_for_dask
 from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._sklearn import available_if, check_sample_weight
 from ...utils._tables import aligned
@@ -156,14 +156,14 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _proba(self, X):
         total = np.zeros((X.shape[0], self.n_clusters_))
         for s, log_weight in self._each_draw(X, _N_PREDICTED):
-            total += rowwise_product(_responsibilities(log_weight), self._part_of[s])
+            total += bit_stable_product(_responsibilities(log_weight), self._part_of[s])
         return total / total.sum(axis=1, keepdims=True)
 
     def _most_probable(self, X):
         return self._in_pieces(X, lambda piece: self._proba(piece).argmax(axis=1))
 
     @available_if(lambda self: not getattr(self, "_with_y", True))
-    @by_rows(lambda self: self.n_clusters_)
+    @lazy_for_dask(lambda self: self.n_clusters_)
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each cluster, averaged over draws.
 
@@ -193,7 +193,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return self._in_pieces(self._encoded(X), self._proba)
 
-    @by_rows(lambda self: self.n_clusters_)
+    @lazy_for_dask(lambda self: self.n_clusters_)
     def transform(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each cluster, for pipelines; as ``predict_proba``.
 
@@ -222,7 +222,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _n_features_out(self):
         return self.n_clusters_
 
-    @by_rows(dtype=np.intp)
+    @lazy_for_dask(dtype=np.intp)
     def predict(self, X: MatrixLike) -> IntArray:
         """The most probable cluster of each row.
 
@@ -254,7 +254,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self.fit(X, y, sample_weight).labels_
 
-    @by_rows()
+    @lazy_for_dask()
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive probability of each row: the log of the probability averaged over draws.
 

@@ -61,7 +61,7 @@ class StickChain(ClusterChain):
     @property
     def redraws(self):
         """Whether a step draws sticks and components anew, from their laws given the labels."""
-        return self.sampler._full_batch
+        return self.sampler._reads_all_rows
 
     def _start(self):
         data = self.data

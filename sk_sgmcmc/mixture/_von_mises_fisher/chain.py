@@ -72,6 +72,7 @@ class Trajectories(SamplerSteps):
         )[0]  # fmt: skip
 
 
+# By the name of the sampler's loop.
 MOVES = {"dense": SamplerSteps(), "gibbs": ExactMeans(), "metropolis": Trajectories()}
 
 
@@ -215,7 +216,7 @@ class MixtureChain(Chain):
 
     @property
     def _move(self):
-        return MOVES[self.sampler._runner]
+        return self.sampler._pick_loop(MOVES)
 
     def _sweep(self, batches):
         return self._move.with_labels(self, batches)

@@ -19,7 +19,7 @@ from ...metrics import align_draws
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
 from ...utils._bit_stable import log_mean_exp
-from ...utils._dask import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._numbers import real_array
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._typing import Callbacks, FloatArray, IntArray, MatrixLike, RandomState
@@ -140,7 +140,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
-    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
+    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -397,7 +397,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             n += 1
         return total / n
 
-    @by_rows(lambda self: len(self.means_), dtype=None)
+    @lazy_for_dask(lambda self: len(self.means_), dtype=None)
     def transform(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each component, averaged over draws.
 
@@ -413,7 +413,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
-    @by_rows(dtype=np.intp)
+    @lazy_for_dask(dtype=np.intp)
     def predict(self, X: MatrixLike) -> IntArray:
         """The most probable component of each row.
 
@@ -429,7 +429,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
-    @by_rows()
+    @lazy_for_dask()
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 

@@ -19,7 +19,7 @@ _FRESH_STEPS = 1000
 
 def stores_assignments(sampler, corpus, assignments, total_samples):
     """Whether `fit` keeps the assignment of each token, for parameters as given."""
-    if sampler._full_batch:
+    if sampler._reads_all_rows:
         return True
     if assignments != "auto":
         return assignments == "stored"

@@ -16,7 +16,7 @@ from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
-from ...utils._dask import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, FloatArray
@@ -63,7 +63,7 @@ class CountTopicModel(TopicsOfWords):
     """
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
-    _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")
+    _unused_by_predictions = (*TopicsOfWords._unused_by_predictions, "_young")
     _seeds_hint = ", or say which topics are meant by seed_words={word: topic, ...}"
 
     _parameter_constraints = {
@@ -437,7 +437,7 @@ class CountTopicModel(TopicsOfWords):
 
     # -- documents -------------------------------------------------------------------------------------------------
 
-    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X: CountsLike) -> FloatArray:
         """Topic proportions of documents.
 

@@ -9,7 +9,7 @@ from .particles import ParticleTopicChain
 # Share of a variance that a step of a sampler on flat space may add, and, with fresh assignments, the larger share that
 # the noise of minibatches may add.
 _TOLERANCE, _NOISE = 0.05, 0.1
-# Chains of samplers with a runner of their own; all others use `TopicChain`.
+# Classes of chains by the name of the sampler's loop; all others use `TopicChain`.
 CHAINS = {"particles": ParticleTopicChain}
 
 
@@ -28,7 +28,7 @@ def chain_class(sampler, pair, in_blocks=False):
         )
     if pair[1] == "conditionals":
         return CollapsedTopicChain
-    return CHAINS.get(sampler._runner, TopicChain)
+    return sampler._pick_loop(CHAINS, TopicChain)
 
 
 def resolved_sampler(sampler, pair, corpus, scale, whiten):

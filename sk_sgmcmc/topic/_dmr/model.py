@@ -15,7 +15,7 @@ from ...base import all_or_nothing, fits_anew
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
-from ...utils._dask import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._numbers import interval_tails
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ...utils._tables import aligned
@@ -537,7 +537,7 @@ class DMRTopicModel(BayesianLDA):
         if metadata is None and self._metadata_in_X is None:
             self._refuse_no_metadata()  # blocks of a lazy array are not recognised
 
-    @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, row_arguments=("metadata",), draws=("coef",))
     def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
         """Topic proportions of documents.
 

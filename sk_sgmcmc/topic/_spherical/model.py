@@ -16,7 +16,7 @@ from ...chains.convergence import evenly
 from ...directions import RowData, check_unit_rows, has_content, hot_message, rows_with_content
 from ...samplers._base import Sampler
 from ...utils import as_precise_as
-from ...utils._dask import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, Callbacks, FloatArray, MatrixLike, RandomState, Table
@@ -35,7 +35,7 @@ from .results import (  # fmt: skip
     proportion_draws,
 )
 
-# The class of chain for each ``_runner`` of a sampler.
+# Classes of chains by the name of the sampler's loop.
 CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}
 _N_ITER = 400
 _FULL_BATCH = 2000  # rows that fit into one minibatch
@@ -332,7 +332,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _new_chains(self, sampler, rows, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
-        make = CHAINS[sampler._runner]
+        make = sampler._pick_loop(CHAINS)
         prior = checked_prior(self, rows, sampler, make.is_sampled)
         return [
             make(
@@ -430,7 +430,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- documents -----------------------------------------------------------------------------------------------
 
-    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X: MatrixLike) -> FloatArray:
         """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
@@ -464,7 +464,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
         return proportion_draws(rows, states, random_state, groups)
 
-    @by_rows()
+    @lazy_for_dask()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
         """Logarithm of each row's density, which is averaged over draws, with the proportions integrated out.
 
