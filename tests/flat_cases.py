@@ -11,12 +11,12 @@ import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, helper, kernel
-from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
+from sk_sgmcmc.kernels.models.conjugate import gaussian_mean
 from sk_sgmcmc.kernels.runners import run_dense, run_metropolis
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.kernels.samplers import riemannian
+from sk_sgmcmc.kernels.samplers.euclidean import flat_flow, flat_project
 from sk_sgmcmc.kernels.samplers.mass import XI, draw_momentum, kinetic, times_inverse_mass
-from sk_sgmcmc.kernels.samplers.metropolis import flat_flow, flat_project
 from sk_sgmcmc.samplers import HMC, RHMC, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC
 from tests.cases import N_BATCHES, refuse_without_broken, z_scores
 from tests.naive import euclidean as naive

@@ -422,21 +422,21 @@ KERNELS = [
             ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),
         ),
         *_in(
-            "kernels/math/gamma_rows.py", "tests/kernels/test_simplex.py -k twin",
+            "kernels/math/random.py", "tests/kernels/test_simplex.py -k twin",
             ("return x if v <= np.exp(-x) else _OPEN", "return x"),
             ("draw[k] if w > mean[k] * rate else _OPEN", "draw[k]"),
             ("above -= term", "above = 0.0"),
         ),
         *_in(
-            "kernels/samplers/langevin.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k twin",
             ("noise * np.sqrt(scale)", "noise * scale"),
         ),
         *_in(
-            "kernels/samplers/metropolis.py", "tests/kernels/test_euclidean.py -k flow",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k flow",
             ("time * inverse_mass[r, k] * momentum[r, k]", "time * momentum[r, k]"),
         ),
         *_in(
-            "kernels/samplers/hamiltonian.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k twin",
             ("kinetic(velocity, velocity) / trace - T", "kinetic(velocity, velocity) / theta.size - T"),
             ("temperature * (1.0 - c * c)", "temperature * (1.0 - c)"),
             ("max(C * T - B, 0.0)", "C * T"),
@@ -455,7 +455,7 @@ KERNELS = [
             ("prior_shape - 1.0 + 1e-3", "prior_shape - 1.0"),
         ),
         *_in(
-            "kernels/models/gaussian.py", f"{_GAUSSIAN} -k gradient",
+            "kernels/models/conjugate.py", f"{_GAUSSIAN} -k gradient",
             ("+ (d - i + 1.0)", "+ (d - i)"),
         ),
         *_in(

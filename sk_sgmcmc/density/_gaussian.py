@@ -16,7 +16,7 @@ from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
-from ..kernels.models import gaussian, metrics
+from ..kernels.models import conjugate, metrics
 from ..samplers._base import Sampler
 from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
@@ -246,7 +246,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         mean = self._standardised(prior.mean[None])[0]
         law = self._posterior
         params = np.concatenate([[law.kappa, law.nu, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
-        signal = gaussian.normal_wishart
+        signal = conjugate.normal_wishart
         metric = Metric(metrics.normal_wishart, params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)

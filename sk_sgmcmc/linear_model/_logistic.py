@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
-from ..kernels.models.linear import logistic, multinomial
+from ..kernels.models.linear import logistic
 from ..samplers._base import Sampler
 from ..utils._sklearn import StrOptions, validate_data
 from ..utils._tables import aligned
@@ -351,7 +351,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def _signal(self, is_sparse, n_predictors):
         if n_predictors == 1:
             return logistic.sparse_binary if is_sparse else logistic.binary
-        return multinomial.sparse_multinomial if is_sparse else multinomial.multinomial
+        return logistic.sparse_multinomial if is_sparse else logistic.multinomial
 
     def _metric(self, design):
         return Metric(metrics.logistic, design.metric_params())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ..kernels.models import conjugate, gaussian
+from ..kernels.models import conjugate
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count, real_array
 from ..utils._typing import FloatArray
@@ -212,7 +212,7 @@ class GaussianMean(Target):
         self.prior_precision = prior_precision
 
     def _signal(self):
-        return gaussian.gaussian_mean
+        return conjugate.gaussian_mean
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
         """Mean (dim,) and covariance (dim, dim) of the exact posterior."""

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sk_sgmcmc import BayesianGaussian, BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import check_metric, metric_at
 from sk_sgmcmc.kernels._jit import OK, kernel
-from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
+from sk_sgmcmc.kernels.models.conjugate import gaussian_mean
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.kernels.samplers import riemannian
 from sk_sgmcmc.samplers import RHMC, SGRNPHMC

@@ -6,9 +6,9 @@ from scipy import sparse, stats
 from scipy.special import logsumexp
 
 from sk_sgmcmc import VonMisesFisherMixture
-from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels.math.concentration import concentration_draw
-from sk_sgmcmc.kernels.models.von_mises_fisher.components import exact_means
+from sk_sgmcmc.kernels.math.special import von_mises_fisher_table
+from sk_sgmcmc.kernels.models.von_mises_fisher import exact_means
 from sk_sgmcmc.mixture._von_mises_fisher import model as _vmf
 from sk_sgmcmc.mixture._von_mises_fisher.chain import MixtureChain, log_densities
 from tests.calibration import p_values

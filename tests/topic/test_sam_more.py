@@ -13,7 +13,7 @@ from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.directions import RowData, excess_heat, unit_rows
 from sk_sgmcmc.kernels.models.spherical.admixture import admixture_signal, exchange_documents
 from sk_sgmcmc.kernels.models.spherical.proportions import held_noise
-from sk_sgmcmc.kernels.models.von_mises_fisher.components import exact_means
+from sk_sgmcmc.kernels.models.von_mises_fisher import exact_means
 from sk_sgmcmc.samplers import GMC, SGGMC, GMCBGibbs
 from sk_sgmcmc.topic._spherical.chain import AdmixtureChain, AdmixturePrior, MetropolisAdmixtureChain
 from tests.calibration import p_values

@@ -34,7 +34,7 @@ class Cells:
     Parameters
     ----------
     kind : int
-        One of the kinds of `sk_sgmcmc.kernels.models.dirichlet_process.rows`.
+        One of the kinds of `sk_sgmcmc.kernels.models.dirichlet_process.collapsed`.
     block : ndarray of int32, shape (n_cells,)
         The column, or other group, of each cell; probabilities sum to 1 within it.
     prior : ndarray of float64, shape (n_cells + n_blocks,)
@@ -127,7 +127,7 @@ class RowData:
     Parameters
     ----------
     indptr, cells, entries, values, weights : ndarray
-        As in `sk_sgmcmc.kernels.models.dirichlet_process.rows`.
+        As in `sk_sgmcmc.kernels.models.dirichlet_process.collapsed`.
     layout : Cells
     n_batch : int
         Rows of a minibatch.

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...chains.chain import TINY
-from ...kernels.models.dirichlet_process import sticks
+from ...kernels.models.dirichlet_process import slice as kernels
 from ...samplers.state import SamplerState
 from .cells import BERNOULLI
 from .collapsed import ClusterChain, dealt
@@ -152,11 +152,11 @@ class StickChain(ClusterChain):
         log_cells, log_base = self.layout.tables(self._probabilities().T)
         arrays = data.indptr, data.cells, data.values, data.weights
         counts, sizes = self._counts_without(rows, arrays)
-        sticks.draw_labels(
+        kernels.draw_labels(
             rows, slices, data.indptr, data.cells, data.entries, np.ascontiguousarray(log_cells), log_base, omega,
             self.z, self.rng,
         )  # fmt: skip
-        sticks.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
+        kernels.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
         last = self._forget_unused()
         counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]
         self.totals = counts, sizes
@@ -213,11 +213,11 @@ class StickChain(ClusterChain):
         if not self.stored:
             return counts, sizes
         if self.totals is None:
-            sticks.count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
+            kernels.count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
         else:
             before = self.totals[1].size
             counts[:, :before], sizes[:before] = self.totals
-        sticks.count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
+        kernels.count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
         return counts, sizes
 
     def _move(self, counts, sizes):

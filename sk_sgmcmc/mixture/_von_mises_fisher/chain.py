@@ -9,10 +9,9 @@ from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, whole
 from ...directions import has_content
 from ...kernels import runners
-from ...kernels.math import bessel
 from ...kernels.math import concentration as concentration_kernels
-from ...kernels.models.von_mises_fisher import components
-from ...kernels.models.von_mises_fisher import labels as mixture
+from ...kernels.math import special
+from ...kernels.models import von_mises_fisher
 from ...samplers import SGGMC
 from ...samplers.state import SamplerState
 
@@ -23,7 +22,7 @@ def sweep(chain, batches, treatment, sampler, n_inner):
     first, second = (kernel.compiled for kernel in sampler._kernels("sphere"))
     start = chain.step * chain.n_inner
     numbers = prior.concentration, prior.is_process, prior.kappas is None, *prior.log_kappa
-    return mixture.run_mixture(
+    return von_mises_fisher.run_mixture(
         *chain.state.arrays, chain.weights, chain.kappas, chain.labels, chain.counts, chain.sums,
         *chain.data.csr, batches, prior.pull, np.array(numbers, dtype=np.float64), treatment,
         chain.sampler._hyper(start, start + n_inner), first, second, chain.rng,
@@ -37,7 +36,7 @@ class SamplerSteps:
 
     def with_labels(self, chain, batches):
         """Draw labels, weights and concentrations for each of ``batches``, and move the means; returns a status."""
-        return sweep(chain, batches, mixture.MOVE, chain.sampler, chain.n_inner * len(batches))
+        return sweep(chain, batches, von_mises_fisher.MOVE, chain.sampler, chain.n_inner * len(batches))
 
     def after_labels(self, chain):
         """Nothing; returns a status."""
@@ -49,7 +48,7 @@ class ExactMeans(SamplerSteps):
 
     def with_labels(self, chain, batches):
         """As `SamplerSteps.with_labels`; the loop takes kernels of some sampler, and calls none."""
-        return sweep(chain, batches, mixture.DRAW, SGGMC(), 0)
+        return sweep(chain, batches, von_mises_fisher.DRAW, SGGMC(), 0)
 
 
 class Trajectories(SamplerSteps):
@@ -59,13 +58,13 @@ class Trajectories(SamplerSteps):
 
     def with_labels(self, chain, batches):
         """Leave the means; as `ExactMeans.with_labels` otherwise."""
-        return sweep(chain, batches, mixture.LEAVE, SGGMC(), 0)
+        return sweep(chain, batches, von_mises_fisher.LEAVE, SGGMC(), 0)
 
     def after_labels(self, chain):
         """Move the means at fixed labels; returns a status."""
         none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
         flow, project = chain.state.kernels()
-        signal, start = components.linear_pull.compiled, chain.step * chain.n_inner
+        signal, start = von_mises_fisher.linear_pull.compiled, chain.step * chain.n_inner
         return runners.run_metropolis(
             *chain.state.arrays, *none, chain.pull().ravel(), chain.sampler._hyper(start, start + chain.n_inner),
             np.full(chain.n_inner, -1), np.empty((0, *chain.means.shape)), flow, signal, project, chain.rng,
@@ -265,7 +264,7 @@ def log_densities(X, means, log_weights, kappas):
     An empty row is not an observation: its log density is 0 under every component.
     """
     normalisers = np.empty(len(kappas))
-    bessel.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
+    special.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
     out = np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
     out[~has_content(X)] = log_weights
     return out

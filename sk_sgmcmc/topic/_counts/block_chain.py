@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 
 from ...exceptions import WorkersLostError
-from ...kernels.math import dirichlet_rows, lanes
+from ...kernels.math import dirichlet, lanes
 from .collapsed_chain import CollapsedTopicChain
 from .record import CountRecord
 from .shard_steps import CollapsedStep, GivenTopicsStep, StartStep
@@ -174,7 +174,7 @@ class BlockTopicChain(CollapsedTopicChain):
             part = slice(start, start + _TOPICS_AT_ONCE)
             shapes = np.ascontiguousarray((prior[:, part] + counts[:, part]).T, dtype=np.float64)
             drawn = np.empty(shapes.shape, dtype=np.float32)
-            dirichlet_rows.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
+            dirichlet.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
             topics[:, part] = drawn.T
 
         pool = self._threads()

@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...kernels.math import lanes
-from ...kernels.models.lda import any_tokens, joining
+from ...kernels.models import gamma_process
+from ...kernels.models.lda import any_tokens
 from .._counts.general_sweeps import GeneralSweeps
 
 _READY = 8  # topics without tokens that keep a column
@@ -74,7 +75,7 @@ class SweepsInUse(GeneralSweeps):
         if not first.size:
             return []
         gains = np.zeros(mass.size)
-        joining.pair_gains(
+        gamma_process.pair_gains(
             data.token_ptr, data.words, data.weights, self.z, partner, counts, mass, beta, float(beta.sum()),
             doc_topic_prior, gains,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from scipy import sparse
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, every_row, independent, whole
 from ...directions import stuck_message
-from ...kernels.math import bessel, concentration
+from ...kernels.math import concentration, special
 from ...kernels.models.spherical import admixture, proportions, variational
 from ...samplers.state import SamplerState
 from ...utils._numbers import real_array
@@ -404,5 +404,5 @@ class VariationalAdmixtureChain(AdmixtureChain):
 def _mean_length(n_words, kappa):
     """Length of the mean of von Mises-Fisher directions with ``n_words`` coordinates."""
     out = [np.empty(1) for _ in range(3)]
-    bessel.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
+    special.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
     return float(out[2][0])

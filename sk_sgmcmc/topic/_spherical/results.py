@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from ...chains.convergence import evenly
 from ...directions import RowData, content_keys, has_content
-from ...kernels.math import bessel
+from ...kernels.math import special
 from ...kernels.models.spherical import admixture
 from ...kernels.models.spherical import proportions as proportions_kernels
 from ...kernels.models.spherical import score as score_kernels
@@ -93,7 +93,7 @@ def proportion_draws(rows, states, random_state, groups=None):
 def log_normaliser(n_words, kappa):
     """Log of the normaliser c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
     out = np.empty(1)
-    bessel.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
+    special.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
     return float(out[0])
 
 

@@ -1,4 +1,4 @@
-"""Hamiltonian transitions with friction or a thermostat on flat space; ``signal`` is the gradient, for all rows.
+"""Langevin and Hamiltonian transitions on flat space; ``signal`` is the gradient of the log posterior.
 
 ``aux[0]`` is the momentum p, ``aux[1]`` scratch; W is the inverse mass (`mass`), M the mass, D the number of entries.
 Each step reads one gradient, at the state that the runner left.
@@ -6,8 +6,26 @@ Each step reads one gradient, at the state that the runner left.
 
 import numpy as np
 
-from .._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
-from .mass import HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
+from .._jit import FLOW, NOT_FINITE, OK, PROJECT, TRANSITION, helper, kernel
+from .mass import DIAGONAL, HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, learn_mass, times_inverse_mass
+
+
+@kernel(TRANSITION)
+def sgld_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """theta <- theta + h P grad + sqrt(2 h T P) Z; hyper = (h, T), P a constant diagonal (the inverse mass)."""
+    h = hyper[0]
+    noise = np.sqrt(2.0 * h * hyper[1])
+    scaled = kind_of(scalars) == DIAGONAL
+    width = theta.shape[1]
+    for i in range(rows.shape[0]):
+        r = rows[i]
+        for k in range(width):
+            scale = scalars[HEAD + r * width + k] if scaled else 1.0
+            x = theta[r, k] + h * scale * signal[i, k] + noise * np.sqrt(scale) * rng.standard_normal()
+            if not np.isfinite(x):
+                return NOT_FINITE
+            theta[r, k] = x
+    return OK
 
 
 @helper
@@ -179,3 +197,31 @@ def sgnht_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
     status = thermostat(theta, aux, scalars, 0.5 * h, T, mu)
     learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
+
+
+@kernel(FLOW)
+def flat_flow(theta, momentum, inverse_mass, time):
+    """theta += time W p; W is (1, 1) for a multiple of the identity, of theta's shape if diagonal, else (D, D)."""
+    D = theta.size
+    width = theta.shape[1]
+    if inverse_mass.size == 1:
+        for r in range(theta.shape[0]):
+            for k in range(width):
+                theta[r, k] += time * inverse_mass[0, 0] * momentum[r, k]
+    elif inverse_mass.size == D:
+        for r in range(theta.shape[0]):
+            for k in range(width):
+                theta[r, k] += time * inverse_mass[r, k] * momentum[r, k]
+    else:
+        for i in range(D):
+            total = 0.0
+            for j in range(D):
+                total += inverse_mass[i, j] * momentum[j // width, j % width]
+            theta[i // width, i % width] += time * total
+    return OK
+
+
+@kernel(PROJECT)
+def flat_project(theta, momentum, inverse_mass):
+    """The tangent space of flat space is all of it."""
+    return OK
