@@ -99,7 +99,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     _offers: tuple[tuple[str, str], ...] = ()
     _default_sampler: str | None = None
-    _unused_by_predictions = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
+    _unused_by_predictions = ("_chains", "trace_")  # attributes that row-by-row results do not need
     # Parameters of any estimator that do not shape chains, or that `resume` judges by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with: dict[str, Any] = {}  # the others, as they were when chains last ran
@@ -177,13 +177,12 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             if getattr(self, name) != value:
                 raise ValueError(
                     f"{name}={getattr(self, name)}, but the chains that partial_fit continues were made with "
-                    f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to start afresh."
+                    f"{name}={value}; restore it, or call fit, or partial_fit on a clone, to start over."
                 )
         if not sampler._is_compatible(present):
             raise ValueError(
-                f"The chains of {present!r}, with which this estimator was fitted, cannot go on with {sampler!r}: "
-                "only the step size, friction and temperature may change. Set the sampler back, or call fit, or "
-                "partial_fit on a clone, to start afresh."
+                f"Cannot continue a fit by {present!r} with {sampler!r}: only the step size, friction and temperature "
+                "may change. Restore the sampler, or call fit, or partial_fit on a clone, to start over."
             )
 
     def _shaping(self):
@@ -202,7 +201,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             if not is_same(now, then):
                 raise ValueError(
                     f"{name}={now!r} differs from {name}={then!r}, which shaped the chains that {method} continues; "
-                    "set it back, or call fit to start afresh."
+                    "restore it, or call fit to start over."
                 )
 
     def _refuse_other_data(self, fingerprint, given="X"):

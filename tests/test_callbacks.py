@@ -671,7 +671,7 @@ def test_resume_refuses_parameters_that_it_cannot_follow(case):
     model = case.new(callbacks=StopAt(5)).fit(*data).set_params(callbacks=None)
     for name, value in {"burn_in": 0.125, "thin": 3, "n_chains": 7}.items():
         before = getattr(model, name)
-        with pytest.raises(ValueError, match=rf"{name}={value} differs from {name}={before!r}.*resume.*set it back"):
+        with pytest.raises(ValueError, match=rf"{name}={value} differs from {name}={before!r}.*resume.*restore it"):
             model.set_params(**{name: value}).resume(*data)
         model.set_params(**{name: before})
     assert_same_draws(case.fitted(), model.set_params(random_state=5, n_jobs=2).resume(*data))

@@ -123,7 +123,7 @@ class Chain:
 
     _unpickled = ("data",)
     data = None
-    progress = ""  # what the progress bar shows beside the number of steps
+    progress = ""  # what the progress bar shows next to the number of steps
     failure = None  # the error that made the chain return to an earlier state; its run ends there
 
     def __init__(self, seed, plan):
@@ -180,7 +180,7 @@ class Chain:
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
 
     def doubts(self):
-        """Reasons of its own to doubt its draws: messages for a `ConvergenceWarning`."""
+        """Messages for a `ConvergenceWarning` about this chain alone."""
         return []
 
     def draws(self):

@@ -32,7 +32,7 @@ class _Silent:
 
 
 class _Lines(_Silent):
-    """Progress without tqdm: a line at each tenth, with what is left."""
+    """Progress without tqdm: a line at each tenth of the steps, with the time left."""
 
     def __init__(self, total, initial):
         self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)

@@ -72,7 +72,7 @@ def load_docstrings(
         Also return the texts.
     data_home : path-like, default=None
         Folder for the cache; None for ``sk_sgmcmc`` inside scikit-learn's data home. If it cannot be written,
-        the docstrings are read anew each time.
+        the docstrings are read again each time.
 
     Returns
     -------

@@ -17,8 +17,8 @@ from ..samplers.state import SamplerState
 class MinibatchLoop:
     """One minibatch, one step."""
 
-    def kept_beside(self, state):
-        """Shapes, by name, of what is kept of a draw beside theta."""
+    def also_kept(self, state):
+        """Shapes, by name, of what is kept of a draw in addition to theta."""
         if state.geometry == "euclidean" or not state.aux.shape[0]:
             return {}
         return {"aux": state.theta.shape}
@@ -37,7 +37,7 @@ class MinibatchLoop:
 class MetropolisLoop:
     """Trajectories on all the data, accepted or not."""
 
-    def kept_beside(self, state):
+    def also_kept(self, state):
         """Nothing."""
         return {}
 
@@ -51,7 +51,7 @@ class MetropolisLoop:
 class NUTSLoop:
     """Trajectories that double until they turn."""
 
-    def kept_beside(self, state):
+    def also_kept(self, state):
         """Numbers of each trajectory, in the order of the kernel."""
         return {"statistics": (nuts.N_STATISTICS,)}
 
@@ -305,7 +305,7 @@ class DenseChain(Chain):
         if "theta" not in self.kept:
             dtype = np.float32 if self.theta.size > _WIDE else np.float64
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
-            for name, shape in loop.kept_beside(self.state).items():
+            for name, shape in loop.also_kept(self.state).items():
                 self.kept[name] = np.empty((self.plan.n_draws, *shape))
         if self.theta.size > _WIDE:
             return self._keep_rounded(loop, slots, hypers)
@@ -325,7 +325,7 @@ class DenseChain(Chain):
     def current(self):
         """The present state."""
         state = {"theta": self.theta.copy()}
-        return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.kept_beside(self.state) else state
+        return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.also_kept(self.state) else state
 
 
 class ParticleChain(DenseChain):

@@ -224,7 +224,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     def _run_on(self, sampler, X, before):
         """Run chains on rows; in a stream their seeds follow from the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
-        # In these units the law of the precision has mean I, and that of the mean is centred at 0.
+        # In these units the precision has mean I, and that of the mean is centred at 0.
         self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]

@@ -369,7 +369,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
     def _sweep(self, sampler, n_rows, before):
-        """Run chains of `Gibbs`, which start afresh in a stream; ``n_rows`` are those given now."""
+        """Run chains of `Gibbs`, which start again in a stream; ``n_rows`` are those given now."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)

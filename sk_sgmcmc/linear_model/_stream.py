@@ -60,7 +60,7 @@ class Stream:
         return [
             "The stream's earlier rows lack a class, or come sorted: the Gaussian that stands for them, since they "
             "were too many to hold, is far from what they said. These draws, and those of later calls, cannot be "
-            "trusted. Shuffle the rows before you cut them into blocks, and start afresh with partial_fit on a clone; "
+            "trusted. Shuffle the rows before you cut them into blocks, and start over with partial_fit on a clone; "
             "or call fit with all rows."
         ]
 

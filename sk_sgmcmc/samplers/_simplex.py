@@ -82,7 +82,7 @@ class ExponentialOU(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition; ``numpy.inf`` draws anew.
+        :math:`h`, the time of one transition; ``numpy.inf`` draws an independent state.
 
     Attributes
     ----------

@@ -138,8 +138,8 @@ class SGNPHMC(_Kinetic):
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
     leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is reset
-    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the law of :math:`(\theta, p/s, q)` does not depend
-    on either, and the noise of minibatches cannot drive the chain off it.
+    to 1 and :math:`H_0` to the energy. On the shell :math:`H = 0` the distribution of :math:`(\theta, p/s, q)` depends
+    on neither, and the noise of minibatches cannot drive the chain off it.
 
     References
     ----------

@@ -43,7 +43,7 @@ class SamplerState:
         self.begin()
 
     def begin(self):
-        """Start afresh at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
+        """Start again at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
         left = max(self.n_burn - self.n_steps, 0)
         self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, left)
 

@@ -232,9 +232,9 @@ def sample(
         Of ``sklearn.exceptions``, with the value and a remedy: if split R-hat of some entry is above 1.1, or in a short
         run above that of independent draws; if the draws of all chains together are worth fewer independent ones than
         10 for each chain (40 for four or more), and than a twelfth of the draws; if their spread does not match the
-        curvature of the log density on flat space, the velocities of `SGGMC` and `GSGNHT` elsewhere, or the exact law
-        of a target that has one; or if a gradient does not fit the log density at some of the draws. Of fewer
-        than 20 draws nothing is judged but the gradient.
+        curvature of the log density on flat space, the velocities of `SGGMC` and `GSGNHT` elsewhere, or the exact
+        distribution of a target that has one; or if a gradient does not fit the log density at some of the draws. With
+        fewer than 20 draws only the gradient is checked.
 
     Examples
     --------

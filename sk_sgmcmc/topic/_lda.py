@@ -65,9 +65,9 @@ class BayesianLDA(CountTopicModel):
     assignments : {"auto", "stored", "fresh"}, default="auto"
         "stored" keeps the topic of every token, two bytes each. The shape of a topic is then :math:`\beta` plus the
         counts of all stored assignments, after those of the minibatch have been redrawn, without N/n: exact for any
-        minibatch. "fresh" draws assignments afresh in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
+        minibatch. "fresh" draws new assignments in each minibatch, by ``n_sweeps`` Gibbs sweeps, and scales counts
         by N/n, as in the papers: for streams and corpora that do not fit in memory. "auto" stores in `fit`, unless
-        ``total_samples`` differs from the number of rows of X; `partial_fit` always draws afresh.
+        ``total_samples`` differs from the number of rows of X; `partial_fit` always draws new ones.
     n_sweeps : tuple of two int, default=(5, 5)
         For fresh assignments: the numbers of Gibbs sweeps to discard and to average over. Averaging narrows the
         posterior slightly, in proportion to the step size; (k, 1) does not.

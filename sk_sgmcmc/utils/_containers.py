@@ -6,17 +6,17 @@ import numpy as np
 
 
 def is_dask(X):
-    """Whether an object is a collection of Dask's; does not import it."""
+    """Whether an object is a Dask collection; does not import Dask."""
     return type(X).__module__.partition(".")[0] == "dask"
 
 
 def is_dask_array(X):
-    """Whether an object is an array of Dask's."""
+    """Whether an object is a Dask array."""
     return is_dask(X) and type(X).__name__ == "Array"
 
 
 def refuse_dask(X, name="X"):
-    """Raise a `TypeError` for a collection of Dask's, which NumPy or pandas would silently load into memory.
+    """Raise a `TypeError` for a Dask collection, which NumPy or pandas would silently load into memory.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ _READABLE = ("__array__", "__array_interface__", "__array_namespace__", "__dataf
 
 
 def refuse_containers(X, name="X"):
-    """Raise a `TypeError` for a container of matrices, such as AnnData, and for a collection of Dask's.
+    """Raise a `TypeError` for a container of matrices, such as AnnData, and for a Dask collection.
 
     Parameters
     ----------

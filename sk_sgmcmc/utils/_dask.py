@@ -1,4 +1,4 @@
-"""Dask arrays: methods that answer row by row return lazy ones."""
+"""Dask arrays: methods whose results are row by row return lazy ones."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def lazy_for_dask(
     row_arguments: tuple[str, ...] = (),
     draws: tuple[str, ...] | None = None,
 ) -> Callable[[Function], Function]:
-    """Decorate a method that answers row by row: given a Dask array, it returns a lazy one.
+    """Decorate a method whose results are row by row, so that for a Dask array it returns a lazy one.
 
-    The array is answered block by block, and only when Dask computes the result. What the fitted model needs for it is
-    copied at the call, and is one object in the graph, on which all blocks depend.
+    The method is called block by block, and only when Dask computes the result. What the fitted model needs is copied
+    at the call, and is one object in the graph, on which all blocks depend.
 
     Parameters
     ----------
     width : callable, optional
-        Function from the estimator to the number of columns of an answer; None for one number per row.
+        Function from the estimator to the number of columns of the result. None: one number per row.
     dtype : dtype, callable or None, default=numpy.float64
-        Of the answers; or a function from the estimator to it; None is the precision of X, as in `as_precise_as`.
+        Of the result, or a function from the estimator to it. None: the precision of X, as in `as_precise_as`.
     row_arguments : tuple of str, default=()
         Arguments with one row for each row of X.
     draws : tuple of str, optional
-        Names of the draws in ``samples_`` that the method reads; None is all.
+        Names of the draws in ``samples_`` that the method reads. None: all of them.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def lazy_for_dask(
 
     def decorate(method: Function) -> Function:
         @wraps(method)
-        def answer(self, X, **given):
+        def wrapped(self, X, **given):
             if not is_dask_array(X):
                 return method(self, X, **given)
             X = _checked_blocks(self, method.__name__, X, given)
@@ -63,13 +63,13 @@ def lazy_for_dask(
             kind = np.dtype(kind(self) if callable(kind) and not isinstance(kind, type) else kind)
             return _lazy_result(_snapshot(self, draws), method.__name__, X, tables, given, columns, kind)
 
-        return cast(Function, answer)
+        return cast(Function, wrapped)
 
     return decorate
 
 
 def _checked_blocks(estimator, method, X, given):
-    """The array with one block of columns; raises unless the fitted estimator can answer its rows."""
+    """The array with one block of columns; raises unless the fitted estimator can read its rows."""
     check_is_fitted(estimator)
     container = output_container(estimator, method)
     if container != "default":
@@ -78,7 +78,7 @@ def _checked_blocks(estimator, method, X, given):
             'use set_output(transform="default").'
         )
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape}; give one row for each sample.")
+        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape}; pass one row for each sample.")
     if not (isinstance(X._meta, np.ndarray) or sparse.issparse(X._meta)):
         raise TypeError(f"The blocks of X are of type {type(X._meta).__name__}; pass arrays of NumPy or SciPy.")
     if math.isnan(X.shape[1]):
@@ -92,24 +92,24 @@ def _checked_blocks(estimator, method, X, given):
 
 
 def _snapshot(estimator, draws):
-    """A copy of a fitted estimator that a later fit does not change, without what answers do not need."""
+    """A copy of a fitted estimator that a later fit does not change, without what the results do not need."""
     model = copy(estimator)
     for name in estimator._unused_by_predictions:
         model.__dict__.pop(name, None)
     if draws is not None:
         model.samples_ = {name: model.samples_[name] for name in draws if name in model.samples_}
-    model.n_jobs = 1  # blocks are what runs side by side
+    model.n_jobs = 1  # Dask runs blocks in parallel
     return model
 
 
 def _lazy_result(model, method, X, tables, given, columns, dtype):
-    """The Dask array of answers, (n_rows, columns), or (n_rows,) if columns is None."""
+    """The Dask array of results, (n_rows, columns), or (n_rows,) if columns is None."""
     from dask import delayed
 
     width = columns or 1
-    answer = partial(_result_of_block, method=method, names=tuple(tables), given=given, width=width, out=dtype)
+    compute = partial(_result_of_block, method=method, names=tuple(tables), given=given, width=width, out=dtype)
     lazy = X.map_blocks(
-        answer,
+        compute,
         *(_table_blocks(table, name, X) for name, table in tables.items()),
         estimator=delayed(model, pure=False, traverse=False),
         name=f"{method}-{uuid.uuid4().hex}",
@@ -121,15 +121,15 @@ def _lazy_result(model, method, X, tables, given, columns, dtype):
 
 
 def _result_of_block(block, *tables, estimator, method, names, given, width, out, block_id):
-    """The answers for one block, (n_rows, width)."""
+    """The results for one block, (n_rows, width)."""
     if block.shape[0] == 0:
         return np.empty((0, width), out)
     try:
-        answers = getattr(estimator, method)(block, **given, **dict(zip(names, tables, strict=True)))
+        results = getattr(estimator, method)(block, **given, **dict(zip(names, tables, strict=True)))
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"Block {block_id[0]} of X: {error}") from error
-    return np.asarray(answers, dtype=out).reshape(-1, width)
+    return np.asarray(results, dtype=out).reshape(-1, width)
 
 
 # -- tables with one row for each row of X -------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _table_blocks(table, name, X):
         parts = _pieces(table, name, X)
     if len(parts) != X.numblocks[0]:
         raise ValueError(
-            f"{name} has {len(parts)} blocks and X has {X.numblocks[0]}; give both in blocks of the same rows, for "
+            f"{name} has {len(parts)} blocks and X has {X.numblocks[0]}; pass both in blocks of the same rows, for "
             "example from the same partitions."
         )
     import dask.array as da
@@ -192,4 +192,4 @@ def _pieces(table, name, X):
 
 def _refuse_other_length(n_rows, n_documents, name):
     if n_rows != n_documents:
-        raise ValueError(f"{name} has {n_rows} rows and X has {n_documents}; give one row of {name} for each.")
+        raise ValueError(f"{name} has {n_rows} rows and X has {n_documents}; pass one row of {name} for each.")

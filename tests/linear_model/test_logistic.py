@@ -333,7 +333,7 @@ def test_partial_fit_refuses_another_prior():
     model = BayesianLogisticRegression(n_iter=20).partial_fit(X, y)
     for name, value in {"prior_scale": 0.1, "prior": "laplace", "intercept_prior_scale": 0.1}.items():
         before = getattr(model, name)
-        with pytest.raises(ValueError, match=rf"{name}={value!r} differs from .*partial_fit.*set it back, or call fit"):
+        with pytest.raises(ValueError, match=rf"{name}={value!r} differs from .*partial_fit.*restore it, or call fit"):
             model.set_params(**{name: value}).partial_fit(X, y)
         model.set_params(**{name: before}).partial_fit(X, y)
 

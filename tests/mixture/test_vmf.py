@@ -276,7 +276,7 @@ def test_a_stream_finds_what_a_fit_finds():
     with pytest.raises(ValueError, match="n_chains=2"):
         stream.set_params(n_chains=2).partial_fit(X)
     stream.set_params(n_chains=1)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
         stream.set_params(sampler="gibbs").partial_fit(X)
     stream.set_params(sampler="gsgnht")
     assert stream.fit(X).sampler_.step_size == "auto"

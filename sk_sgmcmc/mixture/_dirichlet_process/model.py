@@ -341,7 +341,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         Returns
         -------
         self : object
-            Fitted. Draws are those of this call, and clusters are numbered anew, from its rows.
+            Fitted. Draws are those of this call, and clusters are numbered again, from its rows.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler(streams=True)

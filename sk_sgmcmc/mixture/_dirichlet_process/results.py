@@ -338,7 +338,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     ) -> Bunch:
         """The clustering of rows that is nearest to all draws, and how far the draws are from it.
 
-        `predict` assigns rows one by one to the clusters found in the fitted rows; this clusters the given rows anew.
+        `predict` assigns rows one by one to the clusters of the fitted rows; this clusters the given rows.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class StickChain(ClusterChain):
 
     @property
     def redraws(self):
-        """Whether a step draws sticks and components anew, from their laws given the labels."""
+        """Whether a step draws new sticks and components, from their distributions given the labels."""
         return self.sampler._reads_all_rows
 
     def _start(self):
@@ -177,7 +177,7 @@ class StickChain(ClusterChain):
             self.keep(self.current_draw())
 
     def _concentration_given_labels(self, sizes):
-        """Slice-sample log alpha with the sticks integrated out; they are drawn anew next, so the step is exact.
+        """Slice-sample log alpha with the sticks integrated out; they are drawn again next, so the step is exact.
 
         Given the sticks, a small alpha and sticks near 1 keep each other in place for thousands of sweeps.
         """
@@ -241,7 +241,7 @@ class StickChain(ClusterChain):
         return self._transit(theta, shape, counted.sum(axis=0), hyper)
 
     def _with_total(self, theta, shape):
-        """Columns with their totals drawn anew given the labels: only the cells carry information on a law."""
+        """Columns with their totals drawn again given the labels: only the cells are informative."""
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):

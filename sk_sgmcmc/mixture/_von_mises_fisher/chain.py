@@ -44,7 +44,7 @@ class SamplerSteps:
 
 
 class ExactMeans(SamplerSteps):
-    """Draws from their law given the labels."""
+    """Draws from their distribution given the labels."""
 
     def with_labels(self, chain, batches):
         """As `SamplerSteps.with_labels`; the loop takes kernels of some sampler, and calls none."""
@@ -93,7 +93,7 @@ class MixturePrior:
     concentration : float
         Of the weights.
     is_process : bool
-        Weights by stick breaking instead of a Dirichlet law.
+        Weights by stick breaking instead of a Dirichlet distribution.
     kappas : ndarray of shape (n_components,) or None
         Fixed concentrations; None learns them.
     log_kappa : tuple of two float
@@ -180,7 +180,7 @@ class MixtureChain(Chain):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _n_ahead(self, until):
-        """Steps up to the next one after which a draw is kept or a step size found anew."""
+        """Steps up to the next one after which a draw is kept or a step size found again."""
         if self.labels is None or not self._move.steps_ahead or self._adapts():
             return 1
         step = self.step + 1

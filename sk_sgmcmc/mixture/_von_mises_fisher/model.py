@@ -1,4 +1,4 @@
-"""Mixtures of von Mises-Fisher laws: clusters of directions."""
+"""Mixtures of von Mises-Fisher distributions: clusters of directions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     thin : int or "auto", default="auto"
         Every ``thin``-th later step is kept; "auto" keeps at most 100 draws.
     batch_size : int or "auto", default="auto"
-        Rows whose labels are drawn anew in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
+        Rows whose labels are drawn again in a step; "auto" takes all up to 5000 rows, else an eighth of them. It
         changes how fast the chain mixes, but not the distribution from which it draws.
     n_chains : int, default=1
         Independent chains.
@@ -116,7 +116,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     sampling) given the labels of all rows; and then moves the means, whose log density given labels is
     :math:`\sum_k (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior
     for any batch size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise.
-    ``step_size="auto"`` is 0.2 over the root of the largest curvature, found anew at each step of the burn-in. Chains
+    ``step_size="auto"`` is 0.2 over the root of the largest curvature, found again at each step of the burn-in. Chains
     start from expectation-maximisation. The prior of a learnt concentration is truncated at :math:`10^8`, or at
     :math:`1000 V` where that is more, which clusters of equal rows reach. A stream's earlier rows keep their labels for
     ever.

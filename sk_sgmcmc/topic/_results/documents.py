@@ -76,7 +76,7 @@ def _dates(texts, form):
 
 
 # Sweeps over a document before its first draw, and between two: topics change little from one draw to the next, so
-# that assignments need not be drawn afresh.
+# that assignments need not be drawn from scratch.
 _FIRST_SWEEPS, _SWEEPS = 20, 5
 _LEAST = 1e-30  # a probability below it counts as this, so that no word is impossible
 

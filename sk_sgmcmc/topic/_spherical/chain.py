@@ -100,7 +100,7 @@ class AdmixtureChain(Chain):
     """
 
     stores = True  # whether it can keep the latest state of every document
-    is_sampled = True  # whether it draws from a law, and does not climb to a point
+    is_sampled = True  # whether it draws from a distribution, rather than climbing to a point
     proposes = False  # whether its moves of the topics may be rejected
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):

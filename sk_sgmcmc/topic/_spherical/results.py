@@ -91,7 +91,7 @@ def proportion_draws(rows, states, random_state, groups=None):
 
 
 def log_normaliser(n_words, kappa):
-    """Log of the normaliser c(kappa) of the von Mises-Fisher law of directions of ``n_words`` coordinates."""
+    """Log of the normaliser c(kappa) of the von Mises-Fisher distribution of directions of ``n_words`` coordinates."""
     out = np.empty(1)
     special.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
     return float(out[0])
