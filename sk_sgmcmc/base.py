@@ -154,7 +154,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     _offers = ()
     _default_sampler = None
-    _unneeded_by_answers = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
+    _unused_by_predictions = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
     # Parameters of any estimator that do not shape chains, or that `resume` checks by itself.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with = {}  # the others, as they were when chains last ran
@@ -233,13 +233,12 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             if getattr(self, name) != value:
                 raise ValueError(
                     f"{name}={getattr(self, name)}, but the chains that partial_fit continues were made with "
-                    f"{name}={value}; set it back, or call fit, or partial_fit on a clone, to start afresh."
+                    f"{name}={value}; restore it, or call fit, or partial_fit on a clone, to start over."
                 )
-        if not sampler._continues(present):
+        if not sampler._is_compatible(present):
             raise ValueError(
-                f"The chains of {present!r}, with which this estimator was fitted, cannot go on with {sampler!r}: "
-                "only the step size, friction and temperature may change. Set the sampler back, or call fit, or "
-                "partial_fit on a clone, to start afresh."
+                f"Cannot continue a fit by {present!r} with {sampler!r}: only the step size, friction and temperature "
+                "may change. Restore the sampler, or call fit, or partial_fit on a clone, to start over."
             )
 
     def _shaping(self):
@@ -258,7 +257,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             if not is_same(now, then):
                 raise ValueError(
                     f"{name}={now!r} differs from {name}={then!r}, which shaped the chains that {method} continues; "
-                    "set it back, or call fit to start afresh."
+                    "restore it, or call fit to start over."
                 )
 
     def _refuse_other_data(self, fingerprint, given="X"):

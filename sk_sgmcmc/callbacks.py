@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .utils import _sealed
+from .utils import _files
 from .utils._typing import Path, StepFunction
 from .utils._warnings import warn_user
 
@@ -231,7 +231,7 @@ class Checkpoint(Callback):
     ``fit`` refuses a parameter that cannot be pickled before its first step. If a later save fails for any reason, such
     as a full disk, a single warning is issued; the fit continues and tries again, and the file keeps the last model
     that was saved whole. A machine that stops in the middle of a save leaves a file that ends
-    in ``.part`` beside it, which may be deleted.
+    in ``.part`` next to it, which may be deleted.
 
     Loading a pickle runs the code that it names: load only files from a source that you trust.
     """
@@ -246,10 +246,10 @@ class Checkpoint(Callback):
         folder = os.path.dirname(self.path) or os.curdir
         if not os.path.isdir(folder):
             raise ValueError(
-                f"path={self.path!r} lies in {folder!r}, which is not a folder; create it, or give another path."
+                f"path={self.path!r} lies in {folder!r}, which is not a folder; create it, or pass another path."
             )
         if os.path.isdir(self.path):
-            raise ValueError(f"path={self.path!r} is a folder; give the name of a file in it, such as 'fit.joblib'.")
+            raise ValueError(f"path={self.path!r} is a folder; pass the name of a file in it, such as 'fit.joblib'.")
         _refuse_what_no_file_can_hold(estimator)
         self._saved_at = time.monotonic()
         self._warned = False
@@ -264,7 +264,7 @@ class Checkpoint(Callback):
             try:
                 estimator._set_fitted(estimator._chains)
                 estimator.n_iter_ = step
-                _sealed.write(estimator, self.path)
+                _files.write_checkpoint(estimator, self.path)
             except Exception as error:  # of any kind: a copy that cannot be saved must not cost the chain
                 self._warn_once(error)
             self._saved_at = time.monotonic()
@@ -324,4 +324,4 @@ def load_checkpoint(path: Path) -> Any:
     Loading a pickle runs the code that it names: load only files from a source that you trust. The checksum guards
     against accidents, not against malice.
     """
-    return _sealed.read(path)
+    return _files.read_checkpoint(path)

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
 from sk_sgmcmc.kernels._jit import OK, TRANSITION, helper, kernel
-from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
+from sk_sgmcmc.kernels.models.conjugate import gaussian_mean
 from sk_sgmcmc.kernels.runners import run_dense, run_metropolis
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.kernels.samplers import riemannian
+from sk_sgmcmc.kernels.samplers.euclidean import flat_flow, flat_project
 from sk_sgmcmc.kernels.samplers.mass import XI, draw_momentum, kinetic, times_inverse_mass
-from sk_sgmcmc.kernels.samplers.metropolis import flat_flow, flat_project
 from sk_sgmcmc.samplers import HMC, RHMC, SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC
 from tests.cases import N_BATCHES, refuse_without_broken, z_scores
 from tests.naive import euclidean as naive
@@ -50,13 +50,13 @@ def run_chain(sampler, h, n_steps, thin, rng, step_kernel=None):
     if fitted._uses_metric:
         signal, metric = (each.compiled for each in step_kernel or (gaussian_mean, bent_metric))
         args = np.zeros(0), False, hypers, slots, kept, signal, metric, rng
-        if fitted._runner == "riemannian-metropolis":
+        if fitted._loop == "riemannian-metropolis":
             status, _ = riemannian.run_metropolis(theta, aux, scalars, *data, *args)
         else:
             starts = np.zeros(n_steps, dtype=np.int64)
             params, *args = args
             status, _ = riemannian.run_dense(theta, aux, scalars, *data, starts, 1, 1.0, *data[:3], params, 1.0, *args)
-    elif fitted._runner == "metropolis":
+    elif fitted._loop == "metropolis":
         flow, project = step_kernel or flat_flow, flat_project
         status, _ = run_metropolis(
             theta, aux, scalars, *data, hypers, slots, kept, flow.compiled, gaussian_mean.compiled, project.compiled,
@@ -151,7 +151,7 @@ class FlatCase:
         refuse_without_broken(self.sampler, self.broken)
 
     def batch_means(self, h, rng, step_kernel=None, n_chains=N_BATCHES):
-        unit = 1.0 if self.sampler._full_batch else h
+        unit = 1.0 if self.sampler._reads_all_rows else h
         n_steps = int(self.time / unit)
         thin = max(1, int(0.2 / unit))
         burn = n_steps // 20 // thin

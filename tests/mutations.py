@@ -89,7 +89,7 @@ METRICS = [
         ("alpha = alpha[s]", "alpha = alpha[0]"),
     ),
     *_in(
-        "metrics/_split.py", _COMPLETION,
+        "metrics/completion.py", _COMPLETION,
         ("keys = mix64(row_keys(X) ^ salt64(random_state))", "keys = mix64(row_keys(X))"),
         ("weights[last[leftover > 0]] = leftover[leftover > 0]", "pass"),
     ),
@@ -176,7 +176,7 @@ BASE = [
         ("memo |= {id(value): value for value in self.kept.values()}", "pass"),
     ),
     *_in(
-        "chains/plans.py", "tests/test_chains.py",
+        "chains/chain.py", "tests/test_chains.py",
         ("self.n_burn = int(burn_in * n_iter + 1e-9) if", "self.n_burn = int(burn_in * n_iter) if"),
         ("thin = max(1, -(-n_left // n_draws))", "thin = max(1, n_left // n_draws)"),
         ("used = kept_steps > n_burn", "used = kept_steps >= 0"),
@@ -196,7 +196,7 @@ BASE = [
         ("        _refuse_what_no_file_can_hold(estimator)\n", "        pass\n"),
     ),
     *_in(
-        "utils/_npz.py", "tests/datasets/test_damaged_files.py",
+        "utils/_files.py", "tests/datasets/test_damaged_files.py",
         ("if claimed != member.file_size - file.tell():", "if False:"),
         ("if size > _SMALL and size > _RATIO * packed:", "if False:"),
         ('return well_formed(X, "the matrix")', "return X"),
@@ -257,18 +257,18 @@ TOPIC = [
         ("(share[new] if in_part else 1.0)", "1.0"),
     ),
     *_in(
-        "topic/_answers/words.py", f"{_LDA} -k top_words",
+        "topic/_results/topics.py", f"{_LDA} -k top_words",
         ("else interval_tails(interval)", "else [1 - interval, interval]"),
         ("(draws[:, top[k]] >= bar)", "(draws[:, top[k]] > bar)"),
     ),
     *_in(
-        "topic/_answers/words.py", _TABLES,
+        "topic/_results/topics.py", _TABLES,
         ("rankdata(components, axis=1) / n_words", "components"),
         ("logs - logs.mean(axis=0)", "logs"),
         ("share = word_counts / max(word_counts.sum(), 1.0)", "share = word_counts"),
     ),
     *_in(
-        "topic/_answers/proportions.py", _TABLES,
+        "topic/_results/documents.py", _TABLES,
         ("_FIRST_SWEEPS if s == 0 else _SWEEPS", "0"),
         ("mix64(keys + np.uint64(s + 1))", "keys"),
         ("row_keys(corpus.to_csr())", "np.arange(corpus.n_docs, dtype=np.uint64)"),
@@ -289,7 +289,7 @@ TOPIC = [
         ("return mean[..., 0] + mean[..., 1:] @ centre", "return mean[..., 0]"),
     ),
     *_in(
-        "topic/_answers/merging.py", _TABLES,
+        "topic/_results/topics.py", _TABLES,
         ("weights = masses / np.bincount(new, masses)[new]", "weights = np.ones(new.size)"),
         ("first[group] = group.min()", "first[group] = group.max()"),
     ),
@@ -329,7 +329,7 @@ TOPIC = [
     ),
     *_in("topic/_counts/doc_prior.py", "tests/topic/test_streaming.py -k prior", ("max(share, 0.05)", "0.0")),
     *[
-        Mutation("utils/_rowwise.py", "[: draws.shape[1]] - np.log(len(draws))", "[: draws.shape[1]]", tests)
+        Mutation("utils/_bit_stable.py", "[: draws.shape[1]] - np.log(len(draws))", "[: draws.shape[1]]", tests)
         for tests in (
             "tests/topic/test_sam_answers.py -k (known_density or alone)",
             f"{_DP} -k (agree or slots or clusters_are_found)",
@@ -339,7 +339,7 @@ TOPIC = [
 ]  # fmt: skip
 
 MODELS = [
-    Mutation("utils/_alignment.py", "return part.iloc[places]", "return part", "tests/utils/test_alignment.py -k rows"),
+    Mutation("utils/_tables.py", "return part.iloc[places]", "return part", "tests/utils/test_alignment.py -k rows"),
     Mutation(
         "topic/_dmr/model.py", "corpus.checksum == self._documents", "True", f"{_DMR} -k metadata_of_other_documents",
     ),
@@ -348,7 +348,7 @@ MODELS = [
         "tests/topic/test_dmr_formula.py -k bad_formulas",
     ),
     Mutation(
-        "mixture/_dirichlet_process/rows.py", "return np.argsort(np.lexsort((first, cells, block)))",
+        "mixture/_dirichlet_process/cells.py", "return np.argsort(np.lexsort((first, cells, block)))",
         "return np.arange(block.size)", f"{_DP} -k labels_of_levels",
     ),
     *_in(
@@ -360,11 +360,11 @@ MODELS = [
         ),
     ),
     *_in(
-        "mixture/_dirichlet_process/answers.py", f"{_DP} -k (agree or slots or clusters_are_found)",
+        "mixture/_dirichlet_process/results.py", f"{_DP} -k (agree or slots or clusters_are_found)",
         ("np.fill_diagonal(together, 1.0)", "pass"),
     ),
     *_in(
-        "mixture/_dirichlet_process/answers.py", "tests/mixture/test_dp_tables.py",
+        "mixture/_dirichlet_process/results.py", "tests/mixture/test_dp_tables.py",
         ("share = _responsibilities(log_weight)[:, :-1]", "share = _responsibilities(log_weight)"),
         ("top = np.argsort(-xlogy(mean, lift)", "top = np.argsort(-mean"),
         ("others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
@@ -373,7 +373,7 @@ MODELS = [
         "mixture/_von_mises_fisher/model.py", "tests/mixture/test_vmf.py -k (score_is or empty_row)",
         ("return np.where(has_content(rows), self._log_density(rows), 0.0)", "return self._log_density(rows)"),
     ),
-    *_in("linear_model/_rows.py", "tests/linear_model/test_class_weight.py", ("weight *= each[codes]", "pass")),
+    *_in("linear_model/_input.py", "tests/linear_model/test_class_weight.py", ("weight *= each[codes]", "pass")),
     *_in(
         "linear_model/_poisson.py", "tests/linear_model/test_poisson.py -k exposure",
         ("exposure[lo : lo + len(means), None]", "exposure[: len(means), None]"),
@@ -386,7 +386,7 @@ MODELS = [
         ("given = precision * self.columns**2", "given = precision"),
     ),
     *_in(
-        "linear_model/_noise.py", "tests/linear_model/test_linear.py -k (law_of_the_model or best_variance)",
+        "linear_model/_prior.py", "tests/linear_model/test_linear.py -k (law_of_the_model or best_variance)",
         ("rng.gamma(0.5 * (self.freedom + 1.0))", "rng.gamma(0.5 * self.freedom)"),
         ("0.5 * (total - 1.0 - square / unit)", "0.5 * (total - square / unit)"),
     ),
@@ -425,21 +425,21 @@ KERNELS = [
             ("pull = extra[k] / total + 1.0", "pull = extra[k] / total"),
         ),
         *_in(
-            "kernels/math/gamma_rows.py", "tests/kernels/test_simplex.py -k twin",
+            "kernels/math/random.py", "tests/kernels/test_simplex.py -k twin",
             ("return x if v <= np.exp(-x) else _OPEN", "return x"),
             ("draw[k] if w > mean[k] * rate else _OPEN", "draw[k]"),
             ("above -= term", "above = 0.0"),
         ),
         *_in(
-            "kernels/samplers/langevin.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k twin",
             ("noise * np.sqrt(scale)", "noise * scale"),
         ),
         *_in(
-            "kernels/samplers/metropolis.py", "tests/kernels/test_euclidean.py -k flow",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k flow",
             ("time * inverse_mass[r, k] * momentum[r, k]", "time * momentum[r, k]"),
         ),
         *_in(
-            "kernels/samplers/hamiltonian.py", "tests/kernels/test_euclidean.py -k twin",
+            "kernels/samplers/euclidean.py", "tests/kernels/test_euclidean.py -k twin",
             ("kinetic(velocity, velocity) / trace - T", "kinetic(velocity, velocity) / theta.size - T"),
             ("temperature * (1.0 - c * c)", "temperature * (1.0 - c)"),
             ("max(C * T - B, 0.0)", "C * T"),
@@ -458,7 +458,7 @@ KERNELS = [
             ("prior_shape - 1.0 + 1e-3", "prior_shape - 1.0"),
         ),
         *_in(
-            "kernels/models/gaussian.py", f"{_GAUSSIAN} -k gradient",
+            "kernels/models/conjugate.py", f"{_GAUSSIAN} -k gradient",
             ("+ (d - i + 1.0)", "+ (d - i)"),
         ),
         *_in(

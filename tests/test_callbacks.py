@@ -26,7 +26,7 @@ from sk_sgmcmc.chains import run
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SGHMC, SGLD, Schedule
-from sk_sgmcmc.utils import _sealed
+from sk_sgmcmc.utils import _files
 from tests.common.compare import ROOT, PressCtrlC, StopAt, assert_same_draws, interrupted, run_python
 from tests.common.instances import COUNTS, DEFAULTS, ESTIMATORS, classes
 
@@ -111,7 +111,7 @@ def test_a_state_that_cannot_be_pickled_costs_a_warning_and_not_the_fit(error, t
     def refuse(value, path):
         raise error("cannot pickle this")
 
-    monkeypatch.setattr(_sealed, "write", refuse)
+    monkeypatch.setattr(_files, "write_checkpoint", refuse)
     case = next(case for case in DEFAULTS if case.id == "logistic")
     save = Checkpoint(tmp_path / "model.joblib", seconds=0.0)
     with pytest.warns(UserWarning, match=f"{error.__name__}: cannot pickle this.*no file yet.*fit goes on"):
@@ -671,7 +671,7 @@ def test_resume_refuses_parameters_that_it_cannot_follow(case):
     model = case.new(callbacks=StopAt(5)).fit(*data).set_params(callbacks=None)
     for name, value in {"burn_in": 0.125, "thin": 3, "n_chains": 7}.items():
         before = getattr(model, name)
-        with pytest.raises(ValueError, match=rf"{name}={value} differs from {name}={before!r}.*resume.*set it back"):
+        with pytest.raises(ValueError, match=rf"{name}={value} differs from {name}={before!r}.*resume.*restore it"):
             model.set_params(**{name: value}).resume(*data)
         model.set_params(**{name: before})
     assert_same_draws(case.fitted(), model.set_params(random_state=5, n_jobs=2).resume(*data))

@@ -12,11 +12,11 @@ import joblib
 import numpy as np
 import pytest
 
-from sk_sgmcmc.chains import interrupts, plans, run
-from sk_sgmcmc.chains.chain import Chain
+from sk_sgmcmc.chains import chain as chain_module
+from sk_sgmcmc.chains import interrupts, run
+from sk_sgmcmc.chains.chain import Chain, DrawPlan, StreamPlan
 from sk_sgmcmc.chains.interrupts import ignoring_interrupts
 from sk_sgmcmc.chains.minibatches import Minibatches, adjacent, every_row, whole
-from sk_sgmcmc.chains.plans import DrawPlan, StreamPlan
 from sk_sgmcmc.chains.run import run_chains
 from sk_sgmcmc.dense import chain as dense_chain
 from sk_sgmcmc.dense.chain import DenseChain, DenseData
@@ -48,8 +48,8 @@ def test_a_burn_in_of_so_many_percent_is_as_many_steps(share):
 @pytest.mark.parametrize("bytes_per_draw, most", [(0, 100), (10, 100), (2**23, 64), (2**27, 4), (2**40, 1)])
 def test_automatic_thinning_keeps_what_memory_holds_and_at_least_a_draw(n_iter, bytes_per_draw, most):
     plan = DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
-    assert 0.5 * most < plan.n_draws <= most <= plans.MAX_AUTO_DRAWS
-    assert most == 1 or most * bytes_per_draw <= plans.DRAW_MEMORY
+    assert 0.5 * most < plan.n_draws <= most <= chain_module.MAX_AUTO_DRAWS
+    assert most == 1 or most * bytes_per_draw <= chain_module.DRAW_MEMORY
     assert len([s for s in range(1, n_iter + 1) if plan.wants(s)]) == plan.n_draws
 
 
@@ -84,7 +84,7 @@ class Counter(Chain):
 
 
 def test_a_stream_keeps_evenly_spaced_draws_of_all_its_length(monkeypatch):
-    monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 8)
+    monkeypatch.setattr(chain_module, "MAX_AUTO_DRAWS", 8)
     chain = Counter(0, StreamPlan(0.5))
     for n in range(1, 300):
         chain.run(n)
@@ -104,7 +104,7 @@ def test_the_last_draw_of_a_stream_counts_however_long_its_burn_in():
 
 
 def test_a_twin_that_runs_changes_nothing_of_the_chain(monkeypatch):
-    monkeypatch.setattr(plans, "MAX_AUTO_DRAWS", 4)
+    monkeypatch.setattr(chain_module, "MAX_AUTO_DRAWS", 4)
     chain = Counter(0, StreamPlan(0.0)).run(3)
     before = {name: value.copy() for name, value in chain.draws().items()}
     assert chain.copy().kept["step"] is chain.kept["step"], "draws are copied"

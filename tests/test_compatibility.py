@@ -45,7 +45,7 @@ def _abstracts():
 def _short(estimator):
     """Few steps of samplers whose steps are long: trajectories on all the data, or a metric."""
     sampler = estimator.sampler
-    return estimator.set_params(n_iter=200 if sampler._full_batch else 400 if sampler._uses_metric else None)
+    return estimator.set_params(n_iter=200 if sampler._reads_all_rows else 400 if sampler._uses_metric else None)
 
 
 def topics(estimator):
@@ -138,7 +138,7 @@ def test_every_estimator_has_a_stated_quality():
 @pytest.mark.parametrize("estimator, name", PAIRS, ids=lambda value: value)
 def test_every_pair_that_fits_reaches_the_stated_quality(estimator, name):
     sampler = make_sampler(name)
-    if sampler._runner == "particles":
+    if sampler._loop == "particles":
         sampler.set_params(n_particles=4)
     reached, wanted = WANTED[estimator](ESTIMATORS[estimator](sampler=sampler, random_state=0))
     assert reached <= wanted

@@ -160,7 +160,7 @@ def test_a_lazy_answer_is_that_of_the_model_at_the_call(case):
 def test_the_model_is_one_key_of_the_graph_without_what_answers_do_not_need(case):
     model, methods = answers_of(case)
     model.ballast_ = np.random.default_rng(0).bytes(10**6)
-    for name in model._unneeded_by_answers:
+    for name in model._unused_by_predictions:
         setattr(model, name, np.random.default_rng(1).bytes(10**6))
     for name in methods:
         lazy = getattr(model, name)(in_blocks(case.X(), rows=9).array)

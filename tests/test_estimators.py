@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sk_sgmcmc
 from sk_sgmcmc.base import BaseSGMCMC
-from sk_sgmcmc.chains import plans, run
+from sk_sgmcmc.chains import chain as chain_module
+from sk_sgmcmc.chains import run
 from sk_sgmcmc.samplers import PSGHMC, SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from tests.common.compare import StopAt, assert_same_draws, run_python
@@ -308,21 +309,26 @@ def test_thin_and_burn_in_say_which_draws_are_kept(case):
 
 
 def test_thin_auto_keeps_at_most_100_draws_within_the_stated_memory():
-    assert plans.DrawPlan(10**6, 0.5, "auto", 1).n_draws == 100
+    assert chain_module.DrawPlan(10**6, 0.5, "auto", 1).n_draws == 100
     for n_iter in (1, 7, 199, 200, 201, 1000, 12345):
-        for bytes_per_draw in (1, plans.DRAW_MEMORY // 7, plans.DRAW_MEMORY // 2, 5 * plans.DRAW_MEMORY):
-            plan = plans.DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
+        for bytes_per_draw in (
+            1,
+            chain_module.DRAW_MEMORY // 7,
+            chain_module.DRAW_MEMORY // 2,
+            5 * chain_module.DRAW_MEMORY,
+        ):
+            plan = chain_module.DrawPlan(n_iter, 0.5, "auto", bytes_per_draw)
             assert 1 <= plan.n_draws <= 100
-            assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= plans.DRAW_MEMORY
+            assert plan.n_draws == 1 or plan.n_draws * bytes_per_draw <= chain_module.DRAW_MEMORY
             assert sum(plan.wants(step) for step in range(n_iter + 1)) == plan.n_draws
 
 
 @each_count_model
 def test_thin_auto_keeps_fewer_draws_where_they_are_large(case, monkeypatch):
     one = case.draws(case.fitted(n_iter=60))
-    monkeypatch.setattr(plans, "DRAW_MEMORY", 5 * one[0, 0].nbytes + 1)
+    monkeypatch.setattr(chain_module, "DRAW_MEMORY", 5 * one[0, 0].nbytes + 1)
     fewer = case.draws(case.fitted(n_iter=60))
-    assert fewer.shape[1] == 5 and fewer.nbytes <= plans.DRAW_MEMORY
+    assert fewer.shape[1] == 5 and fewer.nbytes <= chain_module.DRAW_MEMORY
     assert case.draws(case.fitted(n_iter=60, n_chains=2)).shape[1] == 2
 
 

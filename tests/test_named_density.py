@@ -13,7 +13,7 @@ from sk_sgmcmc.dense.chain import DenseData
 from sk_sgmcmc.dense.tuning import DenseGradient, curvature, stiffness
 from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.inspection import to_arviz
-from sk_sgmcmc.kernels._frozen import frozen_in
+from sk_sgmcmc.kernels._user import frozen_in
 from sk_sgmcmc.samplers import HMC, NUTS, SGHMC
 from sk_sgmcmc.targets import Density, GaussianMean, Ordered, Positive, Simplex
 from sk_sgmcmc.targets._named import NamedDensity

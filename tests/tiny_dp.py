@@ -4,10 +4,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from sk_sgmcmc.chains.plans import DrawPlan
-from sk_sgmcmc.mixture._dirichlet_process.answers import log_weights
+from sk_sgmcmc.chains.chain import DrawPlan
+from sk_sgmcmc.mixture._dirichlet_process.cells import KIND_OF, Cells, RowData, encode_binary, encode_categories
 from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
-from sk_sgmcmc.mixture._dirichlet_process.rows import KIND_OF, Cells, RowData, encode_binary, encode_categories
+from sk_sgmcmc.mixture._dirichlet_process.results import log_weights
 from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
 from sk_sgmcmc.samplers import SCIR, SliceGibbs
 from tests.naive import dp_categorical as naive

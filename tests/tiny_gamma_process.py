@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior

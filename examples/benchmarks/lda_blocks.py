@@ -27,7 +27,7 @@ from scipy import sparse
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.datasets import CountBlocks, fetch_corpus, fetch_wikipedia
-from sk_sgmcmc.kernels.math.dirichlet_rows import dirichlet_rows
+from sk_sgmcmc.kernels.math.dirichlet import dirichlet_rows
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 
 

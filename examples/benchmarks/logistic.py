@@ -25,7 +25,7 @@ import numpy as np
 
 from sk_sgmcmc import BayesianLogisticRegression
 from sk_sgmcmc.callbacks import Callback
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD, SGNHT
 
 OURS = {"SGLD": SGLD(1e-3), "SGHMC": SGHMC(0.02), "SGNHT": SGNHT(0.02)}

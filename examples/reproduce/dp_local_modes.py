@@ -20,11 +20,11 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.datasets import fetch_msweb
-from sk_sgmcmc.mixture._dirichlet_process.answers import log_weights
+from sk_sgmcmc.mixture._dirichlet_process.cells import Cells, RowData
 from sk_sgmcmc.mixture._dirichlet_process.collapsed import CollapsedChain
-from sk_sgmcmc.mixture._dirichlet_process.rows import Cells, RowData
+from sk_sgmcmc.mixture._dirichlet_process.results import log_weights
 from sk_sgmcmc.mixture._dirichlet_process.slice import StickChain
 from sk_sgmcmc.samplers import SliceGibbs
 

@@ -28,7 +28,7 @@ from sklearn.preprocessing import normalize
 from sk_sgmcmc import SphericalAdmixtureModel
 from sk_sgmcmc.callbacks import Callback
 from sk_sgmcmc.samplers import GSGNHT, SGGMC, GMCApprMH, GMCBGibbs, StochasticVI
-from sk_sgmcmc.topic._spherical.answers import log_normaliser
+from sk_sgmcmc.topic._spherical.results import log_normaliser
 
 N_PRIOR = 200  # proportions drawn from the prior
 WINDOW = 8000  # maximum number of topics pooled
@@ -150,7 +150,7 @@ class Annealed:
 
     def __call__(self, chain):
         """Two runs, with different numbers of temperatures, and the temperature of the chain."""
-        from sk_sgmcmc.topic._spherical.answers import annealed_scores
+        from sk_sgmcmc.topic._spherical.results import annealed_scores
 
         runs = [
             -annealed_scores(self.rows, chain.beta, chain.alpha, chain.numbers[1], n).mean()

@@ -10,7 +10,7 @@ _AHEAD = 1024  # minibatches whose order one call of `blocks` draws
 
 
 class Minibatches:
-    """Reads rows by minibatches, in an order that is drawn anew for each epoch.
+    """Reads rows by minibatches, in a new order in each epoch.
 
     Each epoch has a stream of random numbers of its own, so how far ahead one reads changes no draw of the chain. The
     length is how many minibatches of the epoch are left.
@@ -92,7 +92,7 @@ def adjacent(n_rows, n_batch, new_rng):
 def blocks(n_rows, n_batch, new_rng):
     """Where blocks begin in a shuffled copy of the rows; a block that passes the end goes on at the beginning.
 
-    The order of the blocks, and their offset, are drawn anew for each epoch. One call draws those of as many epochs as
+    The order of the blocks, and their offset, are drawn again for each epoch. One call draws those of as many epochs as
     make about a thousand minibatches, so that few generators are made.
     """
     if n_batch >= n_rows:

@@ -26,8 +26,7 @@ msweb, nltcs              visits to areas of a web site; answers to a disability
 """
 
 from ..utils.blocks import CountBlocks
-from ._docstrings import load_docstrings
-from ._real import (
+from ._fetch import (
     fetch_20news_different,
     fetch_20newsgroups_counts,
     fetch_acl2020_abstracts,
@@ -42,8 +41,8 @@ from ._real import (
     fetch_table,
     fetch_wikipedia,
 )
-from ._sotu import load_sotu
-from ._synthetic import make_dmr, make_gamma_process, make_lda
+from ._load import load_docstrings, load_sotu
+from ._make import make_dmr, make_gamma_process, make_lda
 from ._text import make_count_vectorizer, normalize_text
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Chain of models whose data are dense rows and whose state moves as a whole at every step."""
+"""Chains of models whose data are dense rows: their data, the compiled loops that make their steps, and particles."""
 
 import time
 from dataclasses import dataclass
@@ -8,9 +8,95 @@ import numpy as np
 from ..chains.chain import Chain
 from ..chains.minibatches import Minibatches, blocks
 from ..exceptions import ChainDivergedError
+from ..kernels import runners
 from ..kernels._failures import Failures, recorded_in
+from ..kernels.samplers import nuts, particles, riemannian
 from ..samplers.state import SamplerState
-from .loops import LOOPS
+
+
+class MinibatchLoop:
+    """One minibatch, one step."""
+
+    def also_kept(self, state):
+        """Shapes, by name, of what is kept of a draw in addition to theta."""
+        if state.geometry == "euclidean" or not state.aux.shape[0]:
+            return {}
+        return {"aux": state.theta.shape}
+
+    def run(self, chain, slots, hypers, draws):
+        """Make one step for each of ``slots`` and keep those with a slot in ``draws``; returns (status, steps made)."""
+        dense, state = chain.data[0], chain.state
+        first, second = state.kernels()
+        kept_aux = draws["aux"] if "aux" in draws else np.empty((0, *state.theta.shape))
+        return runners.run_dense(
+            *chain.read, chain.next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers, slots,
+            draws["theta"], kept_aux, first, dense.signal.compiled, second, chain.rng,
+        )  # fmt: skip
+
+
+class MetropolisLoop:
+    """Trajectories on all the data, accepted or not."""
+
+    def also_kept(self, state):
+        """Nothing."""
+        return {}
+
+    def run(self, chain, slots, hypers, draws):
+        """As `MinibatchLoop.run`."""
+        first, second = chain.state.kernels()
+        signal = chain.data[0].signal.compiled
+        return runners.run_metropolis(*chain.read, hypers, slots, draws["theta"], first, signal, second, chain.rng)
+
+
+class NUTSLoop:
+    """Trajectories that double until they turn."""
+
+    def also_kept(self, state):
+        """Numbers of each trajectory, in the order of the kernel."""
+        return {"statistics": (nuts.N_STATISTICS,)}
+
+    def run(self, chain, slots, hypers, draws):
+        """As `MinibatchLoop.run`."""
+        signal = chain.data[0].signal.compiled
+        return nuts.run_nuts(*chain.read, hypers, slots, draws["theta"], draws["statistics"], signal, chain.rng)
+
+
+class RiemannianMetropolisLoop(MetropolisLoop):
+    """Trajectories under a metric that depends on the state."""
+
+    def run(self, chain, slots, hypers, draws):
+        """As `MinibatchLoop.run`."""
+        dense = chain.data[0]
+        metric, kernels = dense.metric, (dense.signal.compiled, dense.metric.kernel.compiled)
+        return riemannian.run_metropolis(
+            *chain.read, metric.params, metric.diagonal, hypers, slots, draws["theta"], *kernels, chain.rng
+        )
+
+
+class RiemannianMinibatchLoop(MinibatchLoop):
+    """One minibatch, one step, under a metric that depends on the state."""
+
+    def run(self, chain, slots, hypers, draws):
+        """As `MinibatchLoop.run`."""
+        dense = chain.data[0]
+        metric, scale = dense.metric, dense.n_rows / dense.n_batch
+        metric_scale = dense.n_rows / len(chain.metric_rows[0])
+        return riemannian.run_dense(
+            *chain.read, chain.next_starts(len(slots)), dense.n_batch, scale, *chain.metric_rows, metric.params,
+            metric_scale, metric.diagonal, hypers, slots, draws["theta"], dense.signal.compiled,
+            metric.kernel.compiled, chain.rng,
+        )  # fmt: skip
+
+
+# By the name that a sampler gives its loop.
+LOOPS = {
+    "dense": MinibatchLoop(),
+    "metropolis": MetropolisLoop(),
+    "nuts": NUTSLoop(),
+    "riemannian-dense": RiemannianMinibatchLoop(),
+    "riemannian-metropolis": RiemannianMetropolisLoop(),
+}
+
 
 # Steps of the first piece of a run; the time of each piece sets the size of the next.
 _FIRST_PIECE = 64
@@ -206,7 +292,7 @@ class DenseChain(Chain):
 
     @property
     def _loop(self):
-        return LOOPS[self.sampler._runner]
+        return self.sampler._pick_loop(LOOPS)
 
     @property
     def read(self):
@@ -219,7 +305,7 @@ class DenseChain(Chain):
         if "theta" not in self.kept:
             dtype = np.float32 if self.theta.size > _WIDE else np.float64
             self.kept["theta"] = np.empty((self.plan.n_draws, *self.theta.shape), dtype=dtype)
-            for name, shape in loop.kept_beside(self.state).items():
+            for name, shape in loop.also_kept(self.state).items():
                 self.kept[name] = np.empty((self.plan.n_draws, *shape))
         if self.theta.size > _WIDE:
             return self._keep_rounded(loop, slots, hypers)
@@ -239,4 +325,53 @@ class DenseChain(Chain):
     def current(self):
         """The present state."""
         state = {"theta": self.theta.copy()}
-        return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.kept_beside(self.state) else state
+        return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.also_kept(self.state) else state
+
+
+class ParticleChain(DenseChain):
+    """Particles over dense rows; parameters as for `DenseChain`.
+
+    ``theta`` is (n_particles, n_rows, width). The start is that of all particles, or one point about which they are
+    spread. The draws are the present particles: none are kept on the way.
+    """
+
+    @staticmethod
+    def state_shape(sampler, shape):
+        """The shape of all particles, each of the given shape."""
+        return (sampler.n_particles, *shape)
+
+    def _begin(self, theta, sampler):
+        if np.ndim(theta) == 3:
+            return super()._begin(theta, sampler)
+        spread = sampler.start_scale
+        return theta + spread * self.rng.standard_normal(self.state_shape(sampler, np.shape(theta)))
+
+    def _make_steps(self, slots, hypers):
+        dense = self.data[0]
+        (step,) = self.state.kernels()
+        return particles.run_particles(
+            *self.read, self.next_starts(len(slots)), dense.n_batch, dense.n_rows / dense.n_batch, hypers,
+            dense.signal.compiled, step, self.rng,
+        )  # fmt: skip
+
+    def current(self):
+        """The particles, (n_particles, n_rows, width)."""
+        return {"theta": self.theta.copy()}
+
+    def draws(self):
+        """The particles, (n_particles, n_rows, width)."""
+        return self.current()
+
+
+# Classes of chains by the name of the sampler's loop.
+CHAINS = {**dict.fromkeys(LOOPS, DenseChain), "particles": ParticleChain}
+
+
+def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
+    """Chains for a sampler, one for each seed and start, which share one copy of the data."""
+    rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
+    make = sampler._pick_loop(CHAINS)
+    return [
+        make(seed, plan, sampler, geometry, start, shuffle_seed).bind((dense, rows))
+        for seed, start in zip(seeds, starts, strict=True)
+    ]

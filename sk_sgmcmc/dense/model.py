@@ -8,13 +8,12 @@ from numbers import Integral
 import numpy as np
 
 from ..base import BaseSGMCMC
-from ..chains.chain import stacked_draws
+from ..chains.chain import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
 from ..chains.checks import COLLAPSED, FLOW_TOO_SHORT, TOO_WIDE, any_fired, curvature_checks
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_of
-from ..chains.plans import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan
 from ..samplers.schedules import ConstantStep
 from ..utils._parameters import keyword_parameters
-from .particles import make_chains
+from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
 # With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.
@@ -178,7 +177,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         shuffle_seed, *seeds = self._seeds_after(before)
         return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
-    def _shown(self, samples):
+    def _thinned_draws(self, samples):
         """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""
         n = next(iter(samples.values())).shape[1]
         if self.thin != "auto" or n <= MAX_AUTO_DRAWS or not self.sampler_._draws_in_time:

@@ -16,8 +16,8 @@ from ..dense.chain import DenseData, Metric
 from ..dense.model import BaseDenseSGMCMC
 from ..dense.rows import refuse_extremes
 from ..exceptions import ChainDivergedError
-from ..kernels.models import gaussian, metrics
-from ..utils._by_rows import by_rows
+from ..kernels.models import conjugate, metrics
+from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
@@ -128,7 +128,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         X = self._checked_rows(X, ensure_min_samples=2)
-        return self._begin(sampler, X)
+        return self._start_chains(sampler, X)
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
@@ -152,9 +152,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         sampler, _ = self._checked_sampler()
         first = not hasattr(self, "_chains")
         X = self._checked_rows(X, reset=first, ensure_min_samples=2 if first else 1)
-        return self._begin(sampler, X) if first else self._go_on(sampler, X)
+        return self._start_chains(sampler, X) if first else self._continue_chains(sampler, X)
 
-    def _begin(self, sampler, X):
+    def _start_chains(self, sampler, X):
         given = self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior
         self._prior, self.n_samples_seen_ = checked_prior(X, *given), len(X)
         return self._run_on(sampler, X, None)
@@ -165,14 +165,14 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
         return X
 
-    def _go_on(self, sampler, X):
+    def _continue_chains(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
         """Run chains on rows; in a stream their seeds follow from the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
-        # In these units the law of the precision has mean I, and that of the mean is centred at 0.
+        # In these units the precision has mean I, and that of the mean is centred at 0.
         self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
@@ -194,7 +194,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         mean = self._standardised(prior.mean[None])[0]
         law = self._posterior
         params = np.concatenate([[law.kappa, law.nu, prior.nu, prior.kappa], mean, inverse_scale.ravel()])
-        signal = gaussian.normal_wishart
+        signal = conjugate.normal_wishart
         metric = Metric(metrics.normal_wishart, params)
         y, weight = np.zeros((len(Z), 0)), np.ones(len(Z))
         return DenseData(Z, y, weight, params, signal, n_batch, self.with_replacement, metric=metric)
@@ -225,7 +225,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
                 "step size is too large; try a tenth of it."
             )
         self._all_samples, self._log_det = {"mean": mean, "precision": precision}, log_det
-        self.samples_ = self._shown(self._all_samples)
+        self.samples_ = self._thinned_draws(self._all_samples)
         self.mean_, self.precision_ = mean.mean(axis=(0, 1)), precision.mean(axis=(0, 1))
 
     def _monitored(self, chains):
@@ -303,7 +303,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         noise = np.linalg.solve(np.swapaxes(root, -1, -2), z)[..., 0] / np.sqrt(law.mean_precision)
         return Bunch(mean=law.mean + noise, precision=precision)
 
-    @by_rows(draws=())
+    @lazy_for_dask(draws=())
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 

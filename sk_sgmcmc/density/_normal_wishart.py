@@ -1,4 +1,4 @@
-"""Normal-Wishart laws: the prior of `BayesianGaussian`, and its posterior."""
+"""Normal-Wishart distributions: the prior of `BayesianGaussian`, and its posterior."""
 
 import numpy as np
 from scipy import linalg
@@ -9,7 +9,7 @@ from ..utils._numbers import real_array
 
 
 def updated(prior, X):
-    """The normal-Wishart law given rows, of the same form as ``prior``: mean, kappa, nu, inverse_scale."""
+    """The normal-Wishart distribution given rows, of the same form as ``prior``: mean, kappa, nu, inverse_scale."""
     n, centre = len(X), column_means(X)
     kappa, away = prior.kappa + n, centre - prior.mean
     rows = X - centre
@@ -18,14 +18,14 @@ def updated(prior, X):
     return Bunch(
         mean=centre - prior.kappa / kappa * away,
         kappa=kappa,
-        # A flat prior of the mean lacks the factor |Lambda|^(1/2) of its normal law.
+        # A flat prior of the mean lacks the factor |Lambda|^(1/2) of its normal density.
         nu=prior.nu + n - (1.0 if prior.kappa == 0 else 0.0),
         inverse_scale=inverse_scale + prior.kappa * n / kappa * np.outer(away, away),
     )
 
 
 def inverse_scale_root(law):
-    """Lower Cholesky root of the inverse scale of a law; raises an error if rounding left it without one."""
+    """Lower Cholesky root of the inverse scale of a distribution; raises an error if rounding left it without one."""
     try:
         return linalg.cholesky(law.inverse_scale, lower=True)
     except linalg.LinAlgError:

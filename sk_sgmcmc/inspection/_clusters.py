@@ -12,8 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray, MatrixLike
-from ._panels import Panels, check_interval, indices, style_panel, whiskers
-from ._style import BAR, FAINT, GREY, INK, WHISKER, pyplot, shortened
+from ._base import (
+    BAR,
+    FAINT,
+    GREY,
+    INK,
+    WHISKER,
+    Panels,
+    check_interval,
+    indices,
+    pyplot,
+    shortened,
+    style_panel,
+    whiskers,
+)
 
 _LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
 _LINE = 0.19  # inches for a line of the small type

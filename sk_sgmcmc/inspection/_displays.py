@@ -10,10 +10,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
+from ._base import (
+    BAR,
+    FAINT,
+    GREY,
+    INK,
+    LONGEST,
+    WHISKER,
+    Panels,
+    check_interval,
+    indices,
+    pyplot,
+    shortened,
+    style_panel,
+    topic_title,
+    whiskers,
+)
 from ._export import check_count_model
-from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
 from ._similarity import given_names
-from ._style import BAR, FAINT, GREY, INK, LONGEST, WHISKER, pyplot, shortened
 
 
 @keyword_parameters

@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topic._answers.documents import starts_of_periods
 from ..topic._base import BaseTopicModel
+from ..topic._results.documents import starts_of_periods
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._panels import Panels, check_interval, style_panel, topic_title, whiskers
+from ._base import BAR, FAINT, GREY, INK, WHISKER, Panels, check_interval, shortened, style_panel, topic_title, whiskers
 from ._similarity import check_topics, topic_labels
-from ._style import BAR, FAINT, GREY, INK, WHISKER, shortened
 
 _MOST_TOPICS, _FEW_TOPICS = 12, 3  # shown unless others are asked for: over time, and with their documents
 _WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from ..topic._answers.words import default_names
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
-from ..utils._alignment import aligned
+from ..topic._results.topics import default_names
 from ..utils._seeds import seed_sequence
+from ..utils._tables import aligned
 from ..utils._typing import AnyArray, MatrixLike, Seed
 from ._similarity import topic_positions
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..utils._parameters import positional_parameters
 from ..utils._typing import Axes, Table
-from ._panels import Panels
-from ._style import BAR, FAINT, GREY, GRID, INK, WHISKER
+from ._base import BAR, FAINT, GREY, GRID, INK, WHISKER, Panels
 
 _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
            ("stability", "stability"))  # fmt: skip

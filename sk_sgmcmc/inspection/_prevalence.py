@@ -12,9 +12,8 @@ from ..topic import DMRTopicModel
 from ..topic._dmr.effects import Counterfactuals, prevalence_at
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
-from ._panels import Panels, check_interval, indices, style_panel, topic_title, whiskers
+from ._base import FAINT, GREY, INK, Panels, check_interval, indices, shortened, style_panel, topic_title, whiskers
 from ._similarity import names_of_content
-from ._style import FAINT, GREY, INK, shortened
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _MOST_TOPICS = 6  # shown unless others are asked for

@@ -15,14 +15,13 @@ from sklearn.manifold import smacof
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import hellinger_distances
-from ..topic._answers.words import check_choice
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
+from ..topic._results.topics import check_choice
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import Axes, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._panels import check_interval, indices
-from ._style import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, pyplot, shortened
+from ._base import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, check_interval, indices, pyplot, shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
 _METHODS = ("average", "complete", "single", "weighted", "ward")

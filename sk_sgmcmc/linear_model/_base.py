@@ -11,19 +11,17 @@ import numpy as np
 from scipy import sparse
 
 from ..chains.checks import FAR_FROM_MODE, SORTED_STREAM
-from ..dense.chain import DenseData
+from ..dense.chain import CHAINS, DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
-from ..dense.particles import CHAINS
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
-from ._design import MAX_ENTRIES, Design
-from ._diagonal import DiagonalDesign
+from ._design import MAX_ENTRIES, Design, DiagonalDesign, log_likelihoods
+from ._input import row_offsets, warn_of_unlike_spreads
 from ._prior import all_zero, column_units, find_design
-from ._rows import log_likelihoods, row_offsets, warn_of_unlike_spreads
 from ._stream import Stream
 
 # Above this share of nonzero entries, sparse rows are read faster as dense ones.
@@ -44,9 +42,9 @@ def _is_wide(X, n_predictors):
 class BaseLinearModel(BaseDenseSGMCMC):
     r"""Base class of models whose rows have one linear predictor, or one for each of several classes.
 
-    A subclass has a ``_likelihood`` of `_likelihoods`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
+    A subclass has a ``_likelihood`` of `_design`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
     ``_metric(design)``; and turns its data into (rows, responses, weights), by `_checked_rows` and `_weighted_rows`,
-    for `_start`.
+    for `_start_chains`.
 
     Columns far from 0 are read less ``_offsets``. Draws of intercepts of columns so shifted, ``_near_intercepts``, have
     all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
@@ -96,7 +94,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     coef_prior_scale_: FloatArray = field(init=False)
 
     _n_predictors = 1
-    _unneeded_by_answers = (*BaseDenseSGMCMC._unneeded_by_answers, "_design", "_stream")
+    _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
     _stream = None  # of rows, as `Stream`
     _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
@@ -162,32 +160,27 @@ class BaseLinearModel(BaseDenseSGMCMC):
             X = X.toarray()
         return X, y, weight
 
-    def _start(self, sampler, data, n_predictors):
-        """Run chains on (rows, responses, weights)."""
-        return self._begin_with(sampler, data, n_predictors, holds=False)
-
-    def _go_on(self, sampler, data, n_predictors):
-        """Run chains on (rows, responses, weights) that arrive by `partial_fit`."""
+    def _continue_chains(self, sampler, data, n_predictors):
+        """Run chains on (rows, responses, weights) passed to `partial_fit`."""
         before = getattr(self, "_chains", None)
         if before is None:
-            return self._begin_with(sampler, data, n_predictors, holds=True)
+            return self._start_chains(sampler, data, n_predictors, keep_rows=True)
         self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
         rows = self._less_offsets(data)
-        stream = self._stream or Stream.of_gone_rows(self.n_samples_seen_)  # of a model saved by an earlier version
-        last, stream = self._with_units_of_new_columns(rows, self._design, stream)
+        last, stream = self._with_units_of_new_columns(rows, self._design, self._stream)
         rows, design, self._stream = stream.next(rows, last, self._first_design, self._design_of)
         self.n_samples_seen_ += len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, before)
 
-    def _begin_with(self, sampler, data, n_predictors, holds):
-        """Run the first chains; ``holds``: whether the rows may be needed when others arrive."""
+    def _start_chains(self, sampler, data, n_predictors, keep_rows=False):
+        """Run new chains on (rows, responses, weights); ``keep_rows`` if `partial_fit` may bring others."""
         self._n_predictors = n_predictors
         self._offsets = row_offsets(data[0], data[2], self.fit_intercept)
         rows = self._less_offsets(data)
         self._standardises = self.prior_scale == "auto" and not self._is_given_sparse
         self._warn_of_prior(rows[0], rows[2])
         design = self._first_design(rows)
-        self._stream = Stream.begun(rows, design, holds)
+        self._stream = Stream.first(rows, design, keep_rows)
         self.n_samples_seen_ = len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, None)
 
@@ -218,7 +211,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         Earlier rows, which lie at its offset, say nothing about its coefficient: only the prior's precision changes.
         """
         X, _, weight = rows
-        new = getattr(self, "_unseen", np.zeros(X.shape[1], dtype=bool)) & ~all_zero(X)
+        new = self._unseen & ~all_zero(X)
         if not new.any():
             return design, stream
         square = (X.multiply(X) if sparse.issparse(X) else X**2).T @ weight / weight.sum()
@@ -250,11 +243,11 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _starts(self, before, sampler, design, n_entries):
         """Where each chain starts: where one of those ``before`` ended if its state fits the sampler, else the mode.
 
-        Chains that read earlier rows again start at the mode: those before may have gone far astray.
+        Chains that read earlier rows again start at the mode: earlier chains may be far from the posterior.
         """
         mode = np.zeros((n_entries, 1))
-        shape = CHAINS[sampler._runner].state_shape(sampler, mode.shape)
-        again = self._stream is not None and self._stream.joined is not None
+        shape = sampler._pick_loop(CHAINS).state_shape(sampler, mode.shape)
+        again = self._stream is not None and self._stream.reread is not None
         others = before is None or len(before) != self.n_chains or self._design is None
         if again or others or before[0].theta.shape != shape:
             return [mode] * self.n_chains
@@ -330,7 +323,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         far = np.flatnonzero(self._offsets)
         intercept = near - coef[..., far].astype(np.float64) @ self._offsets[far]
         self._all_samples = {"coef": coef, "intercept": intercept, **more}
-        self.samples_ = self._shown(self._all_samples)
+        self.samples_ = self._thinned_draws(self._all_samples)
         self.coef_ = coef.mean(axis=(0, 1))
 
     def _monitored(self, chains):

@@ -10,27 +10,24 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 
 from ..base import all_or_nothing, fits_anew
-from ..chains.chain import stacked_draws
-from ..chains.plans import DrawPlan
+from ..chains.chain import DrawPlan, stacked_draws
 from ..dense.chain import DenseData
 from ..dense.model import MAX_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
-from ..utils._alignment import aligned
-from ..utils._dask import refuse_dask
+from ..utils._containers import refuse_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, RegressorMixin
+from ..utils._tables import aligned
 from ..utils._typing import MatrixLike
 from ._base import BaseLinearModel
 from ._design import check_scale
-from ._gibbs import GibbsChain, GibbsData
-from ._noise import HalfT, InverseChiSquared
-from ._normal import NormalDesign, Sums
-from ._prior import find_design, typical_scale
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
-from ._rows import row_offsets
+from ._input import row_offsets
+from ._normal import GibbsChain, GibbsData, NormalDesign, Sums
+from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
+from ._prior import HalfT, InverseChiSquared, find_design, typical_scale
 
 _MAX_FEATURES = 5000
 _CUBES = 2e10  # cubes of the number of features, over all sweeps
@@ -192,7 +189,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        return self._begin(sampler, pair, self._checked(X, y, sample_weight), None)
+        return self._start_chains(sampler, pair, self._checked(X, y, sample_weight), None)
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -215,7 +212,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if earlier is not None:
             of_first = ("fit_intercept", "intercept_prior_scale", "noise_scale_prior", "degrees_of_freedom_prior")
             self._refuse_changes(of_first, "partial_fit")
-        return self._begin(sampler, pair, data, earlier)
+        return self._start_chains(sampler, pair, data, earlier)
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
@@ -254,7 +251,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         used = weight > 0
         return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
 
-    def _begin(self, sampler, pair, data, earlier):
+    def _start_chains(self, sampler, pair, data, earlier):
         """Add (rows, responses, weights) to the ``earlier`` `Sums`, if any, and run chains."""
         X, y, weight = data
         self._fingerprint = fingerprint(X, y, weight)
@@ -316,7 +313,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
     def _sweep(self, sampler, n_rows, before):
-        """Run chains of `Gibbs`, which start afresh in a stream; ``n_rows`` are those given now."""
+        """Run chains of `Gibbs`, which start again in a stream; ``n_rows`` are those given now."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)

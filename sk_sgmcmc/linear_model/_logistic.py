@@ -12,17 +12,16 @@ from numpy.typing import ArrayLike
 from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
-from ..kernels.models.linear import logistic, multinomial
-from ..utils._alignment import aligned
+from ..kernels.models.linear import logistic
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import ClassifierMixin, StrOptions, validate_data
+from ..utils._tables import aligned
 from ..utils._typing import MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
-from ._labels import check_labels
-from ._likelihoods import CLASSES
+from ._design import CLASSES
+from ._input import check_labels, row_weights
 from ._predict import INPUT, DrawsPredictMixin
-from ._rows import row_weights
 
 
 def _n_predictors(classes):
@@ -188,7 +187,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         data = self._weighted(X, codes, classes, y, sample_weight)
         self._check_weighted_classes(classes, data[1])
         self.classes_ = classes
-        return self._start(sampler, data, _n_predictors(classes))
+        return self._start_chains(sampler, data, _n_predictors(classes))
 
     @all_or_nothing
     def partial_fit(
@@ -230,7 +229,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         self._check_classes(known)
         data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
         self.classes_ = known
-        return self._go_on(sampler, data, _n_predictors(known))
+        return self._continue_chains(sampler, data, _n_predictors(known))
 
     @staticmethod
     def _check_classes(classes):
@@ -292,7 +291,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def _signal(self, is_sparse, n_predictors):
         if n_predictors == 1:
             return logistic.sparse_binary if is_sparse else logistic.binary
-        return multinomial.sparse_multinomial if is_sparse else multinomial.multinomial
+        return logistic.sparse_multinomial if is_sparse else logistic.multinomial
 
     def _metric(self, design):
         return Metric(metrics.logistic, design.metric_params())

@@ -15,16 +15,16 @@ from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
-from ..utils._alignment import aligned
-from ..utils._dask import refuse_dask
+from ..utils._containers import refuse_dask
 from ..utils._numbers import real_array
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import RegressorMixin, _num_samples, check_is_fitted, check_sample_weight
+from ..utils._tables import aligned
 from ..utils._typing import FloatArray, MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
-from ._likelihoods import COUNTS
-from ._regress import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
+from ._design import COUNTS
+from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
 
 _LARGEST_MEAN = 1e18  # of counts that an int64 can hold
 
@@ -127,7 +127,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        return self._start(sampler, self._checked(X, y, sample_weight, exposure), 1)
+        return self._start_chains(sampler, self._checked(X, y, sample_weight, exposure), 1)
 
     @all_or_nothing
     def partial_fit(
@@ -148,7 +148,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._validate_params()
         sampler, _ = self._checked_sampler()
         data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
-        return self._go_on(sampler, data, 1)
+        return self._continue_chains(sampler, data, 1)
 
     @all_or_nothing
     def resume(  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Earlier rows of a stream: a Gaussian stands for them where it is near enough, else they are read again."""
+"""Earlier rows of a stream: represented by a Gaussian where it is close enough, and read again where it is not."""
 
 from dataclasses import dataclass
 
@@ -9,55 +9,50 @@ from ..chains.checks import SORTED_STREAM
 from ..dense.rows import DenseRows, SparseRows
 from ._design import Quadratic
 
-# Posterior standard deviations by which the Gaussian may move a coefficient; more while rows are fewer than `_FEW`,
-# since later ones outweigh what it adds.
-_OFF, _FEW = 0.5, 200
-_FAR_OFF = 1.0  # the same where rows are gone, which is only estimated
-_MOST_HELD = 2_000_000  # numbers in the rows that are held
+# The Gaussian may shift a coefficient by so many posterior standard deviations. Below `_FEW_ROWS` rows it may shift it
+# further, since later rows outweigh the error.
+_MAX_SHIFT_SD, _FEW_ROWS = 0.5, 200
+_MAX_SHIFT_SD_DISCARDED = 1.0  # for rows that are no longer in memory, whose shift is only estimated
+_MAX_NUMBERS_KEPT = 2_000_000  # in the rows that stay in memory
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What is known of the rows of a stream.
+    """What is known about the rows of a stream.
 
     Parameters
     ----------
-    held : tuple of (X, y, weight), or None
-        Rows, less offsets, that can be read again: those since the last time when they were too many to hold.
+    kept : tuple of (X, y, weight), or None
+        Rows, less offsets, that can be read again: those since rows were last too many to keep.
     prior : Quadratic or None
-        What was known before the rows held.
-    gone : float
-        Weight of the rows before these: 0 if all rows are held, and ``prior`` is that of the model.
-    joined : tuple of (X, y, weight), or None
+        What was known before the rows in ``kept``.
+    discarded : float
+        Weight of the rows before these. It is 0 if all rows are kept; ``prior`` is then that of the model.
+    reread : tuple of (X, y, weight), or None
         Rows of earlier calls that the last call has read again.
     is_misled : bool
-        Whether a Gaussian stands for rows gone that is far from what they said.
+        Whether discarded rows are represented by a Gaussian that is far from their likelihood.
     """
 
-    held: tuple | None
+    kept: tuple | None
     prior: Quadratic | None
-    gone: float
-    joined: tuple | None
+    discarded: float
+    reread: tuple | None
     is_misled: bool
 
     @classmethod
-    def begun(cls, rows, design, holds):
-        """The stream that begins with these rows, which are kept if it ``holds`` any."""
-        return cls(None, None, 0.0, None, False)._with(rows, design.prior, None, False, design, holds)
+    def first(cls, rows, design, keep_rows):
+        """The stream that begins with these rows; ``keep_rows`` says whether others may follow."""
+        return cls(None, None, 0.0, None, False)._with(rows, design.prior, None, False, design, keep_rows)
 
-    @classmethod
-    def of_gone_rows(cls, weight):
-        """The stream of rows of which only the Gaussian is left."""
-        return cls(None, None, float(weight), None, False)
-
-    def _with(self, held, prior, joined, is_misled, design, holds=True):
-        if holds and _size(held[0]) <= _MOST_HELD:
-            return Stream(held, prior, self.gone, joined, is_misled)
-        return Stream(None, None, self.gone + held[2].sum(), joined, is_misled or design.is_bare)
+    def _with(self, rows, prior, reread, is_misled, design, keep_rows=True):
+        if keep_rows and _size(rows[0]) <= _MAX_NUMBERS_KEPT:
+            return Stream(rows, prior, self.discarded, reread, is_misled)
+        return Stream(None, None, self.discarded + rows[2].sum(), reread, is_misled or design.is_bare)
 
     def read_with(self, *rows):
-        """What the last call has read, given its rows again."""
-        return rows if self.joined is None else _stacked(self.joined, rows)
+        """All rows that the last call has read, given its own rows again."""
+        return rows if self.reread is None else _stacked(self.reread, rows)
 
     def check(self):
         """The check that draws do not follow from a Gaussian that misrepresents earlier rows."""
@@ -75,51 +70,51 @@ class Stream:
         return SORTED_STREAM.fired(1, meaning, remedy)
 
     def next(self, new, last, first_design, design_of):
-        """What chains read when ``new`` rows arrive, the design for it, and the stream with these rows.
+        """The rows that chains read when ``new`` rows arrive, their design, and the stream with the new rows.
 
         ``last`` is the design of the last call; ``first_design(rows)`` and ``design_of(rows, prior, reference)`` make
         others.
         """
-        held = new if self.held is None else _stacked(self.held, new)
-        prior = last.summary if self.held is None else self.prior
+        rows = new if self.kept is None else _stacked(self.kept, new)
+        prior = last.summary if self.kept is None else self.prior
         design = design_of(new, last.summary, last.reference)
-        joins = self.held is not None and self._strays(last, design, held[1].size)
-        if joins and self.gone:
-            design = design_of(held, prior, last.reference)
-        elif joins:
-            design = first_design(held)
+        rereads = self.kept is not None and self._strays(last, design, rows[1].size)
+        if rereads and self.discarded:
+            design = design_of(rows, prior, last.reference)
+        elif rereads:
+            design = first_design(rows)
             prior = design.prior
-        is_misled = self.is_misled or (self.gone > 0 and self._is_misled_by(prior, new, design))
-        stream = self._with(held, prior, self.held if joins else None, is_misled, design)
-        return held if joins else new, design, stream
+        is_misled = self.is_misled or (self.discarded > 0 and self._is_misled_by(prior, new, design))
+        stream = self._with(rows, prior, self.kept if rereads else None, is_misled, design)
+        return rows if rereads else new, design, stream
 
     def _strays(self, last, design, n_rows):
-        """Whether the Gaussian that stands for the rows held, the summary of ``last``, misleads the next design.
+        """Whether the Gaussian that represents the kept rows, the summary of ``last``, misleads the next design.
 
-        It is the second order about the last mode. If these rows lacked a class, or rows come sorted, the next mode
-        lies where that is far from what they say.
+        It is the second-order expansion about the last mode. If these rows lacked a class, or if rows come sorted, the
+        next mode lies where the expansion is far from their likelihood.
         """
         at = design.summary.mean
-        X, y, weight = self.held
+        X, y, weight = self.kept
         rows = _as_given(X, design)
         residuals, _ = design.likelihood.residuals(y, weight, rows.predict(at.reshape(-1, rows.width)))
         with np.errstate(invalid="ignore"):  # an infinite mean strays, too
-            slope = rows.pull(residuals).ravel() - _pull(self.prior, at) + _pull(last.summary, at)
+            slope = rows.pull(residuals).ravel() + _prior_gradient(self.prior, at) - _prior_gradient(last.summary, at)
             off = design.off_by(slope)
-        return last.is_bare or not off <= _OFF * np.sqrt(max(1.0, _FEW / n_rows))
+        return last.is_bare or not off <= _MAX_SHIFT_SD * np.sqrt(max(1.0, _FEW_ROWS / n_rows))
 
-    def _is_misled_by(self, law, new, design):
-        """Whether the Gaussian ``law``, which stands for the rows gone, misleads the design.
+    def _is_misled_by(self, gaussian, new, design):
+        """Whether the ``gaussian`` that represents the discarded rows misleads the design.
 
-        How far the curvature changes between the two modes depends on no response, so that the new rows tell it.
+        The change of curvature between the two modes depends on no response, so the new rows suffice to estimate it.
         """
         X, _, weight = new
         rows = _as_given(X, design)
-        then, now = (rows.predict(mean.reshape(-1, rows.width)) for mean in (law.mean, design.summary.mean))
+        then, now = (rows.predict(mean.reshape(-1, rows.width)) for mean in (gaussian.mean, design.summary.mean))
         with np.errstate(invalid="ignore"):
             slope = rows.pull(design.likelihood.remainder(weight, then, now)).ravel()
-            off = design.off_by(slope * (self.gone / weight.sum()))
-        return not off <= _FAR_OFF
+            off = design.off_by(slope * (self.discarded / weight.sum()))
+        return not off <= _MAX_SHIFT_SD_DISCARDED
 
 
 def _as_given(X, design):
@@ -128,10 +123,10 @@ def _as_given(X, design):
     return kind(X, design.reference, np.ones(X.shape[1]), design.fit_intercept)
 
 
-def _pull(law, at):
-    """The precision of a `Quadratic` times the distance of ``at`` from its mean."""
-    away = at - law.mean
-    return law.precision * away if law.precision.ndim == 1 else law.precision @ away
+def _prior_gradient(prior, coef):
+    """Gradient of the log density of a `Quadratic` at the coefficients."""
+    away = coef - prior.mean
+    return -(prior.precision * away if prior.precision.ndim == 1 else prior.precision @ away)
 
 
 def _size(X):

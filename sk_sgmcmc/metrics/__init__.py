@@ -4,10 +4,15 @@ Held-out quality of topic models, distance from a Dirichlet distribution, conver
 of topics, and their alignment over draws.
 """
 
-from ._split import split_tokens
 from .alignment import align_draws, align_topics, hellinger_distances, topic_stability
 from .coherence import coherence, exclusivity, top_word_indices, topic_diversity
-from .completion import completion_perplexity, doc_topic_proportions, document_completion, paired_difference
+from .completion import (
+    completion_perplexity,
+    doc_topic_proportions,
+    document_completion,
+    paired_difference,
+    split_tokens,
+)
 from .diagnostics import effective_sample_size, mcse, split_r_hat
 from .partitions import co_clustering, partition_distance, point_partition
 from .simplex import ks_distance, rosenblatt_ks, rosenblatt_transform

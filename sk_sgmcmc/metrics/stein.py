@@ -1,4 +1,4 @@
-"""Kernel Stein discrepancy: distance of draws from a law known only by the gradient of its log density."""
+"""Kernel Stein discrepancy: distance of draws from a distribution known only by the gradient of its log density."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from ..metrics import coherence, exclusivity, paired_difference, topic_diversity
 from ..utils import as_table
-from ..utils._alignment import aligned
 from ..utils._numbers import is_count
+from ..utils._tables import aligned
 from ..utils._typing import MatrixLike, Table
 
 _ROW_PARAMS = ("metadata",)  # parameters of ``fit`` with a row for each document

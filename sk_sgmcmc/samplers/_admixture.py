@@ -49,8 +49,8 @@ class GMCApprMH(Sampler):
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0
-    _runner = "metropolis"
-    _full_batch = True
+    _loop = "metropolis"
+    _reads_all_rows = True
     _n_doc_draws = (5, 10)
     _n_trajectories = 1
     # What `GMC` has as parameters.
@@ -123,11 +123,11 @@ class VariationalInference(Sampler):
     n_inner: int = 10
 
     _name = "vi"
-    _runner = "variational"
+    _loop = "variational"
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0
-    _full_batch = True
+    _reads_all_rows = True
     _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
 
     def _share(self, step):
@@ -163,7 +163,7 @@ class StochasticVI(Sampler):
     exponent: float = 0.8
 
     _name = "sto-vi"
-    _runner = "variational"
+    _loop = "variational"
     _fits = _PAIR
     _n_aux = 0
     _n_scalars = 0

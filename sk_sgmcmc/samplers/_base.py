@@ -34,14 +34,14 @@ class Sampler(BaseEstimator):
     ``_is_lazy``
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
-    ``_runner``
-        What makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the data, and
-        other names for samplers that need a loop of their own. Each kind of model looks up its loop or chain by it.
+    ``_loop``
+        The loop that makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the
+        data, and other names for samplers that need a loop of their own. Models choose theirs with `_pick_loop`.
     ``_n_trajectories``, ``_n_doc_draws``
         For models that also draw documents' proportions: trajectories at fixed draws of these, None being as many steps
         as the model's ``n_inner``; and the model's ``n_doc_draws`` if it is None.
-    ``_full_batch``
-        Whether it reads all the data at every step, whatever the batch size.
+    ``_reads_all_rows``
+        Whether each step reads all the data, whatever the batch size.
     ``_corrects_steps``
         Whether a Metropolis test makes its draws those of the target, whatever the step size.
     ``_tunes_step``
@@ -74,7 +74,7 @@ class Sampler(BaseEstimator):
     ``_report(states)``
         Sets fitted attributes from the states of its chains.
     ``_kernels(geometry)``
-        Its two kernels: ``advance`` and ``step``, or for the runner "metropolis" the flow and the projection of a
+        Its two kernels: ``advance`` and ``step``, or for the loop "metropolis" the flow and the projection of a
         geometry.
     """
 
@@ -83,10 +83,10 @@ class Sampler(BaseEstimator):
     _n_aux = 0
     _n_scalars = 1
     _is_lazy = False
-    _runner = "dense"
+    _loop = "dense"
     _n_trajectories = None
     _n_doc_draws = (4, 1)
-    _full_batch = False
+    _reads_all_rows = False
     _corrects_steps = False
     _tunes_step = False
     _reads_log_density = True
@@ -104,8 +104,20 @@ class Sampler(BaseEstimator):
 
     @property
     def _uses_metric(self):
-        """Whether it moves under a metric that depends on the state, and so has runners of its own."""
+        """Whether it moves under a metric that depends on the state, and so has loops of its own."""
         return any(signal == "gradient-metric" for _, signal in self._fits)
+
+    def _pick_loop(self, loops, default=None):
+        """The model's loop, or class of chain, for this sampler: ``loops`` maps names of `_loop` to them.
+
+        Loops that are not listed are those of ``default``; without it they are an error.
+        """
+        return loops[self._loop] if default is None else loops.get(self._loop, default)
+
+    @property
+    def _has_own_loop(self):
+        """Whether its steps need a loop of its own, rather than one call of `SamplerState.step` each."""
+        return self._loop != "dense"
 
     @property
     def _picks_step(self):
@@ -115,15 +127,15 @@ class Sampler(BaseEstimator):
     @property
     def _forgets(self):
         """Whether a step leaves little of the state before it, given signals without noise."""
-        return self._full_batch or (self._is_exact and self._picks_step)
+        return self._reads_all_rows or (self._is_exact and self._picks_step)
 
     def _rows_read(self, n_rows, wanted):
         """How many of the ``n_rows`` a step reads, where minibatches should have ``wanted``."""
-        return n_rows if self._full_batch else min(n_rows, wanted)
+        return n_rows if self._reads_all_rows else min(n_rows, wanted)
 
     def _refuse_blocks(self, instead):
         """Raise if it reads all rows at every step, so that they cannot come in blocks; ``instead`` names others."""
-        if self._full_batch:
+        if self._reads_all_rows:
             raise ValueError(
                 f"{type(self).__name__} reads all data at every step and cannot stream; use sampler={instead} for "
                 "partial_fit."
@@ -199,12 +211,12 @@ class Sampler(BaseEstimator):
         """The sampler to run where no such precision is known, with a mass that it learns in burn-in if it can."""
         return self
 
-    def _continues(self, other):
+    def _is_compatible(self, other):
         """Whether this sampler can continue a chain of ``other``: they may differ in pace (`_PACE`)."""
         mine, others = self.get_params(deep=False), other.get_params(deep=False)
         return type(self) is type(other) and all(is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
 
-    def _goes_on_from(self, present, step, scalars):
+    def _resumed_from(self, present, step, scalars):
         """The fitted copy that continues a chain of ``present`` at ``step``; "auto" is the present step size.
 
         ``scalars``, the chain's, are changed to match.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..kernels.samplers import hamiltonian, langevin, metropolis, simplex
+from ..kernels.samplers import euclidean, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._numbers import real_array
 from ..utils._parameters import positional_parameters
@@ -150,7 +150,7 @@ class SGLD(_Euclidean):
         return None if self.preconditioner is None else np.diag(real_array("preconditioner", self.preconditioner))
 
     def _kernels(self, geometry):
-        return simplex.no_advance, langevin.sgld_step
+        return simplex.no_advance, euclidean.sgld_step
 
 
 @positional_parameters
@@ -223,9 +223,9 @@ class SGHMC(_Kinetic):
 
     def _kernels(self, geometry):
         return {
-            "baoab": (simplex.no_advance, hamiltonian.sghmc_baoab),
-            "aboba": (hamiltonian.half_drift, hamiltonian.sghmc_aboba),
-            "euler": (simplex.no_advance, hamiltonian.sghmc_euler),
+            "baoab": (simplex.no_advance, euclidean.sghmc_baoab),
+            "aboba": (euclidean.half_drift, euclidean.sghmc_aboba),
+            "euler": (simplex.no_advance, euclidean.sghmc_euler),
         }[self.scheme]
 
 
@@ -277,8 +277,8 @@ class HMC(_Kinetic):
     vary_length: bool = True
 
     _name = "hmc"
-    _runner = "metropolis"
-    _full_batch = True
+    _loop = "metropolis"
+    _reads_all_rows = True
     _corrects_steps = True
     _tunes_step = True
     _parameter_constraints = {
@@ -301,7 +301,7 @@ class HMC(_Kinetic):
         return with_learnt_mass(self, n_entries, n_burn)
 
     def _kernels(self, geometry):
-        return metropolis.flat_flow, metropolis.flat_project
+        return euclidean.flat_flow, euclidean.flat_project
 
     def _report(self, states):
         super()._report(states)

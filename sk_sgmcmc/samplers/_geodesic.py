@@ -71,8 +71,8 @@ class _Geodesic(Sampler):
         noise = np.full_like(h, -self._estimate_scale if isinstance(self.gradient_noise, str) else self.gradient_noise)
         return np.ascontiguousarray(np.column_stack([h, friction, noise, *self._thermostat(friction)]))
 
-    def _goes_on_from(self, present, step, scalars):
-        fitted = super()._goes_on_from(present, step, scalars)
+    def _resumed_from(self, present, step, scalars):
+        fitted = super()._resumed_from(present, step, scalars)
         if hasattr(present, "step_size_"):
             fitted._keep_distance(present._hyper(step, step + 1)[0], step, scalars)
         return fitted
@@ -244,9 +244,9 @@ class GMC(Sampler):
 
     _name = "gmc"
     _fits = _MANIFOLDS
-    _runner = "metropolis"
+    _loop = "metropolis"
     _n_aux = 2
-    _full_batch = True
+    _reads_all_rows = True
     _corrects_steps = True
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,

@@ -20,7 +20,7 @@ IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws 
 _FIRST, _SHORTEST, _LAST = 75, 25, 50
 _MOST_LAST = 100  # at most, after the last window: a tenth of burn-in. A shorter stretch often ends at too small a step
 # Steps of burn-in without which nothing is learnt in windows: too few would follow the last one for the step size,
-# which starts anew from ten times the right one.
+# which starts again from ten times the right one.
 _MIN_BURN = 40
 _MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
 

@@ -77,8 +77,8 @@ class NUTS(_Kinetic):
     mass: ArrayLike | Literal["auto", "diagonal", "full"] | None = "auto"
 
     _name = "nuts"
-    _runner = "nuts"
-    _full_batch = True
+    _loop = "nuts"
+    _reads_all_rows = True
     _corrects_steps = True
     _starts_apart = True
     _tunes_step = True

@@ -49,7 +49,7 @@ class _Particles(_Euclidean):
     start_scale: float = 1.0
 
     _fits = _CONDITIONAL
-    _runner = "particles"
+    _loop = "particles"
     _reads_log_density = False
     _draws_in_time = False
     _n_aux = 0

@@ -62,14 +62,14 @@ class Product:
     def moved(self, theta, distance, rng):
         """A point of the product in a random direction from theta, in the shape of theta."""
         parts = [
-            _MOVED[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
+            _MOVE[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
         ]
         return np.concatenate([part.ravel() for part in parts]).reshape(np.shape(theta))
 
     def check(self, theta, name="init"):
         """Raise if a point lies off the product, to which no draw would ever return."""
         for at, (block, x) in enumerate(zip(self.blocks, self.split(theta), strict=True)):
-            off, needed = _OFF[block.geometry](x), _NEEDED[block.geometry]
+            off, needed = _DISTANCE_FROM[block.geometry](x), _DESCRIPTION[block.geometry]
             if not off <= 1e-6:
                 where = f", in its block {at} ({block.geometry})" if len(self.blocks) > 1 else ""
                 raise ValueError(f"{name} lies off the manifold by {off:.3g}{where}; give {needed}.")
@@ -83,7 +83,7 @@ _START = {
 }
 
 
-def _beside(x, distance, rng):
+def _displaced(x, distance, rng):
     return x + distance * rng.standard_normal(x.shape)
 
 
@@ -96,19 +96,19 @@ def _orthonormal(x):
     return (Q * np.sign(np.diag(R))).T
 
 
-_MOVED = {
-    "sphere": lambda *given: _on_spheres(_beside(*given)),
+_MOVE = {
+    "sphere": lambda *given: _on_spheres(_displaced(*given)),
     "simplex": lambda x, distance, rng: x + distance * (rng.dirichlet(np.ones(x.shape[1]), len(x)) - x),
-    "stiefel": lambda *given: _orthonormal(_beside(*given)),
-    "euclidean": _beside,
+    "stiefel": lambda *given: _orthonormal(_displaced(*given)),
+    "euclidean": _displaced,
 }
-_OFF = {
+_DISTANCE_FROM = {
     "sphere": lambda x: np.abs((x**2).sum(axis=1) - 1.0).max(),
     "simplex": lambda x: max(np.abs(x.sum(axis=1) - 1.0).max(), -x.min()),
     "stiefel": lambda x: np.abs(x @ x.T - np.eye(len(x))).max(),
     "euclidean": lambda x: 0.0 if np.all(np.isfinite(x)) else np.inf,
 }
-_NEEDED = {
+_DESCRIPTION = {
     "sphere": "rows of length 1",
     "simplex": "rows of proportions that add up to 1",
     "stiefel": "orthonormal rows",

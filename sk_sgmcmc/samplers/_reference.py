@@ -17,7 +17,7 @@ class ExactDirichlet(Sampler):
 
     _name = "exact-dirichlet"
     _fits = (("simplex", "counts"), ("positive", "counts"))
-    _full_batch = True
+    _reads_all_rows = True
     _keeps_logs = True
 
     def _kernels(self, geometry):
@@ -45,9 +45,9 @@ class Gibbs(Sampler):
     """
 
     _name = "gibbs"
-    _runner = "gibbs"
+    _loop = "gibbs"
     _fits = (("any", "conditionals"),)
-    _full_batch = True
+    _reads_all_rows = True
 
 
 class SliceGibbs(Sampler):
@@ -67,7 +67,7 @@ class SliceGibbs(Sampler):
 
     _name = "slice-gibbs"
     _fits = (("any", "slices"),)
-    _full_batch = True
+    _reads_all_rows = True
 
     def _kernels(self, geometry):
         return simplex.no_advance, simplex.gamma_redraw

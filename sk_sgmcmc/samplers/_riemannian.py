@@ -61,7 +61,7 @@ class RHMC(HMC):
     """
 
     _name = "rhmc"
-    _runner = "riemannian-metropolis"
+    _loop = "riemannian-metropolis"
     _fits = (("euclidean", "gradient-metric"),)
     _n_aux = 0
     _parameter_constraints = {
@@ -134,7 +134,7 @@ class SGRNPHMC(SGNPHMC):
     """
 
     _name = "sgr-nphmc"
-    _runner = "riemannian-dense"
+    _loop = "riemannian-dense"
     _fits = (("euclidean", "gradient-metric"), ("euclidean", "block-gradient-metric"))
     _n_aux = 1
     _parameter_constraints = {

@@ -6,7 +6,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from ..kernels.samplers import hamiltonian, nose_poincare, simplex
+from ..kernels.samplers import euclidean, nose_poincare, simplex
 from ..kernels.samplers import mass as mass_kernels
 from ..utils._parameters import positional_parameters
 from ..utils._sklearn import StrOptions
@@ -92,10 +92,10 @@ class SGNHT(_Kinetic):
         if self.form == "white":
             if self.scheme != "euler":
                 raise ValueError('form="white" has no symmetric splitting; use scheme="euler" with it, or form="mass".')
-            return simplex.no_advance, hamiltonian.sgnht_euler_white
+            return simplex.no_advance, euclidean.sgnht_euler_white
         if self.scheme == "euler":
-            return simplex.no_advance, hamiltonian.sgnht_euler
-        return hamiltonian.sgnht_half, hamiltonian.sgnht_aboba
+            return simplex.no_advance, euclidean.sgnht_euler
+        return euclidean.sgnht_half, euclidean.sgnht_aboba
 
 
 @positional_parameters

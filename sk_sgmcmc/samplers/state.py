@@ -43,7 +43,7 @@ class SamplerState:
         self.begin()
 
     def begin(self):
-        """Start afresh at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
+        """Start again at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
         left = max(self.n_burn - self.n_steps, 0)
         self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, left)
 
@@ -126,7 +126,7 @@ class SamplerState:
 
         Its "auto" is the present step size.
         """
-        self.sampler = sampler._goes_on_from(self.sampler, self.n_steps, self.scalars)
+        self.sampler = sampler._resumed_from(self.sampler, self.n_steps, self.scalars)
 
     def copy(self):
         """A copy that moves independently."""

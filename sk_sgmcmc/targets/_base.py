@@ -45,7 +45,7 @@ class Target(BaseEstimator):
         """The step size that "auto" stands for, from the first or the worst of some states."""
         return auto_step_size(sampler, dense, points, dense.n_batch)
 
-    def _on(self, geometry):
+    def _with_geometry(self, geometry):
         """The target on one of the geometries that it offers."""
         return self
 
@@ -74,7 +74,7 @@ class Target(BaseEstimator):
             self._check_init(start)
         return starts
 
-    def _about(self, approximation, n_chains, rng):
+    def _dispersed_starts(self, approximation, n_chains, rng):
         """Starts of all chains, or one for all, given a `Laplace` approximation."""
         return [approximation.mode.reshape(self._rows()[2])]
 

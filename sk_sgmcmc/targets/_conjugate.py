@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ..kernels.models import conjugate, gaussian
+from ..kernels.models import conjugate
 from ..samplers.schedules import ConstantStep
 from ..utils._numbers import is_count, real_array
 from ..utils._parameters import positional_parameters
@@ -209,7 +209,7 @@ class GaussianMean(Target):
     _offers = (("euclidean", "gradient"),)
 
     def _signal(self):
-        return gaussian.gaussian_mean
+        return conjugate.gaussian_mean
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
         """Mean (dim,) and covariance (dim, dim) of the exact posterior."""

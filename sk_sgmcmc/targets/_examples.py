@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ..kernels.models import frames as frames_kernels
 from ..kernels.models import manifold
 from ..utils._numbers import is_count, real_array
 from ..utils._parameters import positional_parameters
@@ -204,7 +203,7 @@ class MatrixCompletion(ManifoldTarget):
     _geometry = "stiefel"
 
     def _signal(self):
-        return frames_kernels.factor_completion
+        return manifold.factor_completion
 
     def _rows(self):
         X = check_array(self.matrix, dtype=np.float64, ensure_all_finite="allow-nan", input_name="matrix")

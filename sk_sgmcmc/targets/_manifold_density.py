@@ -87,7 +87,7 @@ class ManifoldTarget(Target):
     _estimates_noise = True
     _geometry = "sphere"
 
-    def _on(self, geometry):
+    def _with_geometry(self, geometry):
         copy = type(self)(**self.get_params(deep=False))
         if not isinstance(geometry, str) or geometry == "product":
             known = [name for name, _ in self._offers if name != "product"]
@@ -209,7 +209,7 @@ class ManifoldDensity(ManifoldTarget):
     _offers = (("product", "gradient"),)
     _estimates_noise = False
 
-    def _on(self, geometry):
+    def _with_geometry(self, geometry):
         if geometry != "product":
             raise ValueError(f"geometry={geometry!r}: a ManifoldDensity takes its geometry from `spaces`.")
         return self

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..kernels.models import named
-from ..utils._alignment import aligned
 from ..utils._containers import refuse_containers
+from ..utils._tables import aligned
 
 _EXACT = 2**53  # whole numbers up to here are float64 numbers
 _TYPES = "biuf"  # of NumPy: booleans, whole numbers with and without sign, others

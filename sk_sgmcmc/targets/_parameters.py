@@ -196,7 +196,7 @@ class Layout:
             if kind == named.POSITIVE:
                 value = np.exp(value)
             elif kind == named.SIMPLEX:
-                value = _simplex_of(value.reshape(*lead, copies, width - 1))
+                value = inverse_ilr(value.reshape(*lead, copies, width - 1))
             elif kind == named.ORDERED:
                 value = value.reshape(*lead, copies, width)
                 value = np.concatenate([value[..., :1], np.exp(value[..., 1:])], axis=-1).cumsum(axis=-1)
@@ -222,7 +222,7 @@ class Layout:
                     raise ValueError(
                         f"init[{name!r}] must hold positive probabilities that sum to 1; they sum to {sums}."
                     )
-                value = _free_of(value.reshape(copies, width))
+                value = ilr(value.reshape(copies, width))
             elif kind == named.ORDERED:
                 gaps = np.diff(value, axis=-1)
                 if not np.all(gaps > 0):
@@ -252,13 +252,13 @@ def _basis(width):
     return basis
 
 
-def _simplex_of(z):
+def inverse_ilr(z):
     """Probabilities of isometric log-ratios, along the last axis."""
     y = z @ _basis(z.shape[-1] + 1).T
     cells = np.exp(y - y.max(axis=-1, keepdims=True))
     return cells / cells.sum(axis=-1, keepdims=True)
 
 
-def _free_of(cells):
+def ilr(cells):
     """Isometric log-ratios of probabilities, along the last axis."""
     return np.log(cells) @ _basis(cells.shape[-1])

@@ -1,4 +1,4 @@
-"""`sample`: run a sampler on a bare target."""
+"""`sample`, which runs a sampler on a bare target, and its result."""
 
 from __future__ import annotations
 
@@ -8,28 +8,84 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 
 from ..base import BaseSGMCMC
-from ..chains.chain import stacked_draws
+from ..chains.chain import DrawPlan, stacked_draws
 from ..chains.checks import EXCEPTIONS, checks_table, warn_if_fired
-from ..chains.convergence import Diagnosis, Spread, spread_of
-from ..chains.plans import DrawPlan
+from ..chains.convergence import MIN_KEPT, Diagnosis, Spread, spread_of
 from ..chains.run import run_chains
-from ..dense.chain import DenseData
-from ..dense.particles import make_chains
+from ..dense.chain import DenseData, make_chains
 from ..dense.tuning import DenseGradient
+from ..metrics import effective_sample_size, split_r_hat
 from ..samplers._base import Sampler
 from ..samplers._registry import check_fits, fitting_pair, make_sampler
-from ..utils._numbers import plain_integer
+from ..utils._numbers import plain_integer, real_array
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import Interval, StrOptions, validate_params
 from ..utils._tables import as_table
-from ..utils._typing import Seed
+from ..utils._typing import FloatArray, Seed, Table
 from ..utils._warnings import warn_user
 from ._base import Target
 from ._checks import checks_of_draws, described_exceptions, exception_checks, remedies_of
 from ._named import NamedDensity
-from ._result import SampleResult
+
+_MOST = 1000  # entries of an array that `summary` lists
+
+
+class SampleResult(Bunch):
+    """Draws of `sample` and what made them; `sample` documents its attributes."""
+
+    samples_: dict[str, FloatArray]
+    sampler_: Sampler
+    n_iter_: int
+    diagnostics_: Table
+    checks_: Table
+    log_density_: FloatArray
+
+    def summary(self, quantiles: Sequence[float] | FloatArray = (0.05, 0.5, 0.95)) -> Table:
+        """Posterior mean, standard deviation and quantiles of each entry, and the convergence of its chains.
+
+        Parameters
+        ----------
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Probabilities.
+
+        Returns
+        -------
+        table : pandas.DataFrame, or Bunch of columns if pandas is not installed
+            Columns ``quantity``, ``mean``, ``sd``, one for each quantile such as ``q5``, split ``r_hat`` and ``ess``; a
+            row for each of up to 1000 entries of each array.
+        """
+        quantiles = np.atleast_1d(real_array("quantiles", quantiles))
+        if not np.all((quantiles >= 0) & (quantiles <= 1)):
+            raise ValueError(f"quantiles={quantiles} must be probabilities, from 0 to 1.")
+        names, parts = [], []
+        for name, values in self.samples_.items():
+            values = np.asarray(values, dtype=float)
+            index = list(np.ndindex(values.shape[2:]))[:_MOST]
+            names += [f"{name}[{', '.join(map(str, at))}]" if at else name for at in index]
+            parts.append(values.reshape(*values.shape[:2], -1)[..., : len(index)])
+        draws = np.concatenate(parts, axis=-1)
+        pooled = draws.reshape(-1, draws.shape[-1])
+        columns = {"quantity": np.array(names, dtype=object), "mean": pooled.mean(axis=0)}
+        columns["sd"] = pooled.std(axis=0, ddof=1) if len(pooled) > 1 else np.full(len(names), np.nan)
+        for q, values in zip(quantiles, np.quantile(pooled, quantiles, axis=0), strict=True):
+            columns[f"q{100 * q:g}"] = values
+        enough = self.sampler_._draws_in_time and draws.shape[1] >= MIN_KEPT
+        columns["r_hat"] = split_r_hat(draws) if enough else np.full(len(names), np.nan)
+        columns["ess"] = effective_sample_size(draws) if enough else np.full(len(names), np.nan)
+        return as_table(columns)
+
+    def __repr__(self):
+        shapes = ", ".join(f"{name} {value.shape[2:]}" for name, value in self.samples_.items())
+        n_chains, n_kept = next(iter(self.samples_.values())).shape[:2]
+        chains = f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_kept} draws"
+        n = int(np.sum(getattr(self.sampler_, "n_divergences_", 0)))
+        diverged = f"; {n} divergence{'s' if n > 1 else ''}" if n else ""
+        gradient = f"; gradient: {self.gradient_}" if "gradient_" in self else ""
+        return f"<{type(self).__name__}: {chains} of {shapes}, by {type(self.sampler_).__name__}{diverged}{gradient}>"
+
 
 _N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
@@ -213,7 +269,7 @@ def sample(
     sampler = make_sampler(_default_sampler(offers) if sampler is None else sampler, offers, type(target).__name__)
     sampler._validate_params()
     name, signal = check_fits(sampler, offers, type(target).__name__)
-    target = target._on(name if geometry is None else geometry)
+    target = target._with_geometry(name if geometry is None else geometry)
     X, params, shape = target._rows()
     n_batch = _check_batch_size(batch_size, X.shape[0], sampler)
     target._check_batches(n_batch, X.shape[0])
@@ -250,7 +306,7 @@ def sample(
     points = states[:1]
     if approximation is not None:
         mode = approximation.mode.reshape(shape)
-        starts = starts if init is not None else target._about(approximation, n_chains, start_rng)
+        starts = starts if init is not None else target._dispersed_starts(approximation, n_chains, start_rng)
         points = [mode, *approximation.draws(_N_POINTS, np.random.default_rng(0)).reshape(-1, *shape)]
     picks_step = sampler._picks_step
     if picks_step and approximation is not None:

@@ -15,17 +15,16 @@ from ..base import BaseSGMCMC
 from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOPICS_CHANGE, first_of_chains
 from ..metrics import topic_stability
 from ..utils import as_precise_as
-from ..utils._alignment import aligned
 from ..utils._numbers import check_count, interval_tails
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from ..utils._tables import checked_names
+from ..utils._tables import aligned, checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
 from ..utils.blocks import CountsLike
 from ._agreement import Agreement
-from ._answers import documents
-from ._answers import words as tables
 from ._draws import TopicDraws, check_at_most_kept
+from ._results import documents
+from ._results import topics as tables
 
 _N_DRAWS = 20  # of proportions, over which tables of documents average
 

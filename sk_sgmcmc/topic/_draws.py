@@ -4,8 +4,8 @@ from weakref import ref
 
 import numpy as np
 
+from ..chains.chain import DRAW_MEMORY
 from ..chains.convergence import evenly
-from ..chains.plans import DRAW_MEMORY
 from ..metrics import align_draws
 from ..metrics.completion import words_of
 from ..utils._numbers import check_count

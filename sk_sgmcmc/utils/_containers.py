@@ -1,17 +1,46 @@
-"""Objects that are no matrices, which NumPy would misread, load into memory, or unpack without end."""
+"""Objects that are no matrices: Dask collections, containers of several matrices, and objects without end."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from ._dask import refuse_dask
+
+def is_dask(X):
+    """Whether an object is a Dask collection; does not import Dask."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+def is_dask_array(X):
+    """Whether an object is a Dask array."""
+    return is_dask(X) and type(X).__name__ == "Array"
+
+
+def refuse_dask(X, name="X"):
+    """Raise a `TypeError` for a Dask collection, which NumPy or pandas would silently load into memory.
+
+    Parameters
+    ----------
+    X : object
+        Anything else passes.
+    name : str, default="X"
+        The name used in the error.
+    """
+    if not is_dask(X):
+        return
+    remedy = f"Pass {name}.compute() if the result fits in memory"
+    if name == "X" and hasattr(X, "to_dask_array"):
+        remedy += "; transform, predict and score_samples also take X.to_dask_array(), block by block"
+    elif name == "X" and hasattr(X, "blocks"):
+        remedy += ", or one block after another to partial_fit, the first being X.blocks[0].compute()"
+    raise TypeError(f"{name} is a Dask {type(X).__name__}, and would have to be loaded into memory here. {remedy}.")
+
 
 _SINGLE_CELL = ("anndata", "mudata")
 _READABLE = ("__array__", "__array_interface__", "__array_namespace__", "__dataframe__", "toarray", "dtype", "columns")
 
 
 def refuse_containers(X, name="X"):
-    """Raise a `TypeError` for a container of matrices, such as AnnData, and for a collection of Dask's.
+    """Raise a `TypeError` for a container of matrices, such as AnnData, and for a Dask collection.
 
     Parameters
     ----------

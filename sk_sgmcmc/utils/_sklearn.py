@@ -31,11 +31,11 @@ try:  # scikit-learn >= 1.9 has callbacks; they are experimental there
 except ImportError:
     callback = None
 
-from ._column_warnings import warn_of_index_column
 from ._containers import refuse_containers
 from ._numbers import real_array
 from ._sparse import well_formed
 from ._typing import AnyArray, Function
+from ._warnings import warn_of_index_column
 
 MYPY = False  # mypy takes this name for True
 if MYPY:

@@ -31,13 +31,13 @@ def well_formed(X, name="X"):
     ValueError
         If index arrays do not describe a matrix of this shape; the message names the fault and a remedy.
     TypeError
-        For a collection of Dask's, which has to be computed first, and for containers such as AnnData.
+        For a Dask collection, which has to be computed first, and for containers such as AnnData.
     """
     refuse_containers(X, name)
     if not sparse.issparse(X):
         return X
     if len(X.shape) != 2:
-        raise ValueError(f"Expected 2D array, got {name} of shape {X.shape}; give one row for each sample.")
+        raise ValueError(f"Expected 2D array, got {name} of shape {X.shape}; pass one row for each sample.")
     return _CHECKS[X.format](X, name)
 
 

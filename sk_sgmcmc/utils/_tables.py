@@ -1,4 +1,4 @@
-"""Tables: results for users, pandas DataFrames if pandas is installed, else Bunch; and rows of what users give."""
+"""Tables: results as DataFrames, and rows of arguments, matched to the rows of X by their labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from ._containers import is_dask
 from ._typing import Table
+from ._warnings import warn_user
 
 
 def as_table(columns: Mapping[str, ArrayLike]) -> Table:
@@ -60,3 +62,83 @@ def checked_names(names, n_features, otherwise=None):
     if names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {names.shape}; it must hold {n_features} names.")
     return names
+
+
+def aligned(X, /, **given):
+    """Arguments with a value for each row of X, with their rows in the order of those of X.
+
+    Rows are matched by their labels, the index of frames and Series of pandas, and by position where either side has
+    none. Where X has no labels, the first of the other arguments that has labels takes its place.
+
+    Parameters
+    ----------
+    X : object
+        Rows, of any type.
+    **given : object
+        Arguments under their names: metadata, responses, weights, times and the like; frames, Series, dicts of columns,
+        and anything else, which is returned as it is.
+
+    Returns
+    -------
+    tuple of object
+        The arguments, those with labels in the order of X. Arguments of another length than X are returned as they are,
+        for later checks to refuse.
+
+    Raises
+    ------
+    ValueError
+        If labels differ from those of X, or repeat and are in another order.
+    """
+    parts = [("X", X), *given.items()]
+    parts += [(f"{name}[{key!r}]", part) for name, value in given.items() for key, part in _columns(value).items()]
+    whose, labels = next(((name, part.index) for name, part in parts if _has_labels(part)), (None, None))
+    if labels is None:
+        return tuple(given.values())
+    return tuple(
+        {key: _in_order(part, labels, f"{name}[{key!r}]", whose) for key, part in value.items()}
+        if isinstance(value, Mapping)
+        else _in_order(value, labels, name, whose)
+        for name, value in given.items()
+    )
+
+
+def _columns(value):
+    return value if isinstance(value, Mapping) else {}
+
+
+def _has_labels(part):
+    return hasattr(part, "iloc") and hasattr(part, "index") and not is_dask(part)
+
+
+def _is_default(labels):
+    """Whether labels are merely the numbers of rows: 0, 1, and so on."""
+    return type(labels).__name__ == "RangeIndex" and labels.start == 0 and labels.step == 1
+
+
+def _in_order(part, labels, name, whose):
+    """Rows of one argument in the order of ``labels``, which are those of ``whose``."""
+    if not _has_labels(part) or not len(labels):
+        return part
+    own = part.index
+    if len(own) != len(labels) or own.equals(labels):
+        return part
+    if own.is_unique and labels.is_unique:
+        places = own.get_indexer(labels)
+        if (places >= 0).all():
+            return part.iloc[places]
+    remedy = f"Pass {name}.to_numpy() if its rows are in the order of {whose}."
+    if _is_default(own) or _is_default(labels):
+        warn_user(
+            f"`{name}` and {whose} have different row labels, such as {own[0]!r} and {labels[0]!r}. On one side "
+            f"they are numbers of rows, so rows are matched by position. {remedy}"
+        )
+        return part
+    if own.is_unique and labels.is_unique:
+        unknown = own[~own.isin(labels)][0]
+        raise ValueError(
+            f"`{name}` must have the row labels of {whose}; got the label {unknown!r}, which {whose} lacks. {remedy}"
+        )
+    raise ValueError(
+        f"`{name}` must have the row labels of {whose}, in the same order where labels repeat; got other labels, or "
+        f"another order. {remedy}"
+    )

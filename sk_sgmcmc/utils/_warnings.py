@@ -1,7 +1,9 @@
-"""Warnings that point at the user's line, however deep in this package they arise."""
+"""Warnings that point at the user's line, and those about columns that look like ids, dates, blanks or an index."""
 
+import re
 import sys
 import warnings
+from datetime import date
 from pathlib import Path
 
 import sklearn
@@ -17,3 +19,54 @@ def warn_user(message, category=UserWarning):
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+_FEWEST = 15  # levels that are worth a warning
+_SHARE = 2 / 3  # of the rows, from which on levels are about as many
+_INDEX = re.compile(r"(Unnamed: \d+)?(_level_\d+)?$")
+_DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*)\s*$")
+
+
+def warn_of_index_column(names, of="X"):
+    """Warn if a name is that of a column without one, as pandas reads the index that it wrote to a CSV file."""
+    found = [name for name in names if isinstance(name, str) and _INDEX.match(name)]
+    if found:
+        warn_user(
+            f"Column {found[0]!r} of {of} has the name that an index gets when it is read from a CSV file, and is used "
+            "like the other columns. Read it with pandas.read_csv(..., index_col=0), or drop it."
+        )
+
+
+def warn_of_levels(levels, n_levels, n_rows, column):
+    """Warn if categories look like ids, dates or blanks.
+
+    Parameters
+    ----------
+    levels : sequence
+        The different values of the column.
+    n_levels, n_rows : int
+        How many of them occur, in how many rows.
+    column : str
+        The column, with the table to which it belongs.
+    """
+    blank = [level for level in levels if isinstance(level, str) and not level.strip()]
+    if blank:
+        warn_user(
+            f"{column} has the level {blank[0]!r}, which counts like any other. If it marks missing entries, pass None "
+            "or NaN in its place."
+        )
+    levels = [level for level in levels if not (isinstance(level, str) and not level.strip())]
+    are_dates = len(levels) > 1 and all(
+        isinstance(level, date) or (isinstance(level, str) and _DATE.match(level)) for level in levels
+    )
+    if n_levels >= max(_FEWEST, _SHARE * n_rows):
+        what = "dates" if are_dates else "ids, dates or texts"
+        warn_user(
+            f"{column} has {n_levels} levels in {n_rows} rows, as {what} have, and each level counts as a category of "
+            "its own. Leave the column out, or turn it into numbers (of dates, for example, the year) or a few groups."
+        )
+    elif are_dates:
+        warn_user(
+            f"{column} holds dates such as {str(levels[0])!r}, and each of the {n_levels} dates counts as a category. "
+            "Turn them into numbers, for example the year, or into a few periods."
+        )

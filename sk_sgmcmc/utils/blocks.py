@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ._npz import load_sparse
+from ._files import load_sparse
 from ._numbers import is_count
 from ._typing import MatrixLike, Path
 from .corpus import BASE, Corpus, check_counts

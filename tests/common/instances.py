@@ -82,7 +82,7 @@ class Case:
     @property
     def keeps_draws(self):
         """Whether its draws are states on the way: those of particles are the last ones."""
-        return getattr(make_sampler(self.estimator.sampler or "scir"), "_runner", None) != "particles"
+        return getattr(make_sampler(self.estimator.sampler or "scir"), "_loop", None) != "particles"
 
     @property
     def streams(self):

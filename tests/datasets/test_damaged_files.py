@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc.datasets import CountBlocks, _docstrings, _real, fetch_corpus, fetch_table, load_docstrings
-from sk_sgmcmc.utils import _npz
+from sk_sgmcmc.datasets import CountBlocks, _fetch, _load, fetch_corpus, fetch_table, load_docstrings
+from sk_sgmcmc.utils import _files
 
 COUNTS = sparse.csr_matrix([[1, 0], [0, 2], [3, 1]])
 
@@ -111,7 +111,7 @@ def test_a_damaged_byte_is_found_and_a_small_file_does_not_unpack_to_a_large_one
 
 
 def test_arrays_that_take_more_memory_than_there_is_are_refused(home, monkeypatch):
-    monkeypatch.setattr(_npz, "available_memory", lambda: 100)
+    monkeypatch.setattr(_files, "available_memory", lambda: 100)
     with pytest.raises(ValueError, match=r"counts.npz' cannot be read .*its arrays take .* GiB, more than there is"):
         fetch_corpus("ap", data_home=home)
 
@@ -204,7 +204,7 @@ def test_a_table_of_codes_out_of_range_and_parts_of_other_widths_are_refused(tmp
     ids=["not packed", "bad columns", "too large"],
 )
 def test_damaged_packed_texts_are_refused(content, match, tmp_path, monkeypatch):
-    monkeypatch.setattr(_real, "_LARGEST_TEXT", 4096)
+    monkeypatch.setattr(_fetch, "_LARGEST_TEXT", 4096)
     (tmp_path / "tabular").mkdir()
     for name in ("a9a.svm.gz", "a9a.t.svm.gz"):
         (tmp_path / "tabular" / name).write_bytes(content)
@@ -223,9 +223,9 @@ def test_a_damaged_cache_of_docstrings_is_made_again(part, value, tmp_path):
     }  # fmt: skip
     path = tmp_path / "cache.json.gz"
     path.write_bytes(gzip.compress(json.dumps(whole).encode()))
-    assert _docstrings._read(path) is not None
+    assert _load._read(path) is not None
     path.write_bytes(gzip.compress(json.dumps({**whole, part: value}).encode()))
-    assert _docstrings._read(path) is None
+    assert _load._read(path) is None
 
 
 def test_packages_are_a_list_of_names():

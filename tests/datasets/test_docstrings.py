@@ -74,29 +74,29 @@ def test_order_is_by_package_and_name(data):
 
 
 def test_the_cache_gives_the_same_and_a_damaged_one_is_rebuilt(data, home, monkeypatch):
-    from sk_sgmcmc.datasets import _docstrings
+    from sk_sgmcmc.datasets import _load
 
     (path,) = home.glob("docstrings-*.json.gz")
     sound = path.read_bytes()
     collected = []
-    original = _docstrings._collect
-    monkeypatch.setattr(_docstrings, "_collect", lambda names: collected.append(names) or original(names))
+    original = _load._collect
+    monkeypatch.setattr(_load, "_collect", lambda names: collected.append(names) or original(names))
     same(load_docstrings(data_home=home), data)
     assert not collected
     for broken in (sound[: len(sound) // 2], b"no archive", gzip.compress(b'{"name": []}'), b""):
         path.write_bytes(broken)
-        assert _docstrings._read(path) is None
+        assert _load._read(path) is None
     same(load_docstrings(data_home=home), data)
     assert len(collected) == 1
-    assert _docstrings._read(path) is not None
+    assert _load._read(path) is not None
     assert [p.name for p in home.iterdir()] == [path.name]  # no half-written file left
 
 
 def test_another_version_is_another_cache(home, monkeypatch):
-    from sk_sgmcmc.datasets import _docstrings
+    from sk_sgmcmc.datasets import _load
 
     before = set(home.iterdir())
-    monkeypatch.setattr(_docstrings, "_version", lambda name: "0.0")
+    monkeypatch.setattr(_load, "_version", lambda name: "0.0")
     load_docstrings(["joblib"], min_df=1, data_home=home)
     assert len(set(home.iterdir()) - before) == 1
 

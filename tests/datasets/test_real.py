@@ -150,7 +150,7 @@ def test_files_that_do_not_fit_are_refused(fault, home):
 
 
 def test_newsgroups_come_from_scikit_learn_where_no_folder_has_them(home, monkeypatch):
-    from sk_sgmcmc.datasets import _real
+    from sk_sgmcmc.datasets import _fetch
 
     calls = []
 
@@ -159,7 +159,7 @@ def test_newsgroups_come_from_scikit_learn_where_no_folder_has_them(home, monkey
         posts = ["The space shuttle flew"] * 25 + ["Baseball pitchers' shuttle"] * 30
         return Bunch(data=posts, target=np.repeat([1, 0], [25, 30]), target_names=["rec", "sci"])
 
-    monkeypatch.setattr(_real, "fetch_20newsgroups", fetch)
+    monkeypatch.setattr(_fetch, "fetch_20newsgroups", fetch)
     data = fetch_20newsgroups_counts()
     assert [call[0] for call in calls] == ["train", "test"]
     assert all(call[1]["remove"] == ("headers", "footers", "quotes") for call in calls)
@@ -172,7 +172,7 @@ def test_newsgroups_come_from_scikit_learn_where_no_folder_has_them(home, monkey
     def fail(subset, **options):
         raise OSError("no network")
 
-    monkeypatch.setattr(_real, "fetch_20newsgroups", fail)
+    monkeypatch.setattr(_fetch, "fetch_20newsgroups", fail)
     with pytest.raises(OSError, match=r"was not found.*SK_SGMCMC_DATA.*no network"):
         fetch_20newsgroups_counts()
 

@@ -229,7 +229,7 @@ def test_benchmark_without_its_data_says_what_to_do(script, arguments, run_here,
 
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     monkeypatch.delenv("SK_SGMCMC_DATA", raising=False)
-    monkeypatch.setattr("sk_sgmcmc.datasets._real.fetch_20newsgroups", no_network)
+    monkeypatch.setattr("sk_sgmcmc.datasets._fetch.fetch_20newsgroups", no_network)
     with pytest.raises(AssertionError, match=r"SK_SGMCMC_DATA.*comes with the package"):
         run_here(EXAMPLES / "benchmarks" / script, tmp_path, *arguments)
 

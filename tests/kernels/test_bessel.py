@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
+from sk_sgmcmc.kernels.math.special import von_mises_fisher_table
 
 # (V, kappa, log I_{V/2-1}(kappa), log c_V(kappa), A_V(kappa)), from mpmath.besseli with 40 digits.
 ORACLE = [

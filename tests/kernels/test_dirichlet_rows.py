@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.kernels.math import dirichlet_rows
+from sk_sgmcmc.kernels.math import dirichlet
 
 N = 20_000
 
@@ -12,7 +12,7 @@ N = 20_000
 def draw(shape, seed, n=N):
     shapes = np.tile(np.asarray(shape, dtype=float), (n, 1))
     out = np.empty(shapes.shape, dtype=np.float32)
-    dirichlet_rows.dirichlet_rows(shapes, np.uint64(seed), out)
+    dirichlet.dirichlet_rows(shapes, np.uint64(seed), out)
     return out.astype(float)
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc.kernels.samplers import mass as at
-from sk_sgmcmc.kernels.samplers.hamiltonian import half_drift, sgnht_half
-from sk_sgmcmc.kernels.samplers.metropolis import flat_flow
+from sk_sgmcmc.kernels.samplers.euclidean import flat_flow, half_drift, sgnht_half
 from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT, SGNPHMC, MonteCarloEM
 from sk_sgmcmc.samplers._mass import mass_state
 from tests.naive import euclidean as naive

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sk_sgmcmc.kernels.math.counter import open_unit
+from sk_sgmcmc.kernels.math.random import open_unit
 from sk_sgmcmc.kernels.math.vector import log_normal
 from sk_sgmcmc.kernels.samplers import simplex
 from tests.naive.simplex import small_gamma

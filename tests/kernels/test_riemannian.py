@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sk_sgmcmc import BayesianGaussian, BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import check_metric, metric_at
 from sk_sgmcmc.kernels._jit import OK, kernel
-from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
+from sk_sgmcmc.kernels.models.conjugate import gaussian_mean
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.kernels.samplers import riemannian
 from sk_sgmcmc.samplers import RHMC, SGRNPHMC
@@ -47,7 +47,7 @@ def machine(sampler, metric, h, seed=0):
     rest = metric[2], hyper, np.zeros(1, np.int64), kept, gaussian_mean.compiled, metric[1].compiled, rng
 
     def step():
-        if fitted._runner == "riemannian-metropolis":
+        if fitted._loop == "riemannian-metropolis":
             made = riemannian.run_metropolis(theta, aux, scalars, *DATA, np.zeros(0), *rest)
         else:
             starts = np.zeros(1, np.int64)

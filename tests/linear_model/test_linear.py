@@ -13,10 +13,10 @@ from sk_sgmcmc import BayesianLinearRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models.linear.design import KINKS
-from sk_sgmcmc.linear_model import _gibbs
+from sk_sgmcmc.linear_model import _normal
 from sk_sgmcmc.linear_model._design import independent_prior
-from sk_sgmcmc.linear_model._noise import HalfT, InverseChiSquared
 from sk_sgmcmc.linear_model._normal import NormalDesign, Sums
+from sk_sgmcmc.linear_model._prior import HalfT, InverseChiSquared
 from sk_sgmcmc.samplers import HMC, SGHMC
 from tests.common.compare import StopAt
 
@@ -131,7 +131,7 @@ def _wrong_shape(self):
     ],
 )
 def test_a_broken_sweep_is_rejected(law, name, broken, monkeypatch, global_random_seed):
-    monkeypatch.setattr(_gibbs.GibbsChain, name, broken)
+    monkeypatch.setattr(_normal.GibbsChain, name, broken)
     assert np.abs(z_scores(law, global_random_seed)).max() > 6.0
 
 

@@ -83,10 +83,10 @@ def test_split_does_not_depend_on_the_form_of_the_input(lda):
 
 
 def test_split_in_blocks_changes_nothing(lda, monkeypatch):
-    from sk_sgmcmc.metrics import _split
+    from sk_sgmcmc.metrics import completion
 
     expected = split_tokens(lda.data)[0].toarray()
-    monkeypatch.setattr(_split, "_BLOCK", 70)
+    monkeypatch.setattr(completion, "_BLOCK", 70)
     np.testing.assert_array_equal(split_tokens(lda.data)[0].toarray(), expected)
 
 

@@ -117,7 +117,7 @@ def test_splits_accepted_too_often_are_rejected(global_random_seed, monkeypatch)
 
 @pytest.mark.parametrize("likelihood", ROWS)
 def test_a_sweep_is_that_of_the_slow_version(likelihood, global_random_seed):
-    from sk_sgmcmc.kernels.models.dirichlet_process.rows import sweep_rows
+    from sk_sgmcmc.kernels.models.dirichlet_process.collapsed import sweep_rows
 
     chain = make_chain("collapsed", likelihood, 1.3, global_random_seed, 10, n_start=2)
     chain.current()  # starts it

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from sk_sgmcmc import DPCategoricalMixture
 from sk_sgmcmc.callbacks import HeldOutScore
-from sk_sgmcmc.mixture._dirichlet_process.rows import split_weights
+from sk_sgmcmc.mixture._dirichlet_process.cells import split_weights
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import StopAt

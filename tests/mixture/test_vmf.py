@@ -6,9 +6,9 @@ from scipy import sparse, stats
 from scipy.special import logsumexp
 
 from sk_sgmcmc import VonMisesFisherMixture
-from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
 from sk_sgmcmc.kernels.math.concentration import concentration_draw
-from sk_sgmcmc.kernels.models.von_mises_fisher.components import exact_means
+from sk_sgmcmc.kernels.math.special import von_mises_fisher_table
+from sk_sgmcmc.kernels.models.von_mises_fisher import exact_means
 from sk_sgmcmc.mixture._von_mises_fisher import model as _vmf
 from sk_sgmcmc.mixture._von_mises_fisher.chain import MixtureChain, log_densities
 from tests.calibration import p_values
@@ -276,7 +276,7 @@ def test_a_stream_finds_what_a_fit_finds():
     with pytest.raises(ValueError, match="n_chains=2"):
         stream.set_params(n_chains=2).partial_fit(X)
     stream.set_params(n_chains=1)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
         stream.set_params(sampler="gibbs").partial_fit(X)
     stream.set_params(sampler="gsgnht")
     assert stream.fit(X).sampler_.step_size == "auto"

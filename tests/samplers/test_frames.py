@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.kernels.models.frames import factor_completion
+from sk_sgmcmc.kernels.models.manifold import factor_completion
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.targets import MatrixCompletion
 from tests.cases import THRESHOLD, z_scores

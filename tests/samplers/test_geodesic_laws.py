@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import FLOW, OK, PROJECT, TRANSITION, kernel
-from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
+from sk_sgmcmc.kernels.math.special import von_mises_fisher_table
 from sk_sgmcmc.kernels.samplers import geodesic
 from sk_sgmcmc.kernels.samplers.geometry import SPHERE, move_spheres, project_spheres
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC

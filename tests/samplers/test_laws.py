@@ -187,7 +187,7 @@ def test_kernels_are_pickled_by_name():
 
 def test_an_automatic_step_goes_on_at_the_size_that_the_chain_has_reached():
     present = SGLD(step_size=PolynomialDecay(0.5, 10.0, 1.0))._resolved(None)
-    later = SGLD()._goes_on_from(present, 30, np.zeros(1))
+    later = SGLD()._resumed_from(present, 30, np.zeros(1))
     assert later.step_size_(0) == later.step_size_(99) == present.step_size_(30) == 0.125
-    given = SGLD(step_size=0.01)._goes_on_from(present, 30, np.zeros(1))
+    given = SGLD(step_size=0.01)._resumed_from(present, 30, np.zeros(1))
     assert given.step_size_(0) == 0.01

@@ -7,7 +7,7 @@ from scipy import stats
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.kernels._jit import OK
-from sk_sgmcmc.kernels.models.gaussian import gaussian_mean
+from sk_sgmcmc.kernels.models.conjugate import gaussian_mean
 from sk_sgmcmc.kernels.samplers import windows
 from sk_sgmcmc.kernels.samplers.nuts import N_STATISTICS, run_nuts
 from sk_sgmcmc.metrics import effective_sample_size

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.callbacks import Checkpoint, HeldOutScore, load_checkpoint
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs

@@ -256,9 +256,9 @@ def test_resume_on_dask_of_a_fit_here(client, counts, local):
 
 
 def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
-    from sk_sgmcmc.topic._counts import block_data
+    from sk_sgmcmc.topic._counts import corpus as corpora
 
-    monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
+    monkeypatch.setattr(corpora, "_SHARDS_PER_CALL", 2)
     source = CountBlocks([counts], shard_tokens=3000)
     model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
     model._chains[0]._advance(14)

@@ -639,7 +639,7 @@ def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():
         draws.append(model.samples_["coef"])
     assert not np.array_equal(*draws)
     for other in (SGHMC(0.1), None):
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
             model.set_params(coef_sampler=other).partial_fit(X, metadata=TABLE)
 
 
@@ -650,7 +650,7 @@ def test_a_stream_cannot_optimise_coefficients():
         model.partial_fit(X, metadata=TABLE)
     with pytest.raises(ValueError, match="has no parameters"):
         model.set_params(coef_sampler__step_size=0.1)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
         model.set_params(coef_sampler=None).partial_fit(X, metadata=TABLE)
     assert model.coef_ is before
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import DMRTopicModel
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.samplers import Gibbs
 from sk_sgmcmc.topic._counts.chain import CollapsedChain

@@ -10,9 +10,9 @@ import pytest
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import mcse
-from sk_sgmcmc.topic._answers.words import largest
 from sk_sgmcmc.topic._counts import record as kept_record
 from sk_sgmcmc.topic._counts.record import Counts, TopicRecord
+from sk_sgmcmc.topic._results.topics import largest
 
 K, V = 4, 60
 OF_WORDS = np.linspace(0.1, 0.9, 30)[:, None]

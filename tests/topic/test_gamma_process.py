@@ -35,7 +35,7 @@ def test_simulated_process_has_its_levy_measure(global_random_seed):
     """Atoms above a level are Poisson with mean: concentration E1(rate level)."""
     concentration, rate, n = 3.0, 2.0, 2000
     rng = np.random.default_rng(global_random_seed)
-    from sk_sgmcmc.datasets._synthetic import _gamma_process
+    from sk_sgmcmc.datasets._make import _gamma_process
 
     counts = np.array([(_gamma_process(rng, concentration, rate)[:, None] > LEVELS).sum(axis=0) for _ in range(n)])
     expected = concentration * exp1(rate * LEVELS)

@@ -228,7 +228,7 @@ def corpus():
 
 
 def lda_chain(make, corpus, n_iter, seed=0, step_size=0.5, n_batch=8):
-    from sk_sgmcmc.chains.plans import DrawPlan
+    from sk_sgmcmc.chains.chain import DrawPlan
 
     sampler = SCIR(step_size=step_size)._resolved(None)
     data = token_corpus(corpus, 5, n_batch=n_batch)

@@ -148,7 +148,7 @@ def test_a_stream_goes_on_and_may_bring_words(sampler):
 def test_another_sampler_cannot_take_over_a_stream():
     model = BayesianLDA(3, sampler="sghmc", n_iter=20, random_state=0).fit(CORPUS)
     for other in ("scir", "blob", "sgld"):
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
             model.set_params(sampler=other).partial_fit(CORPUS)
 
 

@@ -6,9 +6,9 @@ from scipy import sparse, stats
 from scipy.special import logsumexp
 
 from sk_sgmcmc import SphericalAdmixtureModel, VonMisesFisherMixture
-from sk_sgmcmc.chains.plans import DrawPlan
+from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.directions import content_keys, unit_rows
-from sk_sgmcmc.kernels.math.bessel import von_mises_fisher_table
+from sk_sgmcmc.kernels.math.special import von_mises_fisher_table
 from sk_sgmcmc.kernels.models.spherical import proportions as admixture
 from sk_sgmcmc.kernels.models.spherical import score as admixture_score
 from sk_sgmcmc.kernels.models.spherical import variational as admixture_vi

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.datasets import fetch_poliblog5k, make_lda
 from sk_sgmcmc.metrics import coherence, exclusivity
-from sk_sgmcmc.topic._answers import words as tables
-from sk_sgmcmc.topic._answers.proportions import proportion_draws
+from sk_sgmcmc.topic._results import topics as tables
+from sk_sgmcmc.topic._results.documents import proportion_draws
 from sk_sgmcmc.utils import Corpus
 from tests.conftest import importorskip
 

@@ -12,7 +12,7 @@ from sk_sgmcmc import (
 )
 from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.model_selection import search_n_components
-from sk_sgmcmc.utils._alignment import aligned
+from sk_sgmcmc.utils._tables import aligned
 from tests.conftest import importorskip
 
 pandas = importorskip("pandas")

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, DPCategoricalMixture, GammaProcessTopicModel
 from sk_sgmcmc.datasets import CountBlocks, load_sotu, make_dmr, make_lda
-from sk_sgmcmc.mixture._dirichlet_process.rows import warn_of_categories
+from sk_sgmcmc.mixture._dirichlet_process.cells import warn_of_categories
 from sk_sgmcmc.utils import Corpus
 from sk_sgmcmc.utils.corpus import warn_of_other_values
 from tests.conftest import importorskip

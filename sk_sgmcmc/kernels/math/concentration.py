@@ -3,7 +3,7 @@
 import math
 
 from .._jit import F1_IN, F8, RNG, helper, kernel
-from .bessel import log_vmf_normaliser
+from .special import log_vmf_normaliser
 
 _WIDTH = 1.0  # of the first interval of the slice sampler, in log kappa
 _FARTHEST = 100.0

@@ -4,7 +4,7 @@ import numpy as np
 
 from .._jit import NOT_FINITE, OK, helper, kernel
 from ..samplers.riemannian import METRIC
-from .linear.rows import dot
+from .linear.design import dot
 
 
 @helper

@@ -16,8 +16,8 @@ import numba
 import numpy as np
 from numba.extending import is_jitted
 
-from .._frozen import frozen_in
 from .._jit import helper
+from .._user import frozen_in
 
 FREE, POSITIVE, SIMPLEX, ORDERED = range(4)
 NUMBER, WHOLE, BOOLEAN = range(3)  # kinds of data

@@ -8,7 +8,7 @@ shell; so after the friction, s is reset to 1 and H0 to the energy, which change
 import numpy as np
 
 from .._jit import NOT_FINITE, OK, TRANSITION, helper, kernel
-from .hamiltonian import kick
+from .euclidean import kick
 from .mass import (
     DECAY,
     H0,

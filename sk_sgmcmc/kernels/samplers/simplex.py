@@ -13,8 +13,7 @@ one step of length h.
 import numpy as np
 
 from .._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, NOT_FINITE, OK, TRANSITION, helper, kernel, read_only
-from ..math.gamma_rows import mixed_gamma_row, start_counter
-from ..math.random import TINY, gamma_draw, log_gamma_draw, poisson_draw
+from ..math.random import TINY, gamma_draw, log_gamma_draw, mixed_gamma_row, poisson_draw, start_counter
 
 
 @helper

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from ...chains.chain import TINY, Chain
+from ...chains.chain import TINY, Chain, DrawPlan
 from ...chains.minibatches import Minibatches, adjacent, every_row
-from ...chains.plans import DrawPlan
-from ...kernels.models.dirichlet_process import moves
-from ...kernels.models.dirichlet_process import rows as rows_kernels
+from ...kernels.models.dirichlet_process import collapsed as kernels
 from ...utils._numbers import summable
-from .rows import BERNOULLI
+from .cells import BERNOULLI
 
 _START_CLUSTERS = 50
 _ROWS_PER_START = 8
@@ -206,7 +204,7 @@ class CollapsedChain(ClusterChain):
 
     def _recompute_zeros(self):
         if self.layout.kind == BERNOULLI:
-            rows_kernels.all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
+            kernels.all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
 
     def _fade(self):
         """Scale down the sums of earlier blocks to ``data.total``; clusters below half a row are dropped."""
@@ -228,7 +226,7 @@ class CollapsedChain(ClusterChain):
         rows, mean = self._next_batch(), self.data.mean_weight
         done = 0
         while True:
-            done = rows_kernels.sweep_rows(
+            done = kernels.sweep_rows(
                 rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
                 self.state, self.rng,
             )  # fmt: skip
@@ -253,7 +251,7 @@ class CollapsedChain(ClusterChain):
             if self.state[1] == self.sizes.size:
                 self._rearrange(np.flatnonzero(self.sizes > 0))
             pair = self.rng.integers(self.data.n_rows, size=2)
-            outcome = moves.split_merge(
+            outcome = kernels.split_merge(
                 pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
                 self.zeros, self.state, self.rng,
             )  # fmt: skip

@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ...utils import Corpus
-from ...utils._alignment import aligned
 from ...utils._containers import refuse_containers
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
+from ...utils._tables import aligned
 from ...utils.corpus import warn_of_other_values
-from .rows import (
+from .cells import (
     CATEGORICAL,
     KIND_OF,
     MULTINOMIAL,
@@ -43,8 +43,8 @@ class CheckedInput:
             return float(given)
         if len(given) != 2 or not all(isinstance(v, Real) and 0 < v < np.inf for v in given):
             raise ValueError(
-                f"concentration_prior={given!r} must be the shape and the rate of a Gamma law, two positive numbers "
-                "such as (1.0, 1.0), or one positive number that is the concentration itself."
+                f"concentration_prior={given!r} must be the shape and the rate of a Gamma distribution, two positive "
+                "numbers such as (1.0, 1.0), or one positive number that is the concentration itself."
             )
         return float(given[0]), float(given[1])
 
@@ -153,12 +153,12 @@ class CheckedInput:
         if chain.layout.kind != KIND_OF[self.likelihood]:
             raise ValueError(
                 f"likelihood={self.likelihood!r}, but the chains that partial_fit continues were made for another "
-                "one; set it back, or call fit to start afresh."
+                "one; restore it, or call fit to start over."
             )
         if not chain.can_stream(collapses):
             raise ValueError(
                 f"The chains that partial_fit would continue were not made for a stream of sampler={sampler!r} with "
-                f"assignments={self.assignments!r}; call partial_fit on a clone to start afresh."
+                f"assignments={self.assignments!r}; call partial_fit on a clone to start over."
             )
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
-from ...chains.plans import DrawPlan
+from ...chains.chain import DrawPlan
 from ...exceptions import FitInterrupted
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import DensityMixin, Interval, StrOptions
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, MatrixLike
-from .answers import FittedDPMixture
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
+from .results import FittedDPMixture
 from .slice import StickChain
 
 _BATCH = 10_000  # rows of a minibatch by default
@@ -194,7 +194,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
-    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
+    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -303,7 +303,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         Returns
         -------
         self : object
-            Fitted. Draws are those of this call, and clusters are numbered anew, from its rows.
+            Fitted. Draws are those of this call, and clusters are numbered again, from its rows.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler(streams=True)

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...chains.chain import TINY
-from ...kernels.models.dirichlet_process import sticks
+from ...kernels.models.dirichlet_process import slice as kernels
 from ...samplers.state import SamplerState
+from .cells import BERNOULLI
 from .collapsed import ClusterChain, dealt
-from .rows import BERNOULLI
 
 _START_CLUSTERS = 20
 _MOST = 5000  # sticks at most: slices beyond are thinner than rounding
@@ -60,8 +60,8 @@ class StickChain(ClusterChain):
 
     @property
     def redraws(self):
-        """Whether a step draws sticks and components anew, from their laws given the labels."""
-        return self.sampler._full_batch
+        """Whether a step draws new sticks and components, from their distributions given the labels."""
+        return self.sampler._reads_all_rows
 
     def _start(self):
         data = self.data
@@ -152,11 +152,11 @@ class StickChain(ClusterChain):
         log_cells, log_base = self.layout.tables(self._probabilities().T)
         arrays = data.indptr, data.cells, data.values, data.weights
         counts, sizes = self._counts_without(rows, arrays)
-        sticks.draw_labels(
+        kernels.draw_labels(
             rows, slices, data.indptr, data.cells, data.entries, np.ascontiguousarray(log_cells), log_base, omega,
             self.z, self.rng,
         )  # fmt: skip
-        sticks.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
+        kernels.count_rows(rows, 1.0, *arrays, self.z, counts, sizes)
         last = self._forget_unused()
         counts, sizes = np.ascontiguousarray(counts[:, :last]), sizes[:last]
         self.totals = counts, sizes
@@ -177,7 +177,7 @@ class StickChain(ClusterChain):
             self.keep(self.current_draw())
 
     def _concentration_given_labels(self, sizes):
-        """Slice-sample log alpha with the sticks integrated out; they are drawn anew next, so the step is exact.
+        """Slice-sample log alpha with the sticks integrated out; they are drawn again next, so the step is exact.
 
         Given the sticks, a small alpha and sticks near 1 keep each other in place for thousands of sweeps.
         """
@@ -213,11 +213,11 @@ class StickChain(ClusterChain):
         if not self.stored:
             return counts, sizes
         if self.totals is None:
-            sticks.count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
+            kernels.count_rows(np.arange(self.data.n_rows), 1.0, *arrays, self.z, counts, sizes)
         else:
             before = self.totals[1].size
             counts[:, :before], sizes[:before] = self.totals
-        sticks.count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
+        kernels.count_rows(rows, -1.0, *arrays, self.z, counts, sizes)
         return counts, sizes
 
     def _move(self, counts, sizes):
@@ -241,7 +241,7 @@ class StickChain(ClusterChain):
         return self._transit(theta, shape, counted.sum(axis=0), hyper)
 
     def _with_total(self, theta, shape):
-        """Columns with their totals drawn anew given the labels: only the cells carry information on a law."""
+        """Columns with their totals drawn again given the labels: only the cells are informative."""
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):

@@ -1,1 +1,1 @@
-"""Mixtures of von Mises-Fisher laws."""
+"""Mixtures of von Mises-Fisher distributions."""

@@ -1,4 +1,4 @@
-"""Chain of a mixture of von Mises-Fisher laws: labels, weights, concentrations and means, in turn."""
+"""Chain of a mixture of von Mises-Fisher distributions: labels, weights, concentrations and means, in turn."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,72 @@ from scipy.special import logsumexp
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, whole
 from ...directions import has_content
-from ...kernels.math import bessel
+from ...kernels import runners
 from ...kernels.math import concentration as concentration_kernels
+from ...kernels.math import special
+from ...kernels.models import von_mises_fisher
+from ...samplers import SGGMC
 from ...samplers.state import SamplerState
-from .moves import MOVES
+
+
+def sweep(chain, batches, treatment, sampler, n_inner):
+    """Draw labels, weights and concentrations for each of ``batches``, and treat the means; returns a status."""
+    prior = chain.prior
+    first, second = (kernel.compiled for kernel in sampler._kernels("sphere"))
+    start = chain.step * chain.n_inner
+    numbers = prior.concentration, prior.is_process, prior.kappas is None, *prior.log_kappa
+    return von_mises_fisher.run_mixture(
+        *chain.state.arrays, chain.weights, chain.kappas, chain.labels, chain.counts, chain.sums,
+        *chain.data.csr, batches, prior.pull, np.array(numbers, dtype=np.float64), treatment,
+        chain.sampler._hyper(start, start + n_inner), first, second, chain.rng,
+    )  # fmt: skip
+
+
+class SamplerSteps:
+    """Steps of a sampler, in the same compiled loop as the labels."""
+
+    steps_ahead = True  # whether several steps of the chain can be made in one call
+
+    def with_labels(self, chain, batches):
+        """Draw labels, weights and concentrations for each of ``batches``, and move the means; returns a status."""
+        return sweep(chain, batches, von_mises_fisher.MOVE, chain.sampler, chain.n_inner * len(batches))
+
+    def after_labels(self, chain):
+        """Nothing; returns a status."""
+        return 0
+
+
+class ExactMeans(SamplerSteps):
+    """Draws from their distribution given the labels."""
+
+    def with_labels(self, chain, batches):
+        """As `SamplerSteps.with_labels`; the loop takes kernels of some sampler, and calls none."""
+        return sweep(chain, batches, von_mises_fisher.DRAW, SGGMC(), 0)
+
+
+class Trajectories(SamplerSteps):
+    """Metropolis trajectories, once the labels are drawn."""
+
+    steps_ahead = False
+
+    def with_labels(self, chain, batches):
+        """Leave the means; as `ExactMeans.with_labels` otherwise."""
+        return sweep(chain, batches, von_mises_fisher.LEAVE, SGGMC(), 0)
+
+    def after_labels(self, chain):
+        """Move the means at fixed labels; returns a status."""
+        none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
+        flow, project = chain.state.kernels()
+        signal, start = von_mises_fisher.linear_pull.compiled, chain.step * chain.n_inner
+        return runners.run_metropolis(
+            *chain.state.arrays, *none, chain.pull().ravel(), chain.sampler._hyper(start, start + chain.n_inner),
+            np.full(chain.n_inner, -1), np.empty((0, *chain.means.shape)), flow, signal, project, chain.rng,
+        )[0]  # fmt: skip
+
+
+# By the name of the sampler's loop.
+MOVES = {"dense": SamplerSteps(), "gibbs": ExactMeans(), "metropolis": Trajectories()}
+
 
 _STEP_SHARE = 0.2  # of the shortest time scale of the means
 _ADAPT_EVERY = 10
@@ -31,7 +93,7 @@ class MixturePrior:
     concentration : float
         Of the weights.
     is_process : bool
-        Weights by stick breaking instead of a Dirichlet law.
+        Weights by stick breaking instead of a Dirichlet distribution.
     kappas : ndarray of shape (n_components,) or None
         Fixed concentrations; None learns them.
     log_kappa : tuple of two float
@@ -118,7 +180,7 @@ class MixtureChain(Chain):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _n_ahead(self, until):
-        """Steps up to the next one after which a draw is kept or a step size found anew."""
+        """Steps up to the next one after which a draw is kept or a step size found again."""
         if self.labels is None or not self._move.steps_ahead or self._adapts():
             return 1
         step = self.step + 1
@@ -153,7 +215,7 @@ class MixtureChain(Chain):
 
     @property
     def _move(self):
-        return MOVES[self.sampler._runner]
+        return self.sampler._pick_loop(MOVES)
 
     def _sweep(self, batches):
         return self._move.with_labels(self, batches)
@@ -202,7 +264,7 @@ def log_densities(X, means, log_weights, kappas):
     An empty row is not an observation: its log density is 0 under every component.
     """
     normalisers = np.empty(len(kappas))
-    bessel.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
+    special.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
     out = np.asarray(X @ means.T) * kappas + (log_weights + normalisers)
     out[~has_content(X)] = log_weights
     return out

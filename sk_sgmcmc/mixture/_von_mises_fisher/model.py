@@ -12,17 +12,16 @@ from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
-from ...chains.chain import stacked_draws
+from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
 from ...chains.checks import NEVER_MOVED, TOO_FAST, TOO_FEW_COMPONENTS
 from ...chains.convergence import evenly
-from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_movement, check_unit_rows, check_velocities, has_content, rows_with_content
 from ...metrics import align_draws
 from ...utils import as_precise_as
-from ...utils._by_rows import by_rows
+from ...utils._bit_stable import log_mean_exp
+from ...utils._dask import lazy_for_dask
 from ...utils._numbers import real_array
 from ...utils._parameters import keyword_parameters
-from ...utils._rowwise import log_mean_exp
 from ...utils._sklearn import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -141,7 +140,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     _offers = (("sphere", "gradient"), ("any", "conditionals"))
     _default_sampler = "sggmc"
-    _unneeded_by_answers = (*BaseSGMCMC._unneeded_by_answers, "labels_")
+    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_")
 
     _check_definitions = (*BaseSGMCMC._check_definitions, TOO_FAST, NEVER_MOVED, TOO_FEW_COMPONENTS)
 
@@ -361,7 +360,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             n += 1
         return total / n
 
-    @by_rows(lambda self: len(self.means_), dtype=None)
+    @lazy_for_dask(lambda self: len(self.means_), dtype=None)
     def transform(self, X: MatrixLike) -> FloatArray:
         """Probability that each row belongs to each component, averaged over draws.
 
@@ -377,7 +376,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
-    @by_rows(dtype=np.intp)
+    @lazy_for_dask(dtype=np.intp)
     def predict(self, X: MatrixLike) -> IntArray:
         """The most probable component of each row.
 
@@ -393,7 +392,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
 
-    @by_rows()
+    @lazy_for_dask()
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Log predictive density of each row: the log of the density averaged over draws.
 

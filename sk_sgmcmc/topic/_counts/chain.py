@@ -9,7 +9,7 @@ import numpy as np
 from ...chains.chain import TINY, Chain
 from ...chains.minibatches import Minibatches
 from ...exceptions import WorkersLostError
-from ...kernels.math import dirichlet_rows
+from ...kernels.math import dirichlet
 from .corpus import AssignedShards, Round, pieces
 from .document_prior import Progress
 from .record import CountRecord, TopicRecord
@@ -322,7 +322,7 @@ class CollapsedChain(TopicChain):
             part = slice(start, start + _TOPICS_AT_ONCE)
             shapes = np.ascontiguousarray((prior[:, part] + counts[:, part]).T, dtype=np.float64)
             drawn = np.empty(shapes.shape, dtype=np.float32)
-            dirichlet_rows.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
+            dirichlet.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
             topics[:, part] = drawn.T
 
         pool = self._threads()

@@ -275,18 +275,6 @@ class MinibatchChain(TopicChain):
         data = self.data
         return self.batches.next(data.n_docs, data.n_batch, every_row if self.plan.streams else whole)
 
-    def _advance(self, until):
-        if self.restart_due:
-            self._restart()
-        self._ensure_started()
-        if self.step < self.n_warm:
-            self.warm_step()
-        else:
-            self.start_topics()
-            self.one_step(self.next_batch())
-        if self.plan.wants(self.step):
-            self.keep(self._kept_draw())
-
     def warm_step(self):
         """Make a step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
+from ...chains.chain import DrawPlan, StreamPlan
 from ...chains.checks import (
     DUPLICATE_TOPICS,
     TOO_NARROW,
@@ -18,13 +19,12 @@ from ...chains.checks import (
     WORSE_THAN_UNIGRAM,
     any_fired,
 )
-from ...chains.plans import DrawPlan, StreamPlan
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
 from ...utils import Corpus, as_precise_as, check_counts
-from ...utils._by_rows import by_rows
-from ...utils._dask import refuse_dask
+from ...utils._containers import refuse_dask
+from ...utils._dask import lazy_for_dask
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions, validate_data
 from ...utils._tables import checked_names
@@ -32,9 +32,9 @@ from ...utils._typing import AnyArray, FloatArray
 from ...utils.blocks import CountBlocks, CountsLike
 from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
-from .._answers.merging import merged, new_topics, refuse_merged
-from .._answers.proportions import proportion_draws
 from .._draws import Samples, chosen_draws
+from .._results.documents import proportion_draws
+from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
 from .corpus import BlockCorpus, TokenCorpus, refuse_too_many_tokens
 from .dask_shards import checked_blocks
@@ -144,7 +144,7 @@ class CountTopicModel(TopicsOfWords):
     new_features: Literal["error", "extend"] = "error"
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
-    _unneeded_by_answers = (*TopicsOfWords._unneeded_by_answers, "_young")
+    _unused_by_predictions = (*TopicsOfWords._unused_by_predictions, "_young")
     _seeds_hint = ", or seed_words={word: topic, ...}, which says which topics are meant"
 
     _parameter_constraints = {
@@ -545,7 +545,7 @@ class CountTopicModel(TopicsOfWords):
 
     # -- documents -------------------------------------------------------------------------------------------------
 
-    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X: CountsLike) -> FloatArray:
         """Topic proportions of documents.
 

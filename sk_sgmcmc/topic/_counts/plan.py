@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from joblib.parallel import get_active_backend
 
-from ...chains.plans import DrawPlan, StreamPlan
+from ...chains.chain import DrawPlan, StreamPlan
 from ...samplers._base import Sampler
 from ...samplers.schedules import ConstantStep
 from ...utils._warnings import warn_user
@@ -73,7 +73,7 @@ class ChainConfig(NamedTuple):
         parts = seed, copy(self.plan), self.sampler, kind(self.word_prior, self.data.n_words, n_topics), doc_prior
         if self.pair[1] == "conditionals":
             return CollapsedChain(*parts, init=self.init)
-        make = ParticleTopicChain if self.sampler._runner == "particles" else MinibatchChain
+        make = self.sampler._pick_loop({"particles": ParticleTopicChain}, MinibatchChain)
         return make(*parts, init=self.init, stored=self.stored, n_sweeps=self.n_sweeps, n_warm=n_warm, flat=self.flat)
 
     def continued(self, chain, begins_stream, prior_params):
@@ -159,7 +159,7 @@ def resolved_sampler(sampler, pair, corpus, scale, whiten):
 
 def stores_assignments(sampler, corpus, assignments, total_samples):
     """Whether `fit` keeps the assignment of each token, for parameters as given."""
-    if sampler._full_batch:
+    if sampler._reads_all_rows:
         return True
     if assignments != "auto":
         return assignments == "stored"

@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 
 from ...chains.chain import stacked_draws
 from ...chains.convergence import evenly
-from ...kernels.math import dirichlet_rows
-from ...kernels.models.lda import staying
+from ...kernels.math import dirichlet
+from ...kernels.models.lda import assignments
 from ...metrics import align_topics, document_completion, split_tokens
 from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
@@ -123,7 +123,7 @@ class TopicRecord:
         order = np.arange(n_topics)
         if self._last is not None:
             had, stayed = np.zeros((2, n_topics), dtype=np.int64)
-            staying.count_staying(self._last, z, had, stayed)
+            assignments.count_staying(self._last, z, had, stayed)
             if np.any(stayed < _STAYS * had):
                 order = _matched(self._last, z, groups())
             order = order[self.orders[-1]]
@@ -174,7 +174,7 @@ class TopicRecord:
             shape += _prior_of(word_prior, k)
         out = np.empty(shapes.shape, dtype=np.float32)
         seed = np.random.SeedSequence([self.seed, self.steps[s]]).generate_state(1, np.uint64)[0]
-        dirichlet_rows.dirichlet_rows(shapes, seed, out)
+        dirichlet.dirichlet_rows(shapes, seed, out)
         return out
 
 

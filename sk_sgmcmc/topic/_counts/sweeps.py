@@ -11,7 +11,8 @@ from scipy import linalg, sparse
 from scipy.special import gammaln
 
 from ...kernels.math import lanes
-from ...kernels.models.lda import any_tokens, assignments, joining, whole_tokens
+from ...kernels.models import gamma_process
+from ...kernels.models.lda import any_tokens, assignments, whole_tokens
 from ...utils._memory import available_memory
 from .corpus import Change, Done, cuts, side_by_side, streams
 
@@ -265,7 +266,7 @@ class OccupiedTopicSweeps(GeneralSweeps):
         if not first.size:
             return []
         gains = np.zeros(mass.size)
-        joining.pair_gains(
+        gamma_process.pair_gains(
             data.token_ptr, data.words, data.weights, self.z, partner, counts, mass, beta, float(beta.sum()),
             doc_topic_prior, gains,
         )  # fmt: skip

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from ...utils._numbers import check_count
 from ...utils._typing import AnyArray, Seed, Table
 from ...utils.blocks import CountsLike
-from .._answers import documents
-from .._answers import words as tables
 from .._base import BaseTopicModel
+from .._results import documents
+from .._results import topics as tables
 
 
 class TopicsOfWords(BaseTopicModel):

@@ -5,7 +5,7 @@ from scipy.special import digamma
 
 from ...chains.checks import SEEDS_LOST
 from ...metrics import align_topics
-from .._answers.words import columns_of
+from .._results.topics import columns_of
 
 # The value of "auto" where it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01

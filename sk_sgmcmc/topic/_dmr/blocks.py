@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from ...utils._dask import is_dask
+from ...utils._containers import is_dask
 from ...utils._sparse import well_formed
 from ...utils._tables import rows_of_table
 from ...utils.blocks import load_block

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...samplers._mass import MonteCarloEM
 from ...samplers._registry import SAMPLERS, fitting_pair, make_sampler
-from ...utils._rowwise import one_blas_thread
+from ...utils._bit_stable import one_blas_thread
 from .._counts.document_prior import DocumentPrior
 from .coefficients import STEPS_PER_PASS, Coefficients, OptimisedCoefficients, QuadraticSummary
 from .evidence import Evidence, evidence_of
@@ -32,7 +32,7 @@ def checked_coef_sampler(sampler):
     if isinstance(sampler, str) and sampler not in SAMPLERS:
         raise ValueError(f"`coef_sampler` must be {_NAMES}, or a sampler object; got {sampler!r}.")
     sampler = make_sampler(sampler)
-    fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and sampler._runner == "dense"
+    fits = fitting_pair(sampler, (("euclidean", "gradient"),)) is not None and not sampler._has_own_loop
     if not fits or isinstance(getattr(sampler, "mass", None), MonteCarloEM):
         raise ValueError(
             f"coef_sampler={sampler!r} does not fit the coefficients of DMRTopicModel, which have a gradient but no "
@@ -55,7 +55,7 @@ def refuse_other_coef_sampler(chain, coef_sampler):
     present = chain.document_priors[0].coefficients.given
     if coef_sampler is present is None:
         return
-    if None in (coef_sampler, present) or present == L_BFGS or not coef_sampler._continues(present):
+    if None in (coef_sampler, present) or present == L_BFGS or not coef_sampler._is_compatible(present):
         raise ValueError(
             f"The coefficients of coef_sampler={present!r} cannot go on with {coef_sampler!r}: only the step size, "
             "friction and temperature may change. Set it back, or call fit, or partial_fit on a clone, to start afresh."

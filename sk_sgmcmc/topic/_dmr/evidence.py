@@ -1,6 +1,6 @@
 """What the topics of documents tell about the coefficients: the log likelihood, its gradient and its curvature."""
 
-from ...utils._rowwise import one_blas_thread
+from ...utils._bit_stable import one_blas_thread
 from .coefficients import CurvatureSums, expansion
 from .group_counts import group_counts, information, likelihood
 

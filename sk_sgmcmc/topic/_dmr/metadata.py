@@ -7,10 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
-from ...utils._column_warnings import warn_of_index_column, warn_of_levels
 from ...utils._sparse import well_formed
 from ...utils._tables import declared_levels
-from ...utils._warnings import warn_user
+from ...utils._warnings import warn_of_index_column, warn_of_levels, warn_user
 
 _DENSE_COLUMNS = 64  # with at most so many, encoded levels are dense columns
 _SHOWN = 5  # unknown levels quoted in a message

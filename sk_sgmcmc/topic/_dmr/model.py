@@ -15,17 +15,17 @@ from ...chains.checks import CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils import Corpus
-from ...utils._alignment import aligned
-from ...utils._by_rows import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._numbers import interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
+from ...utils._tables import aligned
 from ...utils._typing import AnyArray, Columns, FloatArray, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
-from .._answers.merging import new_topics
 from .._lda import BayesianLDA
+from .._results.topics import new_topics
 from .blocks import blocks_with_metadata, joined_metadata
 from .document_prior import (
     COEF_SAMPLER,
@@ -430,7 +430,7 @@ class DMRTopicModel(BayesianLDA):
         if metadata is None and self._metadata_in_X is None:
             self._refuse_no_metadata()  # blocks of a lazy array are not recognised
 
-    @by_rows(lambda self: len(self.components_), dtype=None, beside=("metadata",), draws=("coef",))
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, row_arguments=("metadata",), draws=("coef",))
     def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
         """Topic proportions of documents.
 

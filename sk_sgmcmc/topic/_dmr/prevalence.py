@@ -6,10 +6,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...chains.checks import CLIPPED_PREDICTOR
 from ...utils import as_table
+from ...utils._bit_stable import bit_stable_product
 from ...utils._numbers import interval_tails
-from ...utils._rowwise import rowwise_product
-from .._answers.merging import summed
 from .._counts.record import scored_draws
+from .._results.topics import summed
 from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 
@@ -35,7 +35,7 @@ def doc_priors(encoded, coef, new=None):
     Where topics have been merged, ``new`` is the index of each one's new topic, whose parameter is the sum of theirs.
     """
     slopes = np.ascontiguousarray(coef[:, 1:].T)
-    eta = encoded @ slopes if sparse.issparse(encoded) else rowwise_product(encoded, slopes)
+    eta = encoded @ slopes if sparse.issparse(encoded) else bit_stable_product(encoded, slopes)
     eta += coef[:, 0]
     np.clip(eta, _LOWEST, _HIGHEST, out=eta)
     np.exp(eta, out=eta)

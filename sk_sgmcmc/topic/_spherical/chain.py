@@ -1,13 +1,69 @@
-"""Chain of the spherical admixture model: it moves documents' proportions and topics in turn."""
+"""Chains of the spherical admixture model: its prior, moves of documents and topics, and variational inference."""
+
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from ...chains.chain import Chain
 from ...chains.minibatches import Minibatches, every_row, independent, whole
 from ...directions import check_movement
-from ...kernels.math import concentration
-from ...kernels.models.spherical import admixture, proportions
+from ...kernels.math import concentration, special
+from ...kernels.models.spherical import admixture, proportions, variational
 from ...samplers.state import SamplerState
+from ...utils._numbers import real_array
+
+CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
+
+
+@dataclass(frozen=True, eq=False)
+class AdmixturePrior:
+    """The model's constants.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_topics,)
+    numbers : ndarray of shape (3,)
+        kappa0, kappa1, sigma.
+    center : ndarray of shape (n_words,)
+        Unit.
+    learnt : tuple of str
+        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, starting from ``alpha`` and
+        ``numbers``; their logarithms have normal priors centred there.
+    scale : float
+        Standard deviation of those priors.
+    """
+
+    alpha: np.ndarray
+    numbers: np.ndarray
+    center: np.ndarray
+    learnt: tuple = ()
+    scale: float = 1.0
+
+
+def checked_prior(model, rows, sampler, is_sampled):
+    """The `AdmixturePrior` that the parameters of a model ask for, given unit rows.
+
+    ``is_sampled`` tells whether the ``sampler`` draws, and so can learn what is "auto".
+    """
+    K, V = model.n_components, rows.shape[1]
+    learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(model, name), str))
+    if learnt and not is_sampled:
+        raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
+    alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else model.doc_topic_prior)
+    if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
+        raise ValueError(
+            f"doc_topic_prior={model.doc_topic_prior!r} must be a positive number, or {K} of them, one per topic."
+        )
+    given = [getattr(model, name) for name in CONCENTRATIONS]
+    numbers = np.array(
+        [times * V if value in (None, "auto") else value for value, times in zip(given, (2, 6, 2), strict=True)]
+    )
+    center = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
+    length = np.linalg.norm(center)
+    center = center / length if length > 1e-12 else np.full(V, V**-0.5)
+    return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
+
 
 _STIFF = 1.0  # step size over the shortest time scale beyond which the topics' motion is not resolved (stable below 2)
 # A step as a share of the shortest period of the topics, and the most that the gradient's noise may add in a step, as a
@@ -44,7 +100,7 @@ class AdmixtureChain(Chain):
     """
 
     stores = True  # whether it can keep the latest state of every document
-    is_sampled = True  # whether it draws from a law, and does not climb to a point
+    is_sampled = True  # whether it draws from a distribution, rather than climbing to a point
     proposes = False  # whether its moves of the topics may be rejected
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
@@ -304,3 +360,49 @@ class MetropolisAdmixtureChain(AdmixtureChain):
         if self.auto and self.step < self.plan.n_burn:
             self.hyper *= np.exp(0.2 * (accepted - self.sampler.target_accept))
             self.sampler._with_step(self.hyper, self.step, self.state.scalars)
+
+
+class VariationalAdmixtureChain(AdmixtureChain):
+    """As `AdmixtureChain`, with topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``."""
+
+    stores = is_sampled = False
+
+    def _take_documents(self):
+        super()._take_documents()
+        self.theta = self.alpha + 10.0 * self.n_topics * self.theta
+        self.theta_steps[:] = 1e-3
+
+    def _advance(self, until):
+        if self.beta is None:
+            self._start()
+        data, numbers = self.data, self.numbers
+        docs = self._next_batch()
+        length_topic, length_mean = _mean_length(data.n_words, numbers[2]), _mean_length(data.n_words, numbers[0])
+        gram, products = self._products(docs)
+        share, across = np.empty(products.shape), np.empty(gram.shape)
+        variational.ascend_documents(
+            gram, products, self.alpha, numbers[1], length_topic, docs, self.theta, self.theta_steps,
+            self.sampler.n_inner, share, across, self.scale(docs),
+        )  # fmt: skip
+        X = sparse.csr_array((data.values, data.words, data.ptr), shape=(data.n_docs, data.n_words))[docs]
+        pull = numbers[0] * self.prior.center + length_topic * numbers[2] * self.beta.sum(axis=0)
+        pull *= numbers[2] * length_topic * length_mean / max(np.linalg.norm(pull), 1e-300)
+        gradient = (X.T @ share).T - across @ self.beta + pull
+        step = 1.0 / (np.linalg.eigvalsh(across)[-1] + numbers[2])
+        beta = self.beta + step * gradient
+        beta /= np.linalg.norm(beta, axis=1, keepdims=True)
+        w = self.sampler._share(self.step)
+        if w is not None:
+            beta = (1.0 - w) * self.beta + w * beta
+            beta /= np.linalg.norm(beta, axis=1, keepdims=True)
+        self.state.theta = np.ascontiguousarray(beta)
+        self.step += 1
+        if self.plan.wants(self.step):
+            self.keep(self.current())
+
+
+def _mean_length(n_words, kappa):
+    """Length of the mean of von Mises-Fisher directions with ``n_words`` coordinates."""
+    out = [np.empty(1) for _ in range(3)]
+    special.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
+    return float(out[2][0])

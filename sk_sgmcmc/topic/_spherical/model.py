@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
-from ...chains.chain import stacked_draws
+from ...chains.chain import DrawPlan, StreamPlan, stacked_draws
 from ...chains.checks import NEVER_MOVED, TOO_FAST
 from ...chains.convergence import evenly
-from ...chains.plans import DrawPlan, StreamPlan
 from ...directions import RowData, check_unit_rows, check_velocities, has_content, rows_with_content
 from ...utils import as_precise_as
-from ...utils._by_rows import by_rows
+from ...utils._dask import lazy_for_dask
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import checked_names
@@ -25,7 +24,8 @@ from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
 from .._agreement import number_topics
 from .._base import BaseTopicModel
 from .._draws import TopicDraws, chosen_draws
-from .answers import (
+from .chain import CONCENTRATIONS, AdmixtureChain, MetropolisAdmixtureChain, VariationalAdmixtureChain, checked_prior
+from .results import (  # fmt: skip
     N_TEMPERATURES,
     annealed_mean,
     annealed_scores,
@@ -34,12 +34,9 @@ from .answers import (
     mean_cosines,
     mean_proportions,
     proportion_draws,
-)  # fmt: skip
-from .chain import AdmixtureChain, MetropolisAdmixtureChain
-from .prior import CONCENTRATIONS, checked_prior
-from .variational import VariationalAdmixtureChain
+)
 
-# The class of chain for each ``_runner`` of a sampler.
+# Classes of chains by the name of the sampler's loop.
 CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}
 _N_ITER = 400
 _FULL_BATCH = 2000  # rows that fit into one minibatch
@@ -283,7 +280,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _new_chains(self, sampler, rows, plan, *, stored):
         draws = self._checked_draws(sampler)
         auto = sampler._picks_step
-        make = CHAINS[sampler._runner]
+        make = sampler._pick_loop(CHAINS)
         prior = checked_prior(self, rows, sampler, make.is_sampled)
         return [
             make(
@@ -381,7 +378,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     # -- documents -----------------------------------------------------------------------------------------------
 
-    @by_rows(lambda self: len(self.components_), dtype=None, draws=())
+    @lazy_for_dask(lambda self: len(self.components_), dtype=None, draws=())
     def transform(self, X: MatrixLike) -> FloatArray:
         """Posterior mean proportions of rows, given the mean topics of the reference chain.
 
@@ -415,7 +412,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
         return proportion_draws(rows, states, random_state, groups)
 
-    @by_rows()
+    @lazy_for_dask()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
         """Logarithm of each row's density, which is averaged over draws, with the proportions integrated out.
 

@@ -9,8 +9,8 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1, F1_IN, F2, F2_IN, I1_IN, I8, RNG, helper, kernel, read_only, writable
-from ...math.counter import GOLDEN, mix64
 from ...math.lanes import GROUP, LANES, pick, prefetch_row, weigh, weigh_under
+from ...math.random import GOLDEN, mix64
 from .assignments import I4_IN, Z
 
 U2_2, I4_1 = writable(types.uint16, 2), writable(types.int32, 1)

@@ -1,4 +1,4 @@
-"""Signals of topic models: topic assignments of a minibatch of documents, drawn given the topics.
+"""Topic assignments: drawn for a minibatch of documents given the topics, and how many of them a sweep keeps.
 
 Tokens are stored document after document: ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
 (n_tokens,), or of length 0 if every token weighs 1. A minibatch is a list ``docs`` of documents; its distinct words
@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1_IN, F2, F2_IN, F3, I1, I1_IN, I8, OK, helper, kernel, read_only, writable
-from ...math.counter import GOLDEN, mix64, unit
+from ...math.random import GOLDEN, mix64, unit
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -260,4 +260,29 @@ def count_assignments(words, weights, z, counts):
     weighted = weights.shape[0] > 0
     for i in range(words.shape[0]):
         counts[words[i], z[i]] += weights[i] if weighted else 1.0
+    return OK
+
+
+_HALF = np.int64(32)  # bits of a number
+_PIECE = 2**20  # tokens, which half a number counts
+
+
+@kernel(I8(Z_IN, Z_IN, I1, I1))
+def count_staying(before, now, had, kept):
+    """Add to ``had`` (n_topics,) the tokens of each topic before, and to ``kept`` those that are still there.
+
+    Both are counted in one number, which halves the additions; and since neighbours often have one topic, and additions
+    to one number wait for each other, by four numbers in turn.
+    """
+    counts = np.zeros((4, had.size), np.int64)
+    for start in range(0, before.size, _PIECE):
+        for i in range(np.uintp(start), np.uintp(min(start + _PIECE, before.size))):
+            counts[np.uintp(i) & np.uintp(3), np.uintp(before[i])] += np.int64(1) + (
+                np.int64(now[i] == before[i]) << _HALF
+            )
+        for turn in range(4):
+            for k in range(had.size):
+                had[k] += counts[turn, k] & ((np.int64(1) << _HALF) - 1)
+                kept[k] += counts[turn, k] >> _HALF
+                counts[turn, k] = 0
     return OK

@@ -10,8 +10,8 @@ from numba import types
 
 from ..._jit import F1_IN, F2, F2_IN, I1_IN, I8, OK, kernel, read_only
 from ...math.arrays import set_to
-from ...math.counter import GOLDEN, mix64, unit
-from ...math.dirichlet_rows import dirichlet_row
+from ...math.dirichlet import dirichlet_row
+from ...math.random import GOLDEN, mix64, unit
 from .assignments import I4_IN, Z
 
 U1_IN = read_only(types.uint64, 1)

@@ -7,8 +7,8 @@ import numpy as np
 from numba import types
 
 from ..._jit import F1_IN, F2_IN, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, writable
-from ...math.counter import GOLDEN, mix64
 from ...math.lanes import GROUP, LANES, padded, pick, prefetch_row, raised, shift_of, weigh, weigh_heated
+from ...math.random import GOLDEN, mix64
 from .assignments import I4_IN, Z
 
 I4_2, U2_2 = writable(types.int32, 2), writable(types.uint16, 2)

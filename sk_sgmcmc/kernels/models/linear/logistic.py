@@ -1,16 +1,29 @@
-"""Gradients of Bayesian logistic regression with two classes, dense or sparse rows.
+"""Gradients of Bayesian logistic regression with two or several classes, dense or sparse rows.
 
-``params`` is as in `design`. ``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictor of each row at the mode,
-followed by the probability of the second class there and by the logarithm of the sum of e^eta.
+``params`` is as in `design`. ``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode,
+followed by the probabilities there, that of the second class alone if there are two, and by the logarithm of the sum of
+e^eta.
 """
 
 import numpy as np
 
 from ..._jit import helper, kernel
+from ...math.arrays import set_to
 from ...math.vector import exp_not_positive
 from ...runners import DENSE_SIGNAL
-from .design import CONTROL, SECOND_ORDER, WITH_VALUE, finish, unwhiten
-from .rows import BLOCK, add_pull, predict
+from .design import (
+    BLOCK,
+    CONTROL,
+    ONES,
+    SECOND_ORDER,
+    WITH_VALUE,
+    add_pull,
+    finish,
+    predict,
+    predict_classes,
+    pull_classes,
+    unwhiten,
+)
 
 
 @helper
@@ -68,3 +81,115 @@ def binary(theta, X, y, weight, params, scale, signal, extra):
 def sparse_binary(theta, X, y, weight, params, scale, signal, extra):
     """Two classes, ``y[:, 0]`` in {0, 1}, sparse rows."""
     return _binary(True, theta, X, y, weight, params, scale, signal, extra)
+
+
+@helper
+def multinomial_residuals(e, y, weight, lo, n, params, r, top, total):
+    """The pull r of each class and row lo + i, from e, the predictors less those at the mode; returns the log density.
+
+    Arrays are (classes, rows), so that the loops over rows are inner ones; ``top`` and ``total`` are scratch.
+    """
+    K = e.shape[0]
+    order = params[CONTROL]
+    for i in range(n):
+        top[i] = -np.inf
+        total[i] = 0.0
+    for k in range(K):
+        for i in range(n):
+            r[k, i] = y[lo + i, 1 + k] + e[k, i]
+            top[i] = max(top[i], r[k, i])
+    for k in range(K):
+        for i in range(n):
+            r[k, i] = exp_not_positive(r[k, i] - top[i])
+            total[i] += r[k, i]
+    rest = multinomial_value(e, y, weight, lo, n, order, top, total) if params[WITH_VALUE] != 0.0 else 0.0
+    if order == 0.0:
+        for k in range(K):
+            for i in range(n):
+                r[k, i] = weight[lo + i] * ((1.0 if y[lo + i, 0] == k else 0.0) - r[k, i] / total[i])
+        return rest
+    second = 1.0 if order == SECOND_ORDER else 0.0
+    mean = top
+    for i in range(n):
+        mean[i] = 0.0
+    for k in range(K):
+        for i in range(n):
+            mean[i] += y[lo + i, 1 + K + k] * e[k, i]
+    for k in range(K):
+        for i in range(n):
+            p0 = y[lo + i, 1 + K + k]
+            r[k, i] = weight[lo + i] * (p0 - r[k, i] / total[i] + second * p0 * (e[k, i] - mean[i]))
+    return rest
+
+
+@helper
+def multinomial_value(e, y, weight, lo, n, order, top, total):
+    """The log density of rows lo, lo + 1, ..., or what control variates leave of it."""
+    K = e.shape[0]
+    second = 1.0 if order == SECOND_ORDER else 0.0
+    value = 0.0
+    for i in range(n):
+        row = y[lo + i]
+        log_total = top[i] + np.log(total[i])
+        if order == 0.0:
+            label = int(row[0])
+            value += weight[lo + i] * (row[1 + label] + e[label, i] - log_total)
+            continue
+        mean, square = 0.0, 0.0
+        for k in range(K):
+            mean += row[1 + K + k] * e[k, i]
+            square += row[1 + K + k] * e[k, i] * e[k, i]
+        value += weight[lo + i] * (row[1 + 2 * K] - log_total + mean + 0.5 * second * (square - mean * mean))
+    return value
+
+
+@kernel(DENSE_SIGNAL)
+def multinomial(theta, X, y, weight, params, scale, signal, extra):
+    """Several classes, one linear predictor each."""
+    D = theta.shape[0]
+    K = D // X.shape[1]
+    delta, pull = np.empty(D), np.zeros(D)
+    e, r = np.empty((K, BLOCK)), np.empty((K, BLOCK))
+    top, total = np.empty(BLOCK), np.empty(BLOCK)
+    unwhiten(theta, params, D, K, delta)
+    rest = 0.0
+    for lo in range(0, X.shape[0], BLOCK):
+        n = min(BLOCK, X.shape[0] - lo)
+        predict_classes(X, lo, n, delta, e)
+        rest += multinomial_residuals(e, y, weight, lo, n, params, r, top, total)
+        pull_classes(r, X, lo, n, pull)
+    return finish(theta, params, D, K, scale, delta, pull, rest, signal, extra)
+
+
+@kernel(DENSE_SIGNAL)
+def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
+    """Several classes, sparse rows."""
+    D = theta.shape[0]
+    K = (y.shape[1] - 2) // 2
+    delta, pull, own = np.empty(D), np.zeros(D), np.empty(K)
+    e, r = np.empty((K, BLOCK)), np.empty((K, BLOCK))
+    top, total = np.empty(BLOCK), np.empty(BLOCK)
+    unwhiten(theta, params, D, K, delta)
+    ones = params[ONES] != 0.0
+    rest = 0.0
+    for lo in range(0, X.shape[0], BLOCK):
+        n = min(BLOCK, X.shape[0] - lo)
+        for i in range(n):
+            for k in range(K):
+                own[k] = delta[D - K + k] if ones else 0.0
+            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
+                value, begin = params[at], int(params[at + 1]) * K
+                for k in range(K):
+                    own[k] += value * delta[begin + k]
+            set_to(e[:, i], own)
+        rest += multinomial_residuals(e, y, weight, lo, n, params, r, top, total)
+        for i in range(n):
+            set_to(own, r[:, i])
+            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
+                value, begin = params[at], int(params[at + 1]) * K
+                for k in range(K):
+                    pull[begin + k] += value * own[k]
+            if ones:
+                for k in range(K):
+                    pull[D - K + k] += own[k]
+    return finish(theta, params, D, K, scale, delta, pull, rest, signal, extra)

@@ -15,8 +15,7 @@ import numpy as np
 from ..._jit import helper, kernel
 from ...math.arrays import set_to
 from ...runners import DENSE_SIGNAL
-from .design import CONTROL, HEAD, SECOND_ORDER, finish, unwhiten
-from .rows import BLOCK, add_pull, predict, predict_dense, pull_dense
+from .design import BLOCK, CONTROL, HEAD, SECOND_ORDER, add_pull, finish, predict, predict_dense, pull_dense, unwhiten
 
 
 @helper

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._jit import F1, F1_IN, F2, F2_IN, F8, I1_IN, I8, OK, helper, kernel, read_only
 from ...math.arrays import set_to
-from ...math.bessel import bessel_ratio, log_vmf_normaliser
+from ...math.special import bessel_ratio, log_vmf_normaliser
 
 F3_IN = read_only(F8, 3)
 

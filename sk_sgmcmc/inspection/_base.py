@@ -1,0 +1,98 @@
+"""Base class of displays with panels, and what displays share: colours, checks, and matplotlib, imported on use."""
+
+import numpy as np
+
+INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
+GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
+LONGEST, LONGEST_NAME = 18, 28  # letters of a word, and of a topic's name
+
+
+def pyplot(whom):
+    """matplotlib's pyplot; raises an error that names the display that needs it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{whom} needs matplotlib, which is not installed; pip install sk-sgmcmc[inspection]."
+        ) from error
+    return plt
+
+
+def shortened(word, longest=LONGEST):
+    """A word of at most ``longest`` letters, an ellipsis among them, in which dollar signs are not mathematics."""
+    word = word if len(word) <= longest else word[: longest - 1] + "…"
+    return word.replace("$", r"\$")
+
+
+def check_interval(interval):
+    """Raise if there is no interval to show; the tables that displays read may do without."""
+    if interval is None:
+        raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
+
+
+def indices(name, given, n):
+    """The ``given`` indices of ``n`` topics or clusters as an array; raises if they are not that."""
+    given = np.atleast_1d(np.asarray(given))
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
+        raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
+    return given
+
+
+def topic_title(topic, label):
+    """A topic's number and its label, of which there may be none, or which may begin with the number."""
+    if label and label.startswith(f"{topic}_"):  # the name of a topic that was not given one
+        return label
+    return f"topic {topic}" + (f": {label}" if label else "")
+
+
+def whiskers(mean, low, high):
+    """Lengths of an interval to both sides of the mean, (2, n), which may lie outside if the draws have two modes."""
+    return np.maximum([mean - low, high - mean], 0.0)
+
+
+def style_panel(panel, *, spines, grid="both"):
+    """Put a light grid behind what a panel shows, and leave it only these spines."""
+    panel.grid(axis=grid, color=GRID, linewidth=0.8, zorder=0)
+    panel.set_axisbelow(True)
+    for side, spine in panel.spines.items():
+        spine.set_visible(side in spines)
+        spine.set_color(FAINT)
+
+
+class Panels:
+    """Base of displays with a panel for each topic or cluster."""
+
+    def _make_panels(self, n, of, *, ax=None, figure=None, n_columns, size, **shared):
+        """Set ``axes_``, with an Axes for each panel, and ``figure_``.
+
+        Parameters
+        ----------
+        n : int
+            Panels.
+        of : str
+            What they show.
+        ax, figure
+            As given to ``plot``.
+        n_columns : int
+            Panels in a row.
+        size : callable
+            Function from the numbers of rows and columns to the width and height of a new figure, in inches.
+        **shared
+            Arguments of ``Figure.subplots``.
+        """
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if axes.size != n:
+                raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n} {of}.")
+            figure = axes[0].figure
+        else:
+            n_columns = min(n, n_columns)
+            n_rows = -(-n // n_columns)
+            if figure is None:
+                plt = pyplot(type(self).__name__)
+                figure = plt.figure(figsize=size(n_rows, n_columns), layout="constrained")
+            axes = figure.subplots(n_rows, n_columns, squeeze=False, **shared).ravel()
+            for panel in axes[n:]:
+                panel.remove()
+            axes = axes[:n]
+        self.figure_, self.axes_ = figure, axes

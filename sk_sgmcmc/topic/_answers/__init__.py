@@ -1,1 +1,0 @@
-"""What a fitted topic model answers: tables of its words, and of the documents that it is given."""

@@ -1,0 +1,1 @@
+"""Results of fitted topic models: tables of topics and of documents."""

@@ -1,0 +1,196 @@
+"""Files whose damage is detected: archives of arrays (``.npz``), and checkpoints, which are replaced as a whole.
+
+NumPy and SciPy allocate what the header of an array claims, unpack whatever a zip file contains, and take any index
+arrays. Here, damage is refused before anything is allocated, and the error names the file.
+"""
+
+import hashlib
+import math
+import os
+import pickle
+import uuid
+import zipfile
+from contextlib import contextmanager, suppress
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from ..exceptions import DamagedFileError
+from ._memory import available_memory
+from ._sparse import well_formed
+
+# Zip stores at most 1032 bytes in one; counts, by a factor of about ten.
+_RATIO, _SMALL = 200, 2**26
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+@contextmanager
+def naming(path, how):
+    """Errors of reading a file, of whatever kind, become a ValueError with its name; a missing file stays one."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except Exception as error:  # a damaged archive may raise anything
+        raise ValueError(f"{os.fspath(path)!r} cannot be read ({type(error).__name__}: {error}); {how}.") from error
+
+
+def load_arrays(path, names, *, how="get the file again"):
+    """Arrays of an archive by name, a dict; those with names that end in "?" may be missing.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, an array is missing or holds objects, or they take more memory than there is.
+    """
+    with naming(path, how):
+        _refuse_false_sizes(path)
+        with np.load(path, allow_pickle=False) as file:
+            lacking = [name for name in names if name[-1] != "?" and name not in file]
+            if lacking:
+                raise ValueError(f"it has no array {lacking[0]!r}, only {', '.join(map(repr, file.files))}")
+            return {name.rstrip("?"): file[name.rstrip("?")] for name in names if name.rstrip("?") in file}
+
+
+def load_sparse(path, *, how="write it by scipy.sparse.save_npz"):
+    """A sparse matrix of numbers that `scipy.sparse.save_npz` saved, checked.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, its indices do not describe a matrix, or it takes more memory than there is.
+    """
+    with naming(path, how):
+        _refuse_false_sizes(path)
+        X = sparse.load_npz(path)
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"its entries are {X.dtype}, not numbers")
+        lines = 8 * (sum(X.shape) + 1)  # in another format, each row and column takes a number
+        if lines > available_memory():
+            raise ValueError(f"its shape {X.shape} takes {lines / 2**30:.3g} GiB, more than there is")
+        return well_formed(X, "the matrix")
+
+
+def _refuse_false_sizes(path):
+    """Raise if an array of an archive is not of the size that its header claims, or if all take too much memory."""
+    with zipfile.ZipFile(path) as archive:
+        total = 0
+        for member in archive.infolist():
+            packed, size = member.compress_size, member.file_size
+            if size > _SMALL and size > _RATIO * packed:
+                raise ValueError(f"{member.filename} claims {size / 2**30:.3g} GiB in {packed} bytes")
+            total += size
+            if member.filename.endswith(".npy"):
+                _refuse_false_header(archive, member)
+    if total > available_memory():
+        raise ValueError(f"its arrays take {total / 2**30:.3g} GiB, more than there is")
+
+
+def _refuse_false_header(archive, member):
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in _HEADERS:
+            raise ValueError(f"{member.filename} has a header of version {version}")
+        shape, _, dtype = _HEADERS[version](file)
+        if dtype.hasobject:
+            raise ValueError(f"{member.filename} holds Python objects, which are not read")
+        claimed = math.prod(shape) * dtype.itemsize
+        if claimed != member.file_size - file.tell():
+            raise ValueError(
+                f"{member.filename} claims the shape {shape}, {claimed} bytes, but holds {member.file_size} in all"
+            )
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------------------
+
+
+class _Sealed:
+    """The pickle of a value, which is itself pickled as a call of `unsealed` with its digest.
+
+    So `joblib.load` and `pickle.load` read a checkpoint too, and detect changed bytes before they unpickle the value.
+    """
+
+    mark = __name__.encode()  # the file begins with it, as the place of `unsealed`
+
+    def __init__(self, value):
+        self.content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def __reduce__(self):
+        return unsealed, (hashlib.sha256(self.content).digest(), self.content)
+
+
+class _SealReader(pickle.Unpickler):
+    """Reads the digest and the content of a sealed file, and nothing else that a file might name."""
+
+    def find_class(self, module, name):
+        if (module, name) != (__name__, unsealed.__name__):
+            raise pickle.UnpicklingError(f"it begins with {module}.{name}")
+        return lambda digest, content: (digest, content)
+
+
+def unsealed(digest, content):
+    """The value whose pickle is ``content``; raises if its digest is another."""
+    if hashlib.sha256(content).digest() != digest:
+        raise DamagedFileError(
+            "The file is damaged: its bytes are not those that were saved. Go back to an older copy, or fit again."
+        )
+    return pickle.loads(content)
+
+
+def write_checkpoint(value, path):
+    """Save a value so that the file at ``path`` is the old one or the new one, whole, whenever the machine stops.
+
+    Several processes may write to one path: the last one wins.
+    """
+    part = f"{path}.{uuid.uuid4().hex[:12]}.part"
+    try:
+        with open(part, "xb") as file:
+            pickle.dump(_Sealed(value), file, protocol=pickle.HIGHEST_PROTOCOL)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(part)
+        raise
+    with suppress(OSError):  # not every system can open a folder
+        folder = os.open(os.path.dirname(path) or os.curdir, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read_checkpoint(path):
+    """The value saved by `write_checkpoint` or `joblib.dump`; raises `DamagedFileError` if the file is damaged."""
+    with open(path, "rb") as file:
+        is_sealed = _Sealed.mark in file.read(100)
+        file.seek(0)
+        if not is_sealed:  # saved by joblib.dump, without a digest
+            return _read_unsealed(path)
+        try:
+            digest, content = _SealReader(file).load()
+            is_whole = not file.read(1)
+        except Exception as error:
+            raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    if not is_whole:
+        raise _damaged(path, "it goes on after its end")
+    try:
+        return unsealed(digest, content)
+    except DamagedFileError:
+        raise _damaged(path, "its bytes are not those that were saved") from None
+
+
+def _read_unsealed(path):
+    """A file without a digest, in which only some damage is detected."""
+    try:
+        return joblib.load(path)
+    except Exception as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}", " or is not a model that was saved") from error
+
+
+def _damaged(path, why, alternatively=""):
+    return DamagedFileError(
+        f"{os.fspath(path)!r} is damaged{alternatively} ({why}). Go back to an older copy, or fit again."
+    )
