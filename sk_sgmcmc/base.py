@@ -280,8 +280,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         """Run chains to step ``n_iter``, then set the fitted attributes, also after Ctrl-C."""
         with deferred_interrupt() as stop:
             self._chains, self._planned_iter, self._made_with = chains, n_iter, self._shaping()
-            for name in ("_diagnostics", "_check_results"):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("_diagnostics", None)
+            self._check_results = []  # of a run that is interrupted
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
             tasks = self._tasks(n_iter)
@@ -378,10 +378,11 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         """Checks that the last fit made of its draws; see the user guide, "When not to believe a fit".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
-        ``fired``, whether the value is beyond the limit. A check that does not apply to the fit is left out.
+        ``fired``, whether the value is beyond the limit. A check that does not apply to the fit is left out; a fit
+        that was interrupted made none.
         """
         if "_check_results" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before a fit has ended.")
+            raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before it is fitted.")
         return as_table(checks_table(self._check_results))
 
     def _checks(self, chains):

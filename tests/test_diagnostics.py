@@ -83,7 +83,7 @@ def test_a_model_that_is_not_fitted_has_no_table(case):
     assert not hasattr(model, "diagnostics_")
     with pytest.raises(AttributeError, match="'diagnostics_' before it is fitted"):
         model.diagnostics_
-    with pytest.raises(AttributeError, match="'checks_' before a fit has ended"):
+    with pytest.raises(AttributeError, match="'checks_' before it is fitted"):
         model.checks_
 
 
