@@ -157,7 +157,7 @@ def test_break_1_an_interrupt_of_all_processes_leaves_a_fitted_estimator():
     )
     try:
         assert "ready" in process.stdout.readline()
-        time.sleep(4.0)
+        time.sleep(2.0)
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=120)[0].strip().endswith("fitted")
     finally:
@@ -185,19 +185,21 @@ def test_break_2_checkpoints_are_saved_while_processes_run(tmp_path):
         process.communicate()
 
 
-@pytest.mark.parametrize("name", ["SphericalAdmixtureModel", "VonMisesFisherMixture", "BayesianLogisticRegression"])
-def test_break_3_indices_beyond_the_columns_are_refused(name):
+def test_break_3_indices_beyond_the_columns_are_refused():
     said = said_by(
-        f"""
+        """
         import sk_sgmcmc
         from scipy import sparse
         X = sparse.csr_array(rng.poisson(.3, (60, 40)) * 1.0)
         X.indices[5] = 10**8
-        try: sk_sgmcmc.{name}(n_iter=10).fit(X, y[:60])
-        except ValueError as error: print("refused")
+        refused = []
+        for name in ("SphericalAdmixtureModel", "VonMisesFisherMixture", "BayesianLogisticRegression"):
+            try: getattr(sk_sgmcmc, name)(n_iter=10).fit(X, y[:60])
+            except ValueError: refused.append(name)
+        print(len(refused), "refused")
         """
     )
-    assert said == "refused"
+    assert said == "3 refused"
 
 
 def test_break_4_the_default_length_of_small_step_samplers_is_enough_or_warns():

@@ -18,6 +18,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
 from sk_sgmcmc.utils import _futures
+from tests.common.clusters import TIMEOUT, forked_workers, new_cluster
 from tests.conftest import importorskip
 
 distributed = importorskip("distributed")
@@ -25,14 +26,7 @@ dask = importorskip("dask")
 da = importorskip("dask.array")
 
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
-TIMEOUT = 60
 PARAMS = {"n_components": 3, "n_iter": 14, "random_state": 0}
-
-
-def new_cluster(n_workers=2):
-    return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    )
 
 
 def in_this_process(**kwargs):
@@ -48,15 +42,15 @@ def no_scheduler_is_left_behind():
     dask.config.config.pop("scheduler", None)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with new_cluster() as cluster:
-        yield cluster
+@pytest.fixture(scope="module", autouse=True)
+def workers_start_in_a_moment():
+    with forked_workers():
+        yield
 
 
 @pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster, timeout=TIMEOUT) as client:
+def client(two_dask_workers):
+    with distributed.Client(two_dask_workers, timeout=TIMEOUT) as client:
         client.wait_for_workers(2, timeout=TIMEOUT)
         yield client
 
@@ -255,7 +249,7 @@ def test_resume_on_dask_of_a_fit_here(client, counts, local):
     assert same(copy.resume(source), local)
 
 
-def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
+def test_a_round_begun_here_ends_there(two_dask_workers, counts, local, monkeypatch):
     from sk_sgmcmc.topic._counts import block_data
 
     monkeypatch.setattr(block_data, "_SHARDS_PER_CALL", 2)
@@ -263,7 +257,7 @@ def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
     model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
     model._chains[0]._advance(14)
     assert model._chains[0].round.next_shard == 2
-    with distributed.Client(cluster, timeout=TIMEOUT):
+    with distributed.Client(two_dask_workers, timeout=TIMEOUT):
         assert same(model.resume(source), local)
 
 
