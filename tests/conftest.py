@@ -84,7 +84,8 @@ def pytest_collection_modifyitems(config, items):
     """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
+            if not item.get_closest_marker("xdist_group"):  # of those who share processes that they start
+                item.add_marker(pytest.mark.xdist_group(_group(item)))
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(SHORT_CHAINS, append=False)  # first, so that marks of the test itself take precedence
@@ -109,6 +110,15 @@ def _lacks_array_api(item):
 def data_folder():
     """Folder of the real data sets; only for tests marked ``real_data``."""
     return Path(os.environ["SK_SGMCMC_DATA"])
+
+
+@pytest.fixture(scope="session")
+def two_dask_workers():
+    """A Dask cluster of two processes, for all tests of the group "dask"."""
+    from tests.common.clusters import forked_workers, new_cluster
+
+    with forked_workers(), new_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture

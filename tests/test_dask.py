@@ -1,5 +1,6 @@
 """Dask arrays are answered lazily, block by block, or refused; chains run on a Dask cluster."""
 
+import contextlib
 import inspect
 import pickle
 import threading
@@ -460,21 +461,22 @@ def within(seconds, call):
     return value
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["threads", "processes"])
+@pytest.fixture(scope="module", params=["threads", "processes"])
 def client(request):
     """A client of two workers: threads of this process, or processes."""
-    with warnings.catch_warnings(), dask.config.set({"distributed.worker.daemon": True}):
+    with warnings.catch_warnings(), contextlib.ExitStack() as stack:
         warnings.simplefilter("ignore")
-        with (
-            distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, processes=request.param, dashboard_address=None
-            ) as cluster,
-            distributed.Client(cluster, timeout="60s") as client,
-        ):
-            client.wait_for_workers(2, timeout=60)
-            yield client
+        if request.param == "processes":
+            cluster = request.getfixturevalue("two_dask_workers")
+        else:
+            in_threads = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+            cluster = stack.enter_context(distributed.LocalCluster(**in_threads))
+        client = stack.enter_context(distributed.Client(cluster, timeout="60s"))
+        client.wait_for_workers(2, timeout=60)
+        yield client
 
 
+@pytest.mark.xdist_group("dask")
 @each_class
 def test_chains_on_a_cluster_make_the_same_draws(case, client):
     here = case.fitted(n_chains=4)
@@ -490,6 +492,7 @@ def test_chains_on_a_cluster_make_the_same_draws(case, client):
     assert fitted.score(*case.data_of()) == here.score(*case.data_of())
 
 
+@pytest.mark.xdist_group("dask")
 @each_class
 def test_blocks_on_a_cluster_get_the_same_answers(case, client):
     model, methods = answers_of(case)

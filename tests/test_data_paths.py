@@ -74,7 +74,9 @@ def test_the_way_data_arrive_changes_no_draw(case):
     X = sparse.csr_matrix(case.X(), dtype=np.float64)
     whole, streamed = case.new().fit(X), case.new().partial_fit(X)
     score, proportions = whole.score(X), whole.transform(X)
-    for way, arrange in WAYS.items():
+    # One function reads counts for all models.
+    ways = WAYS if case.id == "lda" else {way: WAYS[way] for way in ("dense", "wide indices", "unsorted", "coo_array")}
+    for way, arrange in ways.items():
         given = arrange(X)
         kept = pickle.dumps(given)
         model = case.new().fit(given)

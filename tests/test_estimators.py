@@ -60,31 +60,35 @@ def test_same_seed_gives_same_arrays(case):
     model.fit(*case.data_of())  # the same object again
     for name, value in first.items():
         np.testing.assert_array_equal(value, model.samples_[name])
-    assert_same_draws(model, case.fitted())
     other = case.fitted(random_state=1)
     assert any(not np.array_equal(first[name], other.samples_[name]) for name in first)
 
 
 @each
 def test_n_jobs_changes_no_draw(case):
-    alone = case.fitted(n_chains=3, n_jobs=1)
-    for n_jobs in (2, -1):
-        assert_same_draws(alone, case.fitted(n_chains=3, n_jobs=n_jobs))
+    assert_same_draws(case.fitted(n_chains=3, n_jobs=1), case.fitted(n_chains=3, n_jobs=2))
     # More threads than chains: they share the documents of a minibatch.
     assert_same_draws(case.fitted(), case.fitted(n_jobs=4))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.xdist_group("loky")
 @each_class
-def test_joblib_backend_changes_no_draw(case, backend):
+def test_other_processes_change_no_draw(case):
     data = case.data_of()
     whole = case.fitted(n_chains=2)
     # Everything goes to other processes as memory maps, which chains must not find read-only.
-    with joblib.parallel_config(backend=backend, n_jobs=2, **({"max_nbytes": 1} if backend == "loky" else {})):
+    with joblib.parallel_config(backend="loky", n_jobs=2, max_nbytes=1):
         assert_same_draws(whole, case.fitted(n_chains=2))
         stopped = case.fitted(n_chains=2, callbacks=StopAt(12))
         assert_same_draws(whole, stopped.set_params(callbacks=None).resume(*data))
     assert stopped.score(*data) == whole.score(*data)
+
+
+def test_threads_of_joblib_change_no_draw():
+    case = next(case for case in DEFAULTS if case.id == "logistic")
+    whole = case.fitted(n_chains=2)
+    with joblib.parallel_config(backend="threading", n_jobs=-1):
+        assert_same_draws(whole, case.fitted(n_chains=2))
 
 
 @each_class
@@ -144,7 +148,7 @@ def test_a_refused_fit_restores_the_interrupt_handler(case):
 # -------------------------------------------------------------------------------------------------------- parameters
 
 
-@each
+@each_class
 def test_constructor_arguments_are_never_changed(case):
     sampler = make_sampler(case.sampler).set_params(step_size=0.01)
     model = case.new()
@@ -192,6 +196,7 @@ def test_clone_of_a_fitted_estimator_is_not_fitted(case):
 DOCUMENTS = ["river water bank fish", "bank money loan money", "fish water river boat", "loan bank credit money"] * 6
 
 
+@pytest.mark.xdist_group("loky")
 @each_count_model
 def test_grid_search_in_a_pipeline(case):
     pipeline = make_pipeline(CountVectorizer(), case.new(n_components=2))
@@ -201,12 +206,12 @@ def test_grid_search_in_a_pipeline(case):
         {f"{name}__sampler__step_size": [0.2]},
         {f"{name}__sampler": ["sgrld", "gibbs"]},
     ]
-    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(DOCUMENTS)
+    search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(DOCUMENTS)
     scores = search.cv_results_["mean_test_score"]
     assert len(scores) == 9 and np.all(np.isfinite(scores)) and np.all(scores < 0)
     assert grid[0][f"{name}__sampler"][2].step_size == 0.5  # the grid's own object is untouched
     assert search.best_estimator_.transform(DOCUMENTS).shape == (24, 2)
-    serial = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(DOCUMENTS)
+    serial = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(DOCUMENTS)
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], scores)
 
 
@@ -294,7 +299,7 @@ def test_a_sampler_that_does_not_fit_is_refused_before_the_data_are_seen(case, b
             case.new(sampler=name).partial_fit(*data)
 
 
-@pytest.mark.parametrize("case", [case for case in ESTIMATORS if case.keeps_draws], ids=lambda case: case.id)
+@each_class
 def test_thin_and_burn_in_say_which_draws_are_kept(case):
     def kept(**params):
         return case.draws(case.fitted(**params))

@@ -1,23 +1,23 @@
 """Every fault that the first users reported, and those who tried to break the package: one test each.
 
+Faults of other processes, full disks and damaged caches are not tried again here, but in ``tests/faults``,
+``tests/test_callbacks.py`` and ``tests/kernels/test_jit.py``.
+
 Uses the public interface alone and nothing of the other tests, so it runs on any commit:
 ``pytest --noconftest tests/test_reported.py``. What each mended part promises in detail, its own tests hold.
 """
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 import warnings
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
 
 from sk_sgmcmc import (
     BayesianGaussian,
@@ -140,64 +140,21 @@ def test_user_4_weights_that_are_no_whole_numbers_give_no_cluster_without_rows()
 # -- tried to break ------------------------------------------------------------------------------------------------
 
 
-@LINUX
-def test_break_1_an_interrupt_of_all_processes_leaves_a_fitted_estimator():
-    process = child(
-        """
-        import joblib
-        m = BayesianLogisticRegression(n_iter=10**7, n_chains=2, n_jobs=2)
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            BayesianLogisticRegression(n_iter=10, n_chains=2, n_jobs=2).fit(X, y)
-            print("ready", flush=True)
-            try: m.fit(X, y)
-            except KeyboardInterrupt: pass
-        print("fitted" if hasattr(m, "coef_") else "lost")
-        """,
-        start_new_session=True,
-    )
-    try:
-        assert "ready" in process.stdout.readline()
-        time.sleep(4.0)
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=120)[0].strip().endswith("fitted")
-    finally:
-        process.kill()
-
-
-@LINUX
-def test_break_2_checkpoints_are_saved_while_processes_run(tmp_path):
-    process = child(
-        f"""
-        import joblib
-        from sk_sgmcmc.callbacks import Checkpoint
-        m = BayesianLogisticRegression(n_iter=10**7, n_chains=2, callbacks=Checkpoint({str(tmp_path / "m")!r}, 0.2))
-        with joblib.parallel_config(backend="loky", n_jobs=2): m.fit(X, y)
-        """,
-        start_new_session=True,
-    )
-    try:
-        deadline = time.monotonic() + 60.0
-        while not (tmp_path / "m").exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert process.poll() is None and (tmp_path / "m").exists()
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-@pytest.mark.parametrize("name", ["SphericalAdmixtureModel", "VonMisesFisherMixture", "BayesianLogisticRegression"])
-def test_break_3_indices_beyond_the_columns_are_refused(name):
+def test_break_3_indices_beyond_the_columns_are_refused():
     said = said_by(
-        f"""
+        """
         import sk_sgmcmc
         from scipy import sparse
         X = sparse.csr_array(rng.poisson(.3, (60, 40)) * 1.0)
         X.indices[5] = 10**8
-        try: sk_sgmcmc.{name}(n_iter=10).fit(X, y[:60])
-        except ValueError as error: print("refused")
+        refused = []
+        for name in ("SphericalAdmixtureModel", "VonMisesFisherMixture", "BayesianLogisticRegression"):
+            try: getattr(sk_sgmcmc, name)(n_iter=10).fit(X, y[:60])
+            except ValueError: refused.append(name)
+        print(len(refused), "refused")
         """
     )
-    assert said == "refused"
+    assert said == "3 refused"
 
 
 def test_break_4_the_default_length_of_small_step_samplers_is_enough_or_warns():
@@ -239,33 +196,6 @@ def test_break_5_an_interrupt_that_is_raised_leaves_the_estimator_as_it_was():
         new.transform(rng.poisson(1.0, (20, 10)))
 
 
-def test_break_6_a_checkpoint_shared_by_processes(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    model = BayesianLogisticRegression(n_iter=400, callbacks=Checkpoint(tmp_path / "shared", 0.0), random_state=0)
-    search = GridSearchCV(model, {"prior_scale": np.logspace(-1, 1, 12)}, n_jobs=2, error_score="raise")
-    search.fit(X, X[:, 0] > 0)
-    assert (tmp_path / "shared").exists() and not list(tmp_path.glob("*.part"))
-
-
-@LINUX
-def test_break_6_a_full_disk_loses_no_fit(tmp_path):
-    said = said_by(
-        f"""
-        import resource, signal
-        from sk_sgmcmc.callbacks import Checkpoint
-        BayesianLogisticRegression(n_iter=10).fit(X, y)
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-        m = BayesianLogisticRegression(n_iter=500, callbacks=Checkpoint({str(tmp_path / "m")!r}, 0.0))
-        try: m.fit(X, y)
-        except OSError: pass
-        print("fitted" if hasattr(m, "coef_") else "lost")
-        """
-    )
-    assert said == "fitted" and not list(tmp_path.glob("*.part"))
-
-
 def test_break_6_a_flipped_bit_is_found(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
@@ -280,22 +210,6 @@ def test_break_6_a_flipped_bit_is_found(tmp_path):
         (tmp_path / "m").write_bytes(damaged)
         with pytest.raises(Exception, match=r"damaged|checksum"):
             load(tmp_path / "m")
-
-
-@LINUX
-def test_break_7_a_damaged_cache_costs_time_and_not_the_fit(tmp_path):
-    code = """
-        from sk_sgmcmc import sample
-        from sk_sgmcmc.targets import DirichletCategorical
-        sample(DirichletCategorical(np.array([0, 1, 1, 2]), 1.0), n_iter=5, random_state=0)
-        print("drawn")
-    """
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    assert said_by(code, env=environment) == "drawn"
-    files = [path for path in tmp_path.rglob("*") if path.suffix in (".nbi", ".nbc")]
-    for path in files:
-        path.write_bytes(path.read_bytes()[:20])
-    assert files and said_by(code, env=environment) == "drawn"
 
 
 @pytest.mark.parametrize("prior", [{"degrees_of_freedom_prior": 1e4}, {"mean_precision_prior": 1e6}])
@@ -333,12 +247,6 @@ def test_break_11_metadata_with_a_column_of_text_in_polars():
     frame = pytest.importorskip("polars").DataFrame({"g": ["u", "v"] * 6})
     counts = np.random.default_rng(0).poisson(1.0, (12, 20))
     assert "g" in str(DMRTopicModel(2, n_iter=10).fit(counts, metadata=frame).metadata_names_)
-
-
-@LINUX
-def test_break_12_without_compilation():
-    code = "BayesianLogisticRegression(n_iter=3).fit(X[:20], y[:20]); print('fitted')"
-    assert said_by(code, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}) == "fitted"
 
 
 @LINUX

@@ -241,7 +241,6 @@ CHECKED = [
     for case in ESTIMATORS
     if case.id
     in {
-        "lda", "lda-fresh", "dmr-plain", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian",
-        "dp",
+        "lda", "dmr-plain", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp",
     }
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A few of the hashes; all of them are compared by ``python -m tests.goldens.hashes``."""
+"""Draws do not change unnoticed; a resumed fit, and one by two jobs, have the draws of a plain one."""
 
 import os
 import subprocess
@@ -8,58 +8,38 @@ from pathlib import Path
 
 import pytest
 
-from tests.goldens.hash_table import CASES
-from tests.goldens.hashes import broken_promises, differences, processor, run, saved
-from tests.goldens.make import here
+from tests.goldens.cases import CASES
+from tests.goldens.hashes import AS_FIT, differences, run, saved, this_machine
 
-# Of each kind of chain one, by samplers whose kernels other tests compile anyhow.
-FEW = (
-    "BayesianLDA, None",
-    "BayesianLDA, scir, seeded topics, batch",
-    "BayesianLDA, gibbs, documents' prior",
-    "DMRTopicModel, coef sgnht, fresh",
-    "GammaProcessTopicModel, None, fresh",
-    "SphericalAdmixtureModel, gsgnht, batch",
-    "DPCategoricalMixture, scir, categorical, survey, batch",
-    "BayesianLogisticRegression, sgld, three classes, batch",
-    "BayesianGaussian, sgnht",
-    "VonMisesFisherMixture, gmc, process",
-    "sample DirichletCategorical, scir, batch",
-)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def agrees_alone(name, folder):
-    """Whether the draws of a case are those of its hashes in a process of its own, which compiles all kernels anew."""
+    """Whether the draws of a case are those of its hashes in a process of its own, which compiles all kernels again."""
     command = [sys.executable, "-m", "tests.goldens.hashes", "--only", name]
-    root = Path(__file__).resolve().parents[2]
-    return not subprocess.run(
-        command, cwd=root, env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}, check=False
-    ).returncode
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_draws_are_those_of_the_hashes(name, tmp_path):
     golden = saved()
-    bits = (golden["here"], golden["processor"]) == (here(), processor())
-    case = next(case for case in CASES if case.name == name)
-    differ = list(differences({name: golden["hashes"][name]}, {name: run(case)[0]}, bits))
-    if differ and not list(differences({name: golden["hashes"][name]}, {name: run(case)[0]}, bits=False)):
-        # Last bits alone. What the process has run before must not change them either, but that is no change of draws.
+    bits = golden["made on"] == this_machine()
+    found = run(next(case for case in CASES if case.name == name))
+    differ = list(differences(golden["cases"][name], found, bits))
+    if differ and not list(differences(golden["cases"][name], found, bits=False)):
+        # Only bits. What the process has run before must not change them either, but that is no change of draws.
         warnings.warn(f"Among other tests, draws have other bits: {differ}", stacklevel=1)
         differ = [] if agrees_alone(name, tmp_path) else differ
     assert not differ, (
-        f"Draws or answers have changed: {differ}. If that is meant, say so in CHANGELOG.md and run "
-        "python -m tests.goldens.hashes --write."
+        f"Draws or results have changed: {differ}. If that is meant, say so in CHANGELOG.md and run "
+        f'python -m tests.goldens.hashes --write --only "{name}".'
     )
 
 
-def test_each_case_has_its_hashes():
-    names = [case.name for case in CASES]
-    assert len(set(names)) == len(names)
-    hashes = saved()["hashes"]
-    assert list(hashes) == names
-    assert all(set(case.ways) <= hashes[case.name].keys() for case in CASES)
-
-
-def test_resumed_fits_and_those_by_two_jobs_have_the_hash_of_the_plain_one():
-    assert not list(broken_promises(saved()["hashes"]))
+def test_each_case_has_its_hashes_and_resumed_fits_have_those_of_the_plain_one():
+    entries = saved()["cases"]
+    assert list(entries) == [case.name for case in CASES]
+    for name, entry in entries.items():
+        if "fit" in entry:
+            assert entry["jobs"] == entry["resume"] == AS_FIT, name

@@ -1,8 +1,6 @@
 """Kernels whose machine code comes from files of different processes call their own functions."""
 
-import os
-import subprocess
-import sys
+from tests.common.forked import run_with_numba
 
 # Two functions of one name, as a factory makes them, too long to be compiled into their callers. Each process that
 # compiles one of the kernels gives the same number, the second, to the function that it calls.
@@ -49,13 +47,8 @@ if __name__ == "__main__":
 
 def said_by(folder, *names, first=""):
     """What a process of its own prints for the kernels, called in this order."""
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])
-    }  # fmt: skip
     code = f"{first}\nimport sys, runpy; sys.argv = {['twins', *names]}; runpy.run_module('twins', run_name='__main__')"
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=True
-    ).stdout.split()
+    return run_with_numba(code, folder, folder / "cache").split()
 
 
 def test_functions_of_one_name_are_not_mistaken_for_each_other(tmp_path):

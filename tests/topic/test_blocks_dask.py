@@ -18,6 +18,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
 from sk_sgmcmc.utils import _futures
+from tests.common.clusters import TIMEOUT, forked_workers, new_cluster
 from tests.conftest import importorskip
 
 distributed = importorskip("distributed")
@@ -25,14 +26,8 @@ dask = importorskip("dask")
 da = importorskip("dask.array")
 
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
-TIMEOUT = 60
-PARAMS = {"n_components": 3, "n_iter": 14, "random_state": 0}
-
-
-def new_cluster(n_workers=2):
-    return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    )
+PARAMS = {"n_components": 3, "n_iter": 8, "random_state": 0}
+LONGER = {**PARAMS, "n_iter": 14}
 
 
 def in_this_process(**kwargs):
@@ -48,15 +43,15 @@ def no_scheduler_is_left_behind():
     dask.config.config.pop("scheduler", None)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with new_cluster() as cluster:
-        yield cluster
+@pytest.fixture(scope="module", autouse=True)
+def workers_start_in_a_moment():
+    with forked_workers():
+        yield
 
 
 @pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster, timeout=TIMEOUT) as client:
+def client(two_dask_workers):
+    with distributed.Client(two_dask_workers, timeout=TIMEOUT) as client:
         client.wait_for_workers(2, timeout=TIMEOUT)
         yield client
 
@@ -73,6 +68,11 @@ def blocks_of(counts):
 @pytest.fixture(scope="module")
 def local(counts):
     return BayesianLDA(**PARAMS).fit(CountBlocks([counts], shard_tokens=3000))
+
+
+@pytest.fixture(scope="module")
+def local_longer(counts):
+    return BayesianLDA(**LONGER).fit(CountBlocks([counts], shard_tokens=3000))
 
 
 def same(a, b):
@@ -132,7 +132,7 @@ def test_weighted_tokens(client, counts):
 
 
 def test_the_gamma_process(client, counts):
-    source, arguments = CountBlocks([counts], shard_tokens=3000), {"n_components": 9, "n_iter": 20, "random_state": 0}
+    source, arguments = CountBlocks([counts], shard_tokens=3000), {"n_components": 9, "n_iter": 8, "random_state": 0}
     model = GammaProcessTopicModel(**arguments).fit(source)
     assert on_dask(model)
     client.close()
@@ -174,7 +174,7 @@ def test_metadata_in_a_dask_frame(client, counts):
 
 
 def test_chains_side_by_side_through_joblib(client, counts):
-    arguments = {"n_components": 3, "n_iter": 10, "n_chains": 2, "random_state": 0}
+    arguments = {**PARAMS, "n_chains": 2}
     here = BayesianLDA(**arguments).fit(counts)
     with joblib.parallel_config("dask", wait_for_workers_timeout=TIMEOUT):
         there = BayesianLDA(**arguments, n_jobs=2).fit(counts)
@@ -248,22 +248,22 @@ def test_a_task_does_not_wait_for_tasks(counts, local):
 
 def test_resume_on_dask_of_a_fit_here(client, counts, local):
     source = CountBlocks([counts], shard_tokens=3000)
-    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source)
+    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 5).fit(source)
     copy = pickle.loads(pickle.dumps(model)).set_params(callbacks=None)
     assert same(model.set_params(callbacks=None).resume(source), local)
     client.close()
     assert same(copy.resume(source), local)
 
 
-def test_a_round_begun_here_ends_there(cluster, counts, local, monkeypatch):
+def test_a_round_begun_here_ends_there(two_dask_workers, counts, local, monkeypatch):
     from sk_sgmcmc.topic._counts import corpus as corpora
 
     monkeypatch.setattr(corpora, "_SHARDS_PER_CALL", 2)
     source = CountBlocks([counts], shard_tokens=3000)
-    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 9).fit(source).set_params(callbacks=None)
-    model._chains[0]._advance(14)
+    model = BayesianLDA(**PARAMS, callbacks=lambda _, step: step > 5).fit(source).set_params(callbacks=None)
+    model._chains[0]._advance(8)
     assert model._chains[0].round.next_shard == 2
-    with distributed.Client(cluster, timeout=TIMEOUT):
+    with distributed.Client(two_dask_workers, timeout=TIMEOUT):
         assert same(model.resume(source), local)
 
 
@@ -283,13 +283,13 @@ class Kill:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
-def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
+def test_workers_killed_at_five_rounds_change_no_draw(counts, local_longer):
     rounds = np.sort(np.random.default_rng(0).choice(np.arange(1, 13), 5, replace=False))
     with new_cluster() as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
         kill = Kill(client, rounds)
-        model = BayesianLDA(**PARAMS, callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
+        model = BayesianLDA(**LONGER, callbacks=kill).fit(CountBlocks(blocks_of(counts), shard_tokens=3000))
     assert kill.killed == 5
-    assert same(model, local)
+    assert same(model, local_longer)
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_workers_killed_at_five_rounds_change_no_draw(counts, local):
 @pytest.mark.parametrize(
     "model, metadata",
     [
-        (DMRTopicModel(**PARAMS), {"metadata": columns()}),
+        (DMRTopicModel(**LONGER), {"metadata": columns()}),
         (GammaProcessTopicModel(n_components=9, n_iter=14, random_state=0), {}),
     ],
     ids=["coefficients", "weights"],
@@ -331,7 +331,7 @@ def test_workers_that_join_late_change_no_draw(counts, local):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
-def test_without_any_worker_the_last_checkpoint_stays(counts, local, monkeypatch):
+def test_without_any_worker_the_last_checkpoint_stays(counts, local_longer, monkeypatch):
     monkeypatch.setattr(_futures, "PATIENCE_SECONDS", 1.0)
     source = CountBlocks(blocks_of(counts), shard_tokens=3000)
     with new_cluster(1) as cluster, distributed.Client(cluster, timeout=TIMEOUT) as client:
@@ -341,11 +341,11 @@ def test_without_any_worker_the_last_checkpoint_stays(counts, local, monkeypatch
                 cluster.scale(0)
                 client.sync(cluster._correct_state)
 
-        model = BayesianLDA(**PARAMS, callbacks=close)
+        model = BayesianLDA(**LONGER, callbacks=close)
         with pytest.raises(WorkersLostError, match="after 10 of 14 steps, and resume"):
             model.fit(source)
         assert model.n_iter_ == 10 and model.components_.shape == (3, 60)
         with pytest.raises(WorkersLostError, match="no worker"):
             model.set_params(callbacks=None).resume(source)
-    assert same(pickle.loads(pickle.dumps(model)).resume(source), local)
-    assert same(model.resume(source), local)
+    assert same(pickle.loads(pickle.dumps(model)).resume(source), local_longer)
+    assert same(model.resume(source), local_longer)
