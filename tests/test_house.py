@@ -304,6 +304,50 @@ def test_top_level_holds_nothing_else():
     assert found <= TOP_LEVEL, sorted(found - TOP_LEVEL)
 
 
+# Functions of more than 60 lines of code, by their names, and why they are not divided.
+LONG = {
+    "split_merge": "one move, accepted or refused as a whole",
+    "_sweep": "one compiled loop over tokens",
+    "_sweep_by": "makes a compiled loop over tokens, which closes over its choices",
+    "draw_assignments": "one compiled loop over tokens",
+    "soft_pass": "one compiled loop over tokens",
+    "admixture_gradient": "one compiled loop over documents",
+    "run_topic_trajectories": "one trajectory, accepted or refused as a whole",
+    "run_metropolis": "one trajectory, accepted or refused as a whole",
+    "run_nuts": "one trajectory, accepted or refused as a whole",
+    "run_dense": "one compiled loop over steps",
+    "normal_wishart": "one gradient, whose parts share factorisations",
+    "sample": "its parameters, and what each combination of them asks for",
+    "__init__": "parameters, each set by a line",
+}
+
+
+def lines_of_code(function, text):
+    """How many lines of a function are neither blank, nor comments, nor of a docstring."""
+    docstrings = {
+        line
+        for node in ast.walk(function)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node)
+        for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
+    }
+    lines = text.splitlines()[function.lineno - 1 : function.end_lineno]
+    return sum(
+        number not in docstrings and bool(line.strip()) and not line.strip().startswith("#")
+        for number, line in enumerate(lines, start=function.lineno)
+    )
+
+
+def test_long_functions_have_a_reason():
+    long = {
+        node.name: name_of(path)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef) and lines_of_code(node, path.read_text(encoding="utf-8")) > 60
+    }
+    assert not long.keys() - LONG.keys(), f"divide them, or say why not in tests/test_house.py: {long}"
+    assert not LONG.keys() - long.keys(), "these functions are no longer long"
+
+
 def test_every_folder_of_the_package_is_a_package():
     folders = {path.parent for path in MODULES}
     assert not [name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
