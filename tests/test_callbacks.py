@@ -158,6 +158,7 @@ class Tied:
         raise TypeError("tied to this process")
 
 
+@pytest.mark.xdist_group("loky")
 def test_a_parameter_that_cannot_be_sent_to_another_process_is_refused():
     case = next(case for case in DEFAULTS if case.id == "logistic")
     model = case.new(sampler=SGLD(step_size=OwnStep(Tied())), n_chains=2, n_jobs=2)
@@ -199,6 +200,7 @@ def test_the_bytes_are_on_the_disk_before_the_file_takes_its_name(tmp_path, monk
     assert done[:3] == (["file", "replace", "folder"] if os.name == "posix" else ["file", "replace", "file"])
 
 
+@pytest.mark.xdist_group("loky")
 def test_checkpoints_are_saved_while_chains_run_in_other_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "FIRST_AWAY_SECONDS", 0.0)
     monkeypatch.setattr(run, "AWAY_SECONDS", (0.0, 0.0))
@@ -225,6 +227,7 @@ def test_checkpoints_are_saved_while_chains_run_in_other_processes(tmp_path, mon
         assert_same_draws(whole, each.resume(*data))
 
 
+@pytest.mark.xdist_group("loky")
 def test_searches_in_several_processes_may_share_a_checkpoint(tmp_path):
     case, path = next(case for case in DEFAULTS if case.id == "logistic"), tmp_path / "model.joblib"
     X, y = case.data_of()

@@ -387,7 +387,7 @@ def test_grid_search_with_routing_off():
     both = ColumnTransformer([("words", CountVectorizer(), "text"), ("kind", OneHotEncoder(), ["kind"])])
     pipeline = make_pipeline(both, DMRTopicModel(2, n_iter=8, random_state=0, metadata_columns=2))
     grid = {"dmrtopicmodel__sampler": ["scir", "gibbs"], "dmrtopicmodel__metadata_prior_scale": [0.1, 1.0]}
-    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(frame)
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(frame)
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_estimator_.transform(frame).shape == (36, 2)
     # metadata= reaches fit, split by rows, but not score.
@@ -426,7 +426,7 @@ def test_grid_search_with_routing_on():
         model = DMRTopicModel(2, n_iter=8, random_state=0)
         pipeline = make_pipeline(CountVectorizer(), model)
         grid = {"dmrtopicmodel__metadata_prior_scale": [0.1, 1.0]}
-        search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2, error_score="raise").fit(TEXTS, metadata=KIND)
+        search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(TEXTS, metadata=KIND)
         assert search.best_estimator_[-1].coef_.shape == (2, 3)
         if not search.get_metadata_routing().consumes("score", ["metadata"]):
             return  # scikit-learn 1.6 scores without metadata
