@@ -19,7 +19,7 @@ class PredictiveProbe:
 
     Parameters
     ----------
-    data : TokenData
+    data : TokenCorpus
     """
 
     def __init__(self, data):

@@ -13,7 +13,7 @@ def mean_intercepts(data, coef):
 
     Parameters
     ----------
-    data : TokenData
+    data : TokenCorpus
         With metadata.
     coef : ndarray of shape (n_chains, n_kept, n_topics, n_metadata + 1)
         Draws, the intercept first.
