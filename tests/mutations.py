@@ -546,6 +546,71 @@ MIXTURE = [
 
 TOPIC = [
     *of(
+        "topic/_counts/corpus.py",
+        "tests/topic/test_shards.py -k (merged_counts or exact_law)",
+        ("LocalShards.proceed", "z[part] = done.z", "pass"),
+        ("LocalShards.proceed", "done.change.add_to(now.sums)", "pass"),
+        ("Change.add_to", "part[self.rows] +=", "part[self.rows] -="),
+        ("cuts", "token_ptr[0] + (token_ptr[-1] - token_ptr[0])", "(token_ptr[-1] - token_ptr[0])"),
+    ),
+    *of(
+        "topic/_counts/corpus.py",
+        "tests/topic/test_blocks.py -k (in_any_order or division or sample)",
+        ("Change.sum_of", "values[np.searchsorted(rows, each.rows)] +=", "values[np.searchsorted(rows, each.rows)] ="),
+        ("MemoryMappedShards.__init__", "token + ptr[1:]", "ptr[1:]"),
+        ("MemoryMappedShards.sample", "self._every", "1 + self._every"),
+    ),
+    *of(
+        "topic/_counts/corpus.py",
+        "tests/topic/test_dmr_blocks.py -k (answers or division or knows or know)",
+        ("groups_of", "rank = np.argsort(np.argsort(first))", "rank = np.arange(first.size)"),
+        ("_joined_described", "part.group + first", "part.group"),
+        ("arranged", "given = described[first]", "given = described[first[::-1]]"),
+    ),
+    *of(
+        "topic/_counts/corpus.py",
+        "tests/topic/test_parts.py -k coefficients",
+        ("InMemoryShards._part", "Described(group - first,", "Described(group,"),
+    ),
+    *of(
+        "topic/_counts/document_prior.py",
+        "tests/topic/test_lda.py -k asymmetric",
+        ("moved_prior", "alpha * sums[:-1] / sums[-1]", "alpha * sums[:-1].mean() / sums[-1]"),
+        ("FittedPrior.draw", "self.alpha.copy()", "self.alpha[::-1].copy()"),
+    ),
+    *of(
+        "topic/_counts/word_prior.py",
+        "tests/topic/test_word_prior.py",
+        ("FittedWordPrior.update", "if n_passes % PASSES_PER_FIT:", "if n_passes:"),
+        ("FittedWordPrior.begin", "first_word_prior(n_tokens, self.n_words, self.n_topics)", "DEFAULT"),
+    ),
+    *of(
+        "topic/_counts/word_prior.py",
+        "tests/topic/test_seeds.py",
+        (
+            "WordPrior.exchangeable_groups",
+            "if self.distinguishes_topics else of_documents",
+            "if False else of_documents",
+        ),
+        ("WordPrior.seed_shares", "(value / most) ** 2", "(value / most) ** 0"),
+    ),
+    *of(
+        "topic/_dmr/document_prior.py",
+        "tests/topic/test_dmr_laws.py -k (remembers or held)",
+        ("MetadataPrior.stream", "self.coefficients.held, self.held = self.held, None", "self.held = None"),
+        ("MetadataPrior._stream_of", "np.random.default_rng([progress.seed, progress.step])", "progress.rng"),
+    ),
+    *of(
+        "topic/_dmr/document_prior.py",
+        "tests/topic/test_dmr_laws.py -k (remembers or held)",
+        ("MetadataPrior.release", "if self.stored and not self.is_released:", "if False:"),
+    ),
+    *of(
+        "topic/_gamma_process/document_prior.py",
+        "tests/topic/test_blocks.py -k gamma_process",
+        ("GammaProcessPrior.update", "self._move(progress, None)", "pass"),
+    ),
+    *of(
         "topic/_results/topics.py",
         "tests/topic/test_tables.py",
         ("mixed", "weights = masses / np.bincount(new, masses)[new]", "weights = np.ones(new.size)"),
