@@ -26,7 +26,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
 
-data, N_TOPICS, N_HELD_OUT, N_ITER = load_sotu(), 20, 700, 100
+data, N_TOPICS, N_HELD_OUT, N_ITER = load_sotu(), 20, 700, 400
 counts, words = data.counts.tocsr(), data.feature_names
 metadata = {name: np.asarray(data.metadata[name]) for name in ("president", "party", "type", "year")}
 era = metadata["year"] // 20 * 20

@@ -56,7 +56,7 @@ _ = TopicDocumentsDisplay.from_estimator(lda, docstrings.counts[some], texts, to
 # Shares of topics in the paragraphs of each decade, with their intervals.
 
 addresses = load_sotu()
-model = BayesianLDA(n_components=20, n_iter=N_ITER, random_state=0)
+model = BayesianLDA(n_components=20, n_iter=200, random_state=0)
 model.fit(addresses.counts, feature_names=addresses.feature_names)
 _ = TopicsOverTimeDisplay.from_estimator(model, addresses.counts, np.asarray(addresses.metadata["year"]), n_bins=23)
 
