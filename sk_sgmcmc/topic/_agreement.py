@@ -1,7 +1,7 @@
-"""Several chains of topics: a reference chain for all results, and which of its topics the other chains found too.
+"""Agreement of several chains of topics: the reference chain, and which of its topics the other chains also found.
 
-Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them has.
-One chain is therefore the reference, and the others show how certain its topics are.
+Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them found.
+Results therefore come from one reference chain, and the other chains show how certain its topics are.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from ..metrics import align_topics
 from ..utils._numbers import interval_ends
 from ._draws import unit_rows
 
-# Topics of two chains agree if they are no further apart than two draws of one chain, or than this: about a twelfth
-# of the words' mass. Among chains that had found the planted topics, 2 in 250 were further apart than both (by up to
-# 1.5 times the draws' distance); where a topic was split or merged, distances began at 0.45.
+# Topics of two chains agree if their distance is at most that of two draws of one chain, or at most this, which is
+# about a twelfth of the words' mass. Where chains had found the planted topics, 2 in 250 distances exceeded both bounds
+# (up to 1.5 times the distance of draws). Where a topic was split or merged, distances were 0.45 or more.
 ALIKE = 0.2
-_MOST_WORDS, _MOST_NAMED = 4, 3  # top words, and topics, quoted in a message
+_MOST_WORDS, _MOST_NAMED = 4, 3  # Most top words and topics quoted in a message.
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far the chains' topics are from those of the reference chain.
+    """Distances between the topics of each chain and the topics of the reference chain.
 
     Parameters
     ----------
@@ -40,17 +40,20 @@ class Agreement:
 
     @classmethod
     def of_distances(cls, reference, distances, spread=0.0):
-        """From distances, and the typical distance ``spread`` of a draw from its chain's mean."""
+        """From the distances of means, and ``spread``, the typical distance of a draw from its chain's mean."""
         spread = np.broadcast_to(spread, distances.shape)
         agree = distances**2 <= np.maximum(ALIKE**2, spread**2 + spread[reference] ** 2)
         return cls(reference, distances, agree)
 
     def renumbered(self, order):
-        """The same for topics in another order."""
+        """The agreement with topics in another order."""
         return Agreement(self.reference, self.distances[:, order], self.agree[:, order])
 
     def merged(self, new):
-        """The same where topics have become those of the indices ``new``: as unlike as the most unlike of a group."""
+        """The agreement after a merger into topics ``new``: a new topic has the largest distance of its group.
+
+        Chains agree on a new topic if they agree on all topics of its group.
+        """
         distances = np.zeros((len(self.distances), new.max() + 1))
         np.maximum.at(distances.T, new, self.distances.T)
         disagree = np.zeros(distances.shape, dtype=bool)
@@ -58,17 +61,20 @@ class Agreement:
         return Agreement(self.reference, distances, ~disagree)
 
     def draws_of_topic(self, values, k):
-        """Draws of topic ``k`` by the chains that agree on it, (n, ...), from (n_chains, n_kept, n_topics, ...)."""
+        """Draws of topic ``k`` from the chains that agree on it, (n, ...).
+
+        ``values`` are the draws of all chains, (n_chains, n_kept, n_topics, ...).
+        """
         return values[:, :, k][self.agree[:, k]].reshape(-1, *values.shape[3:])
 
     def summary(self, values, tails):
-        """Ends of intervals over draws by the chains that agree, (2, n_topics, ...), and the share of these above 0."""
+        """Interval ends over the draws of the chains that agree, (2, n_topics, ...), and the share of draws above 0."""
         draws = [self.draws_of_topic(values, k) for k in range(values.shape[2])]
         ends = np.stack([interval_ends(each, tails) for each in draws], axis=1)
         return ends, np.stack([(each > 0).mean(axis=0) for each in draws])
 
     def checks(self, components, in_use, metric, names, hint):
-        """The check of whether the chains found the same topics; none for a single chain.
+        """Check whether the chains found the same topics; an empty list for a single chain.
 
         Parameters
         ----------
@@ -77,9 +83,9 @@ class Agreement:
             Topics to warn about.
         metric : {"hellinger", "cosine"}
         names : ndarray of object, shape (n_words,), or None
-            With names, the message quotes the top words of topics.
+            Names of the words. If they are passed, the message quotes the top words of topics.
         hint : str
-            A remedy besides more steps and fewer topics.
+            A further remedy, after more steps and fewer topics.
         """
         n_chains, n_topics = self.agree.shape
         if n_chains == 1:
@@ -109,19 +115,20 @@ class Agreement:
 def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     """Put the topics of all draws into one order, in place, and choose the reference chain.
 
-    Each chain is aligned by itself. The numbering is that of the first chain; the other chains are matched to the
-    reference as a whole, by their means, so that no draw is matched to a mixture of chains.
+    The draws of each chain are first aligned with each other. Then chains are matched as a whole, by their mean topics,
+    so that no draw is matched to a mixture of chains. The reference is matched to the first chain, which sets the order
+    of topics, and the other chains are matched to the reference.
 
     Parameters
     ----------
     draws : TopicDraws
     samples : dict of ndarray
-        Other draws, reordered likewise where their third axis is that of the topics.
+        Other draws, which are reordered in the same way if their third axis is that of the topics.
     metric : {"hellinger", "cosine"}
     groups : array-like of shape (n_components,)
-        Only topics of one group, that is of equal values, may change places.
+        Group of each topic. Only topics of the same group may change places.
     best_chain : callable
-        Function from the chains' mean topics, (n_chains, n_components, n_features), to the index of the reference.
+        Maps the chains' mean topics, (n_chains, n_components, n_features), to the index of the reference chain.
     n_rounds : int
         As for `align_draws`.
 
@@ -135,7 +142,7 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     for c in range(n_chains):
         for s, order in enumerate(draws.align(c, metric, groups, n_rounds)):
             _reorder(samples, (c, s), order, axis=0)
-    if n_chains == 1:  # without a second copy of the means
+    if n_chains == 1:  # Return early, without a second copy of the means.
         return Agreement.of_distances(0, np.zeros((1, n_topics))), draws.mean_of_chain(0)[None]
     means = np.stack([draws.mean_of_chain(c) for c in range(n_chains)])
     reference = best_chain(means)

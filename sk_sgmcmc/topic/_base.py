@@ -1,4 +1,4 @@
-"""Base of all topic models: several chains draw topics, and one of them supplies all results."""
+"""The base class of topic models: names of topics, draws of proportions, topic tables, and agreement of chains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ._draws import TopicDraws, check_at_most_kept
 from ._results import documents
 from ._results import topics as tables
 
-_N_DRAWS = 20  # of proportions, over which tables of documents average
+_N_DRAWS = 20  # Draws of proportions that tables of documents average over.
 
 
 @keyword_parameters
@@ -34,10 +34,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     """Base of topic models, whose ``samples_["components"]`` has the shape (n_chains, n_kept, n_topics, n_features).
 
     A subclass implements `fit` and ``_set_fitted`` (see `BaseSGMCMC`). The latter sets ``components_``, ``samples_``
-    and ``_agreement``, which `number_topics` returns. For tables of documents, it has ``_proportion_draws(X, n_draws,
-    random_state, **params)``, which yields draws of the proportions, and ``_filled(X, **params)``, the counts and which
-    documents have any. Given ``groups`` of the documents, ``_proportion_draws`` makes draws that can be averaged over
-    each group.
+    and ``_agreement``, which `number_topics` returns. For tables of documents, a subclass also implements
+    ``_proportion_draws(X, n_draws, random_state, **params)``, which yields draws of the proportions, and
+    ``_filled(X, **params)``, which returns the counts and which documents have words. With ``groups`` of documents,
+    ``_proportion_draws`` makes draws that can be averaged over each group.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     _drifts = (
         "log_predictive",
         1.0,
-    )  # arguments of `Diagnosis.drift`; the quantity nears its limit ever more slowly
+    )  # Arguments of `Diagnosis.drift`. The quantity approaches its limit ever more slowly.
     _metric = "hellinger"
-    _seeds_hint = ""  # a remedy for chains that do not agree
-    _feature_names = _topic_names = None  # those that the user gave
-    _own_topic_names = ()  # of the first topics, given as a parameter
+    _seeds_hint = ""  # A remedy, in the warning, for chains that disagree.
+    _feature_names = _topic_names = None  # Names of words and topics that the user has set.
+    _own_topic_names = ()  # Names of the first topics from a parameter of the model.
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -82,7 +82,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return [*super()._checks(chains), *own, *self._agreement_checks()]
 
     def _agreement_checks(self):
-        """The check of whether several chains found the same topics."""
+        """Check whether several chains found the same topics."""
         names = self._word_names(self.components_.shape[1])
         names = names if names.dtype.kind in "OU" else None
         return self._agreement.checks(self.components_, self._topics_in_use(), self._metric, names, self._seeds_hint)
@@ -109,13 +109,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return [TOPICS_CHANGE.fired(found.change, meaning, remedy, found.limit)]
 
     def _topics_in_use(self):
-        """Which topics are worth a warning, (n_components,)."""
+        """Which topics checks may warn about, a bool array (n_components,)."""
         return np.ones(self.components_.shape[0], dtype=bool)
 
     # -- names -----------------------------------------------------------------------------------------------------
 
     def _word_names(self, n_features, given=None):
-        """Names of the words: those ``given``, those given to `fit`, those of the columns of its X, or indices."""
+        """Names of the words: ``given``, or those passed to `fit`, or the column names of its X, or else indices."""
         for names in (given, self._feature_names):
             if names is not None and (given is not None or len(names) == n_features):
                 return checked_names(names, n_features)
@@ -123,9 +123,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     @property
     def topic_names_(self) -> AnyArray:
-        """Names of the topics, an array of str that may be set: at first, their numbers and top words, or seeds' names.
+        """Names of the topics, an array of str; by default their numbers and top words, or the names of seeded topics.
 
-        A dict from topics to names sets some of them; None returns to the first names.
+        Set it to a list of names, or to a dict from topics to names to set some of them. None restores the defaults.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     @property
     def _given_topic_names(self):
-        """``topic_names_`` if any of them was given, else None."""
+        """``topic_names_`` if the user has set or passed any of them, else None."""
         return None if self._topic_names is None and not self._own_topic_names else self.topic_names_
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -197,10 +197,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     def transform_draws(
         self, X: CountsLike, n_draws: int | None = None, random_state: Seed = 0, **params: Any
     ) -> FloatArray:
-        """Draws of the topic proportions of documents: their uncertainty, and that of the topics.
+        """Draws of the topic proportions of documents, with the uncertainty of proportions and topics.
 
         Use the draws for intervals of proportions, not as regressors: the noise of a draw biases the coefficients of a
-        regression on it towards 0, however many draws are pooled. Regressions on `transform`, the posterior mean, do
+        regression on it towards 0, even if many draws are pooled. Regressions on `transform`, the posterior mean, do
         not have this bias if the fit has converged.
 
         Parameters
@@ -208,21 +208,20 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         X : array-like or sparse of shape (n_samples, n_features)
             Counts.
         n_draws : int or None, default=None
-            Number of draws, at most as many as the reference chain kept of the topics: each uses another of these,
-            evenly spaced. None uses all of them.
+            Number of draws, at most the number of the topics' kept draws in the reference chain. Each uses a different
+            one of these, evenly spaced. None uses all of them.
         random_state : None, int, RandomState, Generator or SeedSequence, default=0
-            Seed. A document's draws depend on it and on the document's content, not on the other documents. So equal
-            documents have equal draws: for means over documents and their intervals, use `topics_over_time`, in which
-            equal documents have independent draws.
+            Seed. A document's draws depend on the seed and the document's content, not on other documents. Equal
+            documents therefore have equal draws. For means over documents and their intervals, use `topics_over_time`,
+            in which equal documents have independent draws.
         **params
-            What `transform` takes besides X, such as ``metadata``.
+            Further arguments of `transform`, such as ``metadata``.
 
         Returns
         -------
         proportions : ndarray of shape (n_draws, n_samples, n_components)
             The last axis sums to 1. Each draw is made given a draw of the topics, by Gibbs sweeps over the document's
-            tokens, or where documents are directions by trajectories on the simplex; an empty document gets draws
-            from the prior.
+            tokens, or for directional data by trajectories on the simplex. An empty document gets draws from the prior.
 
         Examples
         --------
@@ -244,7 +243,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         return as_precise_as(X, np.stack(list(draws)))
 
     def _refuse_unknown(self, params):
-        """Raise for what `transform` does not take, by the names that the caller wrote."""
+        """Raise for keyword arguments that `transform` does not have, with the names that the caller wrote."""
         known = [name for name in signature(self.transform).parameters if name != "X"]
         for name in params:
             if name not in known:
@@ -252,13 +251,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
                 raise TypeError(f"Unexpected keyword argument {name!r} for a {type(self).__name__}{also}.")
 
     def _table_draws(self, X, random_state, params):
-        """The counts, which documents have words, and some draws of their proportions."""
+        """The counts, which documents have words, and draws of the proportions to average over documents."""
         self._refuse_unknown(params)
         counts, filled = self._filled(X, **params)
         return counts, filled, self._draws_to_average(X, np.zeros(filled.size), random_state, params)
 
     def _draws_to_average(self, X, groups, random_state, params):
-        """Some draws of the documents' proportions, which are independent given the topics, also of equal documents."""
+        """Draws of the documents' proportions; given the topics, even equal documents have independent draws."""
         return list(self._proportion_draws(X, _N_DRAWS, random_state, groups=groups, **params))
 
     def representative_docs(
@@ -362,13 +361,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         X : array-like or sparse of shape (n_samples, n_features)
             Counts.
         times : array-like of shape (n_samples,)
-            Numbers, dates or labels, which are sorted; levels of a categorical column have the order that it declares.
-            Texts such as "Apr 2020" or "6/4/2020" become dates if they can be read in one way only; else they are
-            sorted as text, with a warning where they look like dates. A Series has the labels of X's rows.
+            Numbers, dates or labels, which are sorted; levels of a categorical column keep their declared order. Texts
+            such as "Apr 2020" or "6/4/2020" are read as dates if only one reading is possible. Otherwise they are
+            sorted as text, with a warning if they look like dates. A Series is matched to the rows of X by its labels.
         interval : float, default=0.9
-            Mass of the central credible interval, of the mean over the documents of a time.
+            Mass of the central credible interval of the mean over the documents of a time.
         n_bins : int or None, default=None
-            Periods of equal length, named by their start, in place of the different times.
+            Number of periods of equal length, named by their start, that replace the distinct times.
         random_state, **params
             As for `transform_draws`.
 
@@ -413,7 +412,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     @property
     def topic_stability_(self) -> FloatArray:
-        """How similar each topic is over all draws of all chains, (n_components,); see `topic_stability`."""
+        """Stability of each topic over all draws of all chains, (n_components,); see `topic_stability`."""
         return topic_stability(self.samples_["components"], aligned=True, metric=self._metric)
 
     def _of_reference(self, name):

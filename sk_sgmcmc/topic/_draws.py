@@ -1,4 +1,4 @@
-"""Kept draws of topics of all chains: as arrays, or made on demand from what chains kept of them."""
+"""Kept draws of topics of all chains, as arrays or made on demand from the records of the chains."""
 
 from weakref import ref
 
@@ -10,7 +10,7 @@ from ..metrics import align_draws
 from ..metrics.completion import words_of
 from ..utils._numbers import check_count
 
-_SPREAD_DRAWS = 20  # draws of a chain, evenly spaced, from which their typical distance is found
+_SPREAD_DRAWS = 20  # Evenly spaced draws of a chain from which distances and variances are estimated.
 
 
 def unit_rows(topics, metric):
@@ -21,7 +21,7 @@ def unit_rows(topics, metric):
 
 
 class Samples(dict):
-    """A dict of draws, of which ``"components"`` are made when they are first needed, and not part of a pickle.
+    """A dict of draws that makes ``"components"`` when they are first read, and does not pickle them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Samples(dict):
         super().__setitem__(name, value)
 
     def __iter__(self):
-        # Without a method of its own, `dict(samples)` would copy what lies in the table, made or not.
+        # With this method overridden, `dict(samples)` calls `__getitem__` instead of copying entries not made yet.
         return super().__iter__()
 
     def __repr__(self):
@@ -57,20 +57,20 @@ class Samples(dict):
         return Samples, ({name: value for name, value in super().items() if name != "components"}, self.topic_draws)
 
     def get(self, name, default=None):
-        """As for a dict."""
+        """As `dict.get`."""
         present = super().get(name, default)
         return self[name] if present is None and name in self else present
 
     def values(self):
-        """As for a dict, a list."""
+        """As `dict.values`, but a list."""
         return [self[name] for name in self]
 
     def items(self):
-        """As for a dict, a list."""
+        """As `dict.items`, but a list."""
         return [(name, self[name]) for name in self]
 
     def pop(self, name, *default):
-        """As for a dict."""
+        """As `dict.pop`."""
         if name in self:
             self[name]
         return super().pop(name, *default)
@@ -105,13 +105,13 @@ class TopicDraws:
         return self._components[c, s]
 
     def kept_draw(self, c, s):
-        """As `draw`, for callers that come again: what is made on demand is kept, within `DRAW_MEMORY`."""
+        """As `draw`, but draws made on demand are cached, up to `DRAW_MEMORY`; for callers that read draws again."""
         return self.draw(c, s)
 
     def mean_of_words(self, c, s, words):
-        """The topics' mean given all else that the chain's state holds, of some words, (n_words, n_topics).
+        """Mean of the topics given the rest of the chain's state in draw ``s``, for some words, (n_words, n_topics).
 
-        The draw itself, where that mean is not known. In either case with the precision of a draw.
+        If this mean is not known, the draw itself is returned. Both have the precision of a draw.
         """
         return words_of(self._components[c, s], words)
 
@@ -120,7 +120,7 @@ class TopicDraws:
         return self._components[c].mean(axis=0, dtype=np.float64)
 
     def align(self, c, metric, groups, n_rounds):
-        """Number the topics of all draws of a chain alike; returns the order of each draw, (n_kept, n_topics)."""
+        """Align the topics of all draws of a chain, in place; returns the order of each draw, (n_kept, n_topics)."""
         orders = align_draws(self._components[c : c + 1], n_rounds, metric=metric, groups=groups)[0]
         for s, order in enumerate(orders):
             if not np.array_equal(order, np.arange(order.size)):
@@ -128,7 +128,7 @@ class TopicDraws:
         return orders
 
     def reorder(self, c, order):
-        """Put the topics of chain ``c`` into another order."""
+        """Put the topics of chain ``c`` into another order, in place."""
         self._components[c] = self._components[c][:, order]
 
     def spread(self, c, mean, metric):
@@ -142,9 +142,9 @@ class TopicDraws:
         return total / some.size * np.sqrt(n / max(n - 1, 1))
 
     def variances(self, c, words):
-        """Means and variances of draws of some words by chain ``c``, and half the mean square from one to the next.
+        """Means, variances, and half the mean squared differences of consecutive draws of chain ``c``, for some words.
 
-        A tuple of three arrays (n_topics, words.size); None for draws made independently, given what a chain kept.
+        A tuple of three arrays (n_topics, words.size); None for draws made on demand, which are exact given the counts.
         """
         some = evenly(self.shape[1], _SPREAD_DRAWS)
         draws = np.stack([words_of(self._components[c, s], words).T for s in some]).astype(np.float64)
@@ -152,13 +152,13 @@ class TopicDraws:
 
 
 class AveragedDraws(TopicDraws):
-    """Draws of topics of chains that average the conditional means of their topics as they run.
+    """Draws of chains that average the conditional means of their topics as they run.
 
     Parameters
     ----------
     components : ndarray
     means : list of ndarray of shape (n_topics, n_features)
-        Of each chain, its topics numbered as in its last draw.
+        Average of each chain, with the topics in the order of its last draw.
     """
 
     def __init__(self, components, means):
@@ -179,17 +179,17 @@ class AveragedDraws(TopicDraws):
 
 
 class ConditionalDraws(TopicDraws):
-    """Draws of topics of chains that keep records of their assignments.
+    """Draws of chains that record the counts of their assignments.
 
     Parameters
     ----------
     records : list of TopicRecord
-        Of each chain; the first ``n_kept`` draws of each count.
+        Record of each chain, of which the first ``n_kept`` draws are used.
     word_priors : list of float or ndarray
-        The topics' prior in each chain, as `TopicChain` takes it.
+        Word prior of each chain, as for `WordPrior`.
     n_kept : int
     components : ndarray or None
-        The draws, where chains kept them; None: they are made from the records.
+        The draws, if chains kept them. None: draws are made from the records.
     """
 
     def __init__(self, records, word_priors, n_kept, components=None):
@@ -199,7 +199,7 @@ class ConditionalDraws(TopicDraws):
         self._forget_made()
 
     def _forget_made(self):
-        """Drop the draws made on demand: ``_made`` one by one, ``_array`` all at once, as long as others hold it."""
+        """Drop the draws made on demand: single ones in ``_made``, and ``_array``, a weak reference to all of them."""
         self._made, self._array = {}, lambda: None
 
     def __getstate__(self):
@@ -248,7 +248,7 @@ class ConditionalDraws(TopicDraws):
         return self.records[c].mean_over(self.orders[c], self.word_priors[c])
 
     def align(self, c, metric, groups, n_rounds):
-        """As the record says: topics change places where one of them lost most of its tokens between two draws."""
+        """As for `TopicDraws`, but the orders come from the records; the other arguments are ignored."""
         orders = self.orders[c].copy()
         if self._components is not None:
             for s, order in enumerate(orders):
@@ -263,7 +263,7 @@ class ConditionalDraws(TopicDraws):
 
 
 def check_at_most_kept(n_draws, n_kept):
-    """Raise unless ``n_draws`` is a number of draws, of which there are ``n_kept``."""
+    """Raise unless ``n_draws`` is a number from 1 to ``n_kept``."""
     check_count("n_draws", n_draws)
     if n_draws > n_kept:
         raise ValueError(
@@ -273,7 +273,7 @@ def check_at_most_kept(n_draws, n_kept):
 
 
 def chosen_draws(n_kept, n_draws):
-    """Indices of at most ``n_draws`` kept draws, evenly spaced; of all if it is None."""
+    """Indices of at most ``n_draws`` kept draws, evenly spaced; all of them if it is None."""
     if n_draws is not None:
         check_count("n_draws", n_draws)
     return evenly(n_kept, n_kept if n_draws is None else n_draws)

@@ -183,7 +183,7 @@ class BayesianLDA(CountTopicModel):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _priors(self, n_words):
-        """Checked priors: of documents (n_topics,); of topics a number, (n_words, 1) or (n_words, n_topics)."""
+        """Checked priors of documents, (n_topics,), and of topics, a number, (n_words, 1) or (n_words, n_topics)."""
         K = self.n_components
         alpha = first_doc_prior(K) if isinstance(self.doc_topic_prior, str) else self.doc_topic_prior
         alpha = real_array("doc_topic_prior", alpha)
@@ -222,11 +222,11 @@ class BayesianLDA(CountTopicModel):
         self._set_word_prior(chains)
 
     def _prior_of_draw(self, data, c, s, docs):
-        """Parameter of the Dirichlet prior of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
+        """Dirichlet parameter of documents ``docs`` of ``data`` in draw ``s`` of chain ``c``."""
         return self.samples_["doc_topic_prior"][c, s] if "doc_topic_prior" in self.samples_ else self._doc_priors[c]
 
     def _set_word_prior(self, chains):
         prior = chains[self.reference_chain_].word_prior.value
-        if np.ndim(prior):  # one column for all topics, or one for each
+        if np.ndim(prior):  # It has one column for all topics, or one column per topic.
             prior = prior[:, 0].copy() if prior.shape[1] == 1 else prior.T.copy()
         self.topic_word_prior_ = prior

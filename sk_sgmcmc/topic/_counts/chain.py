@@ -1,4 +1,4 @@
-"""Chains of count topic models: what all have in common, and collapsed Gibbs sampling, the default of `fit`."""
+"""The base class of chains of count topic models, and the collapsed Gibbs chain, which is the default of `fit`."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +16,8 @@ from .record import CountRecord, TopicRecord
 from .start import StartStep, first_assignments
 from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, sweeps_of, temperature
 
-MOST_SOFT = 125  # topics, up to which a streaming pass starts sweeps better than chance does
-_TOPICS_AT_ONCE = 16  # drawn at a time, each with a stream of its own
+MOST_SOFT = 125  # Up to this number of topics, a streaming pass is a better start for sweeps than random assignments.
+_TOPICS_AT_ONCE = 16  # Topics that a thread draws at a time.
 
 
 class TopicChain(Chain):
@@ -32,17 +32,17 @@ class TopicChain(Chain):
     word_prior : WordPrior
     doc_prior : DocumentPrior
     init : {"soft", "random"}
-        Start from assignments by a streaming pass of EM, or at random.
+        Whether first assignments come from a streaming pass of EM or are random.
 
     Attributes
     ----------
-    z : ndarray of uint16, or what the shards keep in its place
-        The stored assignments; None before the start, and where they are drawn afresh.
+    z : ndarray of uint16, RemoteAssignments or None
+        The stored assignments. None before the start, and if assignments are drawn from scratch in each minibatch.
     collapsed : object
-        Counts of the stored assignments while topics are integrated out, see `sweeps`; None otherwise.
+        Counts of the stored assignments while topics are integrated out (see `sweeps`); otherwise None.
     """
 
-    has_topics = False  # whether topics are, or will be, part of the state
+    has_topics = False  # Whether topics are part of the state, or will be after collapsed sweeps.
     _unpickled = ("data", "_pool")
     _pool = None
     topics = mean = None
@@ -58,7 +58,7 @@ class TopicChain(Chain):
 
     @property
     def sampler(self):
-        """What moves the topics, or will move them once they are part of the state."""
+        """The sampler of the topics."""
         return self.first_sampler if self.topics is None else self.topics.sampler
 
     @property
@@ -73,17 +73,17 @@ class TopicChain(Chain):
 
     @property
     def doc_topic_prior(self):
-        """Parameter of the documents' prior, (n_topics,); a typical one if documents have different priors."""
+        """Dirichlet parameter of the documents' prior, (n_topics,); a typical value if it differs between documents."""
         return self.doc_prior.alpha
 
     @property
     def document_priors(self):
-        """The documents' priors that are part of the state: a list of one, or of one for each particle."""
+        """The document priors in the state, a list: one, or one per particle."""
         return [self.doc_prior]
 
     @property
     def topic_groups(self):
-        """A number for each topic; topics with equal ones can change places without changing the posterior."""
+        """A group number for each topic, (n_topics,): topics of one group are exchangeable under the posterior."""
         return self.word_prior.exchangeable_groups(self.doc_prior.exchangeable_groups())
 
     @property
@@ -108,7 +108,7 @@ class TopicChain(Chain):
         return self
 
     def _threads(self):
-        """The chain's pool of threads; None if it has a single one."""
+        """The chain's thread pool; None for a single thread."""
         if self._pool is None and self.data is not None and self.data.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.data.n_threads)
         return self._pool
@@ -117,7 +117,7 @@ class TopicChain(Chain):
         return AssignedShards(self.data.shards, self.z, self._threads(), self.collapsed)
 
     def _progress(self, **more):
-        """The `Progress` of the chain; ``more`` are fields that differ from those of collapsed sweeps."""
+        """The `Progress` of the chain; ``more`` sets further fields."""
         forgotten = -np.expm1(-float(self._hyper()[0]))
         return Progress(self.step, self.plan.n_burn, self.n_passes, self.rng, self.assignment_seed, forgotten, **more)
 
@@ -127,7 +127,10 @@ class TopicChain(Chain):
     # -- start -----------------------------------------------------------------------------------------------------
 
     def _first_assignments(self, init, is_normal=False):
-        """First assignments of ``data.start``, and topics that know these documents; sets the priors' first values."""
+        """Set the priors' first values, and assign the tokens of ``data.start``.
+
+        Returns the assignments, and the `SoftTopics` learnt from these documents, or None.
+        """
         self.doc_prior.start()
         self.word_prior.start()
         corpus, rng = self.data, self.rng
@@ -140,19 +143,19 @@ class TopicChain(Chain):
         return z, topics
 
     def _refine_sample(self, z, topics):
-        """Let the documents' prior improve the assignments of a sample, and the topics learnt from it."""
+        """Let the document prior improve the assignments of a sample, and restart the topics from them."""
         sample = self.data.start
         topics.learn(self.rng.permutation(sample.n_docs), z=z)
         self.doc_prior.refine(sample, z, self.word_prior.table(), self.rng)
         topics.begin_from(z, *self.doc_prior.table(sample))
 
     def _fit_word_prior(self):
-        """Let the topics' prior learn from a pass of collapsed sweeps in burn-in."""
+        """Update the word prior from the counts after a pass of collapsed sweeps."""
         if self.word_prior.update(self.collapsed.counts, self.n_passes):
             self.collapsed.set_topic_word_prior(self.word_prior.table())
 
     def _after_pass(self, progress):
-        """Collapsed sweeps have passed over all documents: fit what is fitted, in burn-in only."""
+        """Update the document prior after a collapsed pass over all documents, and in burn-in also the word prior."""
         self.doc_prior.update(self._assigned(), progress)
         if progress.burns_in:
             self._fit_word_prior()
@@ -160,7 +163,7 @@ class TopicChain(Chain):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _as_draw(self, topics):
-        """The state as a draw; brings all words of ``topics`` up to date."""
+        """The state as a draw; this brings all words of ``topics`` up to date."""
         if topics is None:
             cells = np.maximum(self.rng.standard_gamma(self.word_prior.table() + self.collapsed.counts), TINY)
             components = cells / cells.sum(axis=0)
@@ -173,34 +176,37 @@ class TopicChain(Chain):
         return self.snapshot()._as_draw(None if self.topics is None else self.topics.copy())
 
     def present_topics(self):
-        """The present topics, (n_words, n_topics): their mean given the assignments."""
+        """Posterior mean of the topics given the present assignments, (n_words, n_topics)."""
         self._ensure_started()
         shape = self.word_prior.table() + self.collapsed.counts
         return shape / shape.sum(axis=0)
 
     def spread(self):
-        """The spread of particles, see `ParticleTopicChain.spread`; None: there are none."""
+        """The spread of particles (see `ParticleTopicChain.spread`); None, since this chain has no particles."""
         return None
 
 
 class CollapsedChain(TopicChain):
-    """Collapsed Gibbs sampler over shards: a step is a pass over all documents; a kept draw is one of the counts.
+    """Collapsed Gibbs sampler over shards, whose step is a pass over all documents.
 
-    Parameters as for `TopicChain`. In burn-in, each of several shards is swept with the counts of the others as they
-    were before the pass. Later passes are exact. Documents in memory are swept in turn, or by parts of the vocabulary
-    if they are many. For shards elsewhere, topics are drawn given all counts, then the assignments of all shards given
-    the topics: Gibbs sampling in two blocks.
+    Parameters are those of `TopicChain`. The chain keeps the counts of the assignments, from which topics are drawn on
+    demand.
+
+    In burn-in, if there are several shards, each is swept with the counts that the others had before the pass. Later
+    passes are exact. Documents in memory are swept one after the other, or by parts of the vocabulary if the corpus is
+    large. For shards that are not in memory, topics are drawn given all counts, and then the assignments of all shards
+    given the topics. This is two-block Gibbs sampling.
     """
 
     _unpickled = ("data", "_pool", "checkpoint", "failure", "progress")
     stored = True
     round = checkpoint = None
-    hottest = None  # the temperature of the first sweep, once it is known
+    hottest = None  # The temperature of the first sweep, when it is known.
 
     def bind(self, data):
         super().bind(data)
         self.failure = None
-        if self.z is not None:  # unpickled, or continued elsewhere
+        if self.z is not None:  # The chain was unpickled, or is bound to other shards.
             self.z = data.shards.assignments(self.z)
             if self.collapsed is not None:
                 self.collapsed.rejoin(self.z, self.word_prior.table())
@@ -217,8 +223,8 @@ class CollapsedChain(TopicChain):
     def start(self):
         """Draw first assignments, and count them."""
         corpus = self.data
-        # With many topics, those of a streaming pass are narrower than those that tempered sweeps find by themselves,
-        # and hundreds of sweeps do not leave them.
+        # With many topics, a streaming pass finds narrower topics than tempered sweeps from a random start, and
+        # hundreds of sweeps do not leave them.
         init = "random" if self.n_topics > MOST_SOFT and self.plan.n_burn >= 1 else self.init
         z, topics = self._first_assignments(init)
         self.word_prior.begin(corpus.start.total if corpus.shards.is_in_memory else corpus.n_tokens)
@@ -260,7 +266,7 @@ class CollapsedChain(TopicChain):
             self.failure = lost
 
     def _next_round(self):
-        """The `Round` over shards with which the next pass is made; None if documents are swept in turn."""
+        """The `Round` for the next pass; None if documents are swept in memory, without a round."""
         shards, collapsed = self.data.shards, self.collapsed
         if self.step < self.plan.n_burn and collapsed.is_fast and (shards.n_shards > 1 or not shards.is_in_memory):
             return self._new_round(collapsed.step(deepcopy(self.doc_prior)))
@@ -269,7 +275,10 @@ class CollapsedChain(TopicChain):
         return self._new_round(GivenTopicsStep(self._drawn_topics(), deepcopy(self.doc_prior)))
 
     def _proceed(self, shards):
-        """Make a part of a pass, short enough that an interrupt can be handled in between; whether it has ended."""
+        """Make a part of a pass, and return whether the pass is complete.
+
+        A part is short, so that Ctrl-C can be handled between two parts.
+        """
         if self.round is not None:
             began, first = time.monotonic(), self.round.next_shard
             shards.proceed(self.round, self.z, self._threads())
@@ -289,7 +298,7 @@ class CollapsedChain(TopicChain):
         return self.next_doc == 0
 
     def _finish_pass(self):
-        """Take in the counts of all shards, fit priors in burn-in, and keep a draw."""
+        """Take over the counts of all shards, update priors, and keep a draw."""
         if self.round is not None:
             self.collapsed.take(self.round.sums)
             self.round = None
@@ -308,13 +317,13 @@ class CollapsedChain(TopicChain):
         return temperature(self.hottest, self.step, self.plan.n_burn)
 
     def _first_temperature(self):
-        """The temperature of the first pass; 1 where sweeps have no temperature, or no time to cool down."""
+        """The temperature of the first pass; 1 without burn-in, or if the prior or the sweeps allow no tempering."""
         if self.plan.n_burn == 0 or not self.doc_prior.allows_tempering or not self.collapsed.is_fast:
             return 1.0
         return first_temperature(self.data.start, self.n_topics)
 
     def _drawn_topics(self):
-        """Topics given all counts, float32 (n_words, n_topics), columns summing to 1."""
+        """Draw topics given all counts: float32 (n_words, n_topics), columns sum to 1."""
         topics, seed = np.empty((self.n_words, self.n_topics), dtype=np.float32), int(self.rng.integers(2**62))
         prior, counts = self.word_prior.table(), self.collapsed.counts
 
@@ -332,13 +341,13 @@ class CollapsedChain(TopicChain):
     # -- shards elsewhere --------------------------------------------------------------------------------------------
 
     def _release(self):
-        """Release what only further passes would need: the draws follow from counts."""
+        """Release the assignments and shards, which only further passes need: draws are made from counts."""
         self.doc_prior.release(self._assigned())
         self.z = self.checkpoint = None
         self.data = self.data.without_shards()
 
     def _save(self):
-        """Remember the present state, to which the chain returns if workers are lost."""
+        """Save the present state, to which the chain rolls back if workers are lost."""
         z = self.data.shards.checkpoint(self.z, self.step)
         state = {name: value for name, value in self.__getstate__().items() if name != "z"}
         memo = {id(value): value for value in self.kept.values()}
@@ -354,12 +363,12 @@ class CollapsedChain(TopicChain):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _kept_draw(self):
-        """What the documents' prior learns; topics are drawn from the record on demand."""
+        """Record the counts, from which topics are drawn on demand, and return the draw of the document prior."""
         self.record.add(self.step, self.collapsed.counts, self.z, lambda: self.topic_groups)
         return self.doc_prior.draw()
 
     def draws(self):
-        """Kept draws that count, topics among them, made from the record."""
+        """Kept draws, with topics made from the record."""
         if self.n_kept == 0:
             return super().draws()
         topics = [self.record.draw(s, self.word_prior.value) for s in range(self.n_kept)]

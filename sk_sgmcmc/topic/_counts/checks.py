@@ -1,8 +1,8 @@
-"""Checks of topics that no drift shows: duplicates, topics worse than the unigram model, and the spread of draws.
+"""Checks of problems that convergence diagnostics miss: duplicate topics, a worse fit than unigrams, wrong variances.
 
-Duplicates are topics of one chain that have nearly the same words. From a random start, where all topics are alike, two
-of them can share what should be two topics. Such a state lasts, and no quantity that is monitored moves while it does.
-Nor does any move under a step so short that topics stay where they are, or so long that its error spreads them.
+Duplicate topics have nearly the same words in one chain. After a random start, two topics can share the words of two
+true topics. The chain stays in such a state for long, and no monitored quantity changes meanwhile. Nor does one change
+if the step size is so small that topics hardly move, or so large that discretisation error widens their draws.
 """
 
 import numpy as np
@@ -21,12 +21,12 @@ from .._draws import unit_rows
 from .predictive import log_of_shares
 
 _MOST_NAMED = 3
-_FREQUENT = 1000  # words from which the variance is found
+_FREQUENT = 1000  # Number of words, the most frequent ones, over which variances are summed.
 _TINY = 1e-12
 
 
 def check_duplicate_topics(components, in_use):
-    """The check that no two topics have nearly the same words; none for a single topic.
+    """Check that no two topics have nearly the same words; an empty list for a single topic.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def check_duplicate_topics(components, in_use):
 
 
 def check_unigram(table, probe, word_counts):
-    """The check that topics predict words no worse than the unigram model, the words' shares in the corpus.
+    """Check that topics predict words no worse than the unigram model, which gives each word its share of the corpus.
 
     Parameters
     ----------
     table : dict of ndarray
         The columns of a `Diagnosis`.
     probe : PredictiveProbe
-        Of the documents that the topics were fitted to.
+        Some of the fitted documents.
     word_counts : ndarray of shape (n_words,)
     """
     found = dict(zip(table["quantity"], table["mean"], strict=True))
@@ -79,9 +79,9 @@ def check_unigram(table, probe, word_counts):
 
 
 def check_spread(chains, draws, probe, prior_of, word_counts, prior_scale=None):
-    """Checks of the spread of the topics, see `check_variances`, and of the documents' prior.
+    """Check the variance of the topics' draws (see `check_variances`), and the draws of the document prior.
 
-    Particles, which do not follow one another in time, are checked by their chains.
+    Draws of particle samplers are not a time series; `ParticleTopicChain.checks` checks them instead.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def check_spread(chains, draws, probe, prior_of, word_counts, prior_scale=None):
     draws : TopicDraws
     probe : PredictiveProbe
     prior_of : callable
-        Function of the indices of a chain, of a draw and of some documents: the prior of these documents in that draw.
+        Called with the indices of a chain, of a draw and of some documents; returns the documents' prior in that draw.
     word_counts, prior_scale
         As for `check_variances`.
     """
@@ -110,24 +110,24 @@ def check_spread(chains, draws, probe, prior_of, word_counts, prior_scale=None):
 
 
 def check_variances(draws, share_of, word_counts, priors, prior_scale=None, temperature=1.0):
-    """Checks that draws of topics vary no less than the assignments allow, and not far more.
+    """Check that the variance of topics is not below their variance given the assignments, and not far above it.
 
     Given the assignments of ``n`` tokens, a topic has a Dirichlet distribution, so the variance of a word's share is at
-    least ``share * (1 - share) / (n + prior mass + 1)``, and little more where documents tell their topics apart. A
+    least ``share * (1 - share) / (n + prior mass + 1)``. It is little more if documents determine their topics well. A
     normal prior of softmax parameters with scale ``s`` has about the mass ``1 / (s**2 * share)``.
 
     Parameters
     ----------
     draws : TopicDraws
     share_of : callable
-        Function of the index of a chain: the share of all tokens that each topic has, (n_topics,).
+        Called with the index of a chain; returns each topic's share of all tokens, (n_topics,).
     word_counts : ndarray of shape (n_words,)
     priors : list of ndarray of shape (n_words, n_topics)
         The topics' Dirichlet prior in each chain.
     prior_scale : float or None
-        Of a normal prior in its place.
+        Standard deviation of a normal prior, which then replaces ``priors``.
     temperature : float
-        Of the sampler.
+        Temperature of the sampler.
     """
     words = np.argsort(-word_counts, kind="stable")[:_FREQUENT]
     results = []
@@ -139,7 +139,7 @@ def check_variances(draws, share_of, word_counts, priors, prior_scale=None, temp
         mass = prior.sum(axis=0)[:, None] if prior_scale is None else 1.0 / (prior_scale**2 * np.maximum(mean, _TINY))
         conditional = mean * (1.0 - mean) / (1.0 + word_counts.sum() * share[:, None] + mass)
         least = temperature * conditional.sum(axis=1)
-        moves = least > 0.0  # unlike a topic of a single word
+        moves = least > 0.0  # It is 0 for a topic of a single word.
         if not moves.any():
             return []
         narrow, wide = (
@@ -152,18 +152,19 @@ def check_variances(draws, share_of, word_counts, priors, prior_scale=None, temp
 
 
 def check_moves(what, given, narrow, wide, widest, sampler=""):
-    """Checks that the variance of kept draws is not too small, and that of their changes not too large.
+    """Check that the variance of kept draws is not too small, and the variance of their changes not too large.
 
     Parameters
     ----------
     what, given : str
-        What was drawn, and that given which its variance is the least there can be.
+        For the messages: what was drawn, and what the conditional variance is given.
     narrow, wide : float
-        Both over that variance.
+        The variance of the draws and the variance of their changes, both divided by the conditional variance, which
+        is the least that the draws can have.
     widest : float
-        The largest right value of ``wide``.
+        The largest value of ``wide`` that passes.
     sampler : str
-        With what to set the step size, if there are several samplers.
+        For the remedy: how to set the sampler's step size, if the model has several samplers.
     """
     moved, changed, most = (float(np.sqrt(max(value, 0.0))) for value in (narrow, wide, widest))
     if narrow < NARROW:

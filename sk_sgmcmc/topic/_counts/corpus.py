@@ -1,8 +1,8 @@
 """The documents of a count topic model as tokens, in shards: in memory, or in memory-mapped files.
 
-A shard is a range of documents that is processed together. How many there are follows from the sizes of the corpus and
-of the topics, never from the number of threads or machines, so that these change no draw. Shards on Dask workers are in
-`dask_shards`.
+A shard is a range of documents that is processed together. The number of shards depends on the size of the corpus and
+of the topics, never on the number of threads or machines, so draws do not depend on these. Shards on Dask workers are
+in `dask_shards`.
 """
 
 import errno
@@ -26,37 +26,38 @@ from ...utils._memory import available_memory
 from ...utils._numbers import summable
 from ...utils.blocks import joined_checksums
 
-# Counts with no more tokens than this are not checked.
+# Counts with no more tokens than this always fit in memory, and are not checked.
 _MANY_TOKENS = 2 * 10**7
-# Tokens per stored entry above which counts are refused: text has a few, and expanding so many takes hours for what
-# scaled counts show as well.
+# Counts with more tokens per stored entry are refused: text has a few, and expanding so many takes hours, while scaled
+# counts show the same.
 _TOKENS_PER_ENTRY = 1000
-WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # of a token
-_COPIES_OF_WEIGHTS = 3  # while they are made
-# In memory: with 16 shards, burn-in ends where it ends with one. A shard has at least so many tokens.
+WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # Bytes of a token's word, topic and weight.
+_COPIES_OF_WEIGHTS = 3  # Copies that are in memory while weights are made.
+# Most shards in memory, with which burn-in ends in the same state as with one; and fewest tokens of such a shard.
 _MOST_SHARDS, _MIN_TOKENS = 16, 100_000
-_SHARD_TOKENS = 2_000_000  # of a shard of blocks: some tenths of a second of work
-_CELLS_PER_TOKEN = 4  # of the topics per token of a shard, at most, so that copying the topics takes little of the time
-SAMPLE = 5_000_000  # tokens of the documents from which chains over blocks start
-_SHARDS_PER_CALL = 4  # for each thread, so that Ctrl-C does not wait for a whole round
-_DOCS_AT_ONCE = 100_000  # whose own values are averaged at a time
+_SHARD_TOKENS = 2_000_000  # Tokens of a shard of blocks: some tenths of a second of work.
+_CELLS_PER_TOKEN = 4  # Most cells of the topics per token of a shard, so that copying the topics costs little.
+SAMPLE = 5_000_000  # Tokens of the documents from which chains over blocks start.
+_SHARDS_PER_CALL = 4  # Shards per thread before control returns to Python, so that Ctrl-C waits for less than a round.
+_DOCS_AT_ONCE = 100_000  # Documents whose metadata are averaged at a time, to limit memory.
 
-_lock = RLock()  # chains in several threads share what is made at first use
+_lock = RLock()  # Chains in several threads share what is made at first use.
 
 
 # ------------------------------------------------------------------------------------------------------------- shards
 
 
 class Described(NamedTuple):
-    """What documents of a shard have besides words, by groups of documents that are equal in it.
+    """Metadata of the documents of a shard, one row for each group of documents with equal metadata.
 
     Parameters
     ----------
     group : ndarray of int64, shape (n_docs,)
-        Ascending.
+        Group of each document, ascending.
     given : ndarray or csr_array of shape (n_groups, n_columns)
+        Encoded metadata of the groups.
     rows : object
-        The same as the documents' prior takes it; None where only ``given`` is needed.
+        The same in the form that the document prior takes; None if only ``given`` is needed.
     """
 
     group: np.ndarray
@@ -76,9 +77,9 @@ class Shard(NamedTuple):
     first_doc : int
         Index of its first document in the corpus.
     n_words : int
-        Words of the corpus.
+        Size of the vocabulary of the corpus.
     described : Described or None
-        What documents have besides words; they are then in the order of their groups.
+        Metadata of the documents, which are then sorted by group.
     """
 
     token_ptr: np.ndarray
@@ -95,7 +96,7 @@ class Shard(NamedTuple):
 
     @property
     def n_tokens(self):
-        """Number of tokens, whatever they weigh."""
+        """Number of tokens, regardless of their weights."""
         return self.words.size
 
     @property
@@ -105,12 +106,12 @@ class Shard(NamedTuple):
 
     @property
     def given(self):
-        """What the groups have besides words."""
+        """Encoded metadata of the groups, (n_groups, n_columns)."""
         return self.described.given
 
     @property
     def rows(self):
-        """The same as the documents' prior takes it."""
+        """Metadata of the groups in the form that the document prior takes."""
         return self.described.rows
 
     @property
@@ -126,28 +127,28 @@ class Shard(NamedTuple):
         return np.bincount(docs, weights, minlength=self.n_docs).astype(np.float64)
 
     def counts(self, docs=slice(None)):
-        """Counts of words of some documents, a csr_array (n_docs, n_words)."""
+        """Word counts of some documents, a csr_array (n_docs, n_words)."""
         weights = self.weights if self.weights.size else np.ones(self.words.size)
         counts = sparse.csr_array((weights, self.words, self.token_ptr), shape=(self.n_docs, self.n_words))[docs]
         counts.sum_duplicates()
         return counts
 
     def tokens_of(self, docs):
-        """Where the tokens of some documents are, and their ends, (n_docs + 1,)."""
+        """Indices of the tokens of some documents, and the documents' bounds among these indices, (n_docs + 1,)."""
         starts, lengths = self.token_ptr[docs], np.diff(self.token_ptr)[docs]
         ptr = np.concatenate([[0], np.cumsum(lengths)])
         return np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths), ptr
 
     def of_docs(self, docs):
-        """Some of its documents, or all in another order; only with words."""
+        """A shard of some of the documents, or of all in another order; without metadata."""
         tokens, ptr = self.tokens_of(docs)
         weights = self.weights[tokens] if self.weights.size else self.weights
         return Shard(ptr, self.words[tokens], weights, self.first_doc, self.n_words)
 
     def active(self):
-        """The words that occur, and each word's index among them, -1 for the others; all words if most of them occur.
+        """The words that occur, and each word's index among them, or -1; all words if more than half of them occur.
 
-        Rows of words left out would then save less than taking the others by an index costs.
+        In that case indexing would cost more than leaving out the rows of the other words saves.
         """
         slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
         n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
@@ -157,26 +158,26 @@ class Shard(NamedTuple):
 
 
 def groups_of(described):
-    """Documents grouped by what they have besides words.
+    """Group documents by the rows of their metadata.
 
     Returns
     -------
     first : ndarray of int64, shape (n_groups,)
         The first document of each group, ascending.
     group : ndarray of int64, shape (n_docs,)
-        Groups of the documents in the order in which groups are adjacent, ascending.
+        Group of each document after sorting by ``order``, ascending.
     order : ndarray of int64, shape (n_docs,)
-        That order.
+        Documents sorted by group.
     """
     _, first, group = np.unique(row_keys(sparse.csr_array(described)), return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))  # groups in the order of their first documents
+    rank = np.argsort(np.argsort(first))  # Number groups in the order of their first documents.
     first, group = np.sort(first), rank[group]
     order = np.argsort(group, kind="stable")
     return first, group[order].astype(np.int64), order
 
 
 def sampled(shard, n):
-    """Every ``n``-th document of the corpus, as far as it lies in a shard; a `Shard`."""
+    """A `Shard` of those documents of a shard whose index in the corpus is a multiple of ``n``."""
     if n == 1:
         return shard
     docs = np.arange(-shard.first_doc % n, shard.n_docs, n)
@@ -188,7 +189,7 @@ def sampled(shard, n):
 
 
 def joined(parts):
-    """One shard of adjacent parts."""
+    """Concatenate adjacent shards into one."""
     parts = [part for part in parts if part.n_docs] or parts[:1]
     if len(parts) == 1:
         return parts[0]
@@ -211,7 +212,7 @@ def _joined_described(parts):
 
 
 def cuts(token_ptr, n_shards):
-    """Ends of the shards, (n_shards + 1,), cut by tokens, as the lengths of documents differ."""
+    """Bounds of the shards, as indices of documents, (n_shards + 1,), so that shards have about equally many tokens."""
     inner = token_ptr[0] + (token_ptr[-1] - token_ptr[0]) * np.arange(1, n_shards) // n_shards
     return np.concatenate([[0], np.searchsorted(token_ptr, inner), [token_ptr.size - 1]])
 
@@ -220,16 +221,16 @@ def cuts(token_ptr, n_shards):
 
 
 class BlockCorpus:
-    """Checked counts in blocks, where a `Corpus` would not fit in memory.
+    """Checked counts in blocks, for a corpus that does not fit in memory as a `Corpus`.
 
     Parameters
     ----------
     blocks : CountBlocks
     described : ndarray or csr_array of shape (n_docs, n_columns), or None
-        What documents have besides words.
+        Encoded metadata of the documents.
     """
 
-    word_counts = None  # known once all tokens are assigned
+    word_counts = None  # Unknown until all tokens are assigned.
 
     def __init__(self, blocks, described=None):
         self.blocks, self.described = blocks, described
@@ -241,7 +242,7 @@ class BlockCorpus:
 
     @property
     def checksum(self):
-        """As for `Corpus`, however the documents are divided into blocks."""
+        """As for `Corpus`; it does not depend on how the documents are divided into blocks."""
         return joined_checksums(self.blocks.sizes)
 
     def with_described(self, described):
@@ -258,21 +259,21 @@ class BlockCorpus:
             doc += corpus.n_docs
 
     def in_memory(self):
-        """Refuse to become a matrix in memory."""
+        """Raise, since the counts do not fit in memory."""
         raise TypeError("X is a CountBlocks, and this needs a matrix in memory; pass some of the documents.")
 
     to_csr = in_memory
 
     def n_shards(self, n_topics):
-        """Number of shards, under topics of so many columns."""
+        """Number of shards for ``n_topics`` topics."""
         least = self.n_words * n_topics / _CELLS_PER_TOKEN
         return max(1, round(self.n_tokens / (self.blocks.shard_tokens or max(_SHARD_TOKENS, least))))
 
     def refuse_too_many_tokens(self, n_chains, *, here=True):
-        """Raise if few entries stand for very many tokens, or the tokens of a block would not fit in memory.
+        """Raise if few entries stand for very many tokens, or if the tokens of a block do not fit in memory.
 
-        All tokens lie on disk, whose room is checked when their files are made. ``here`` says whether this process
-        makes the tokens of blocks.
+        The tokens of all blocks lie on disk; free space is checked when their files are made. ``here`` says whether
+        this process, and not a Dask worker, expands blocks into tokens.
         """
         there = available_memory() if here else np.inf
         for i, each in enumerate(self.blocks.sizes):
@@ -285,9 +286,9 @@ class BlockCorpus:
 
 
 def refuse_too_many_tokens(corpus, n_chains, instead="parts of its rows to partial_fit"):
-    """Raise if the tokens of a `Corpus` would not fit in memory, or if few entries stand for very many tokens.
+    """Raise if the tokens of a `Corpus` do not fit in memory, or if few entries stand for very many tokens.
 
-    ``instead`` says what to pass so that there are fewer tokens at once.
+    ``instead`` completes the remedy "Pass ..." of the message.
     """
     n_tokens = float(corpus.n_tokens)
     if n_tokens <= _MANY_TOKENS:
@@ -317,24 +318,24 @@ def _refuse(what, n_tokens, n_entries, needed, there, instead):
 
 
 class TokenCorpus:
-    """Documents as tokens in shards, and how they are read; chains are bound to it, and share it.
+    """Documents as tokens in shards, with the batch size and scale of a run; all chains of a run share it.
 
     Parameters
     ----------
     corpus : Corpus or BlockCorpus
     make_shards : callable
-        Function from this object to its shards: `InMemoryShards`, `MemoryMappedShards` or `DaskShards`.
+        Called with this object; returns its shards, `InMemoryShards`, `MemoryMappedShards` or `DaskShards`.
     n_topics : int
     n_batch : int, default=None
-        Documents in a minibatch; None: all.
+        Documents in a minibatch. None: all.
     total_samples : float, default=None
-        Number of documents behind the posterior, N in the scale N/n; None: those of the corpus.
+        Corpus size N in the scale N/n of minibatches. None: the documents of the corpus.
     n_threads, n_chains : int, default=1
-        Threads of a chain, and chains that will be bound; change no draw.
+        Threads of a chain, and number of chains. Draws do not depend on them.
     prepare : callable, default=None
-        Function from what groups of documents have besides words to `Described.rows`.
+        Turns encoded metadata of groups (`Described.given`) into the form of the document prior (`Described.rows`).
     early : Shard, default=None
-        Documents of a growing corpus from which chains start, if they are others.
+        All documents of a growing corpus, from which chains start instead of the documents of ``corpus``.
     """
 
     def __init__(
@@ -351,7 +352,7 @@ class TokenCorpus:
 
     @property
     def shards(self):
-        """The shards, where they are processed; made at first use."""
+        """The shards, which are made at first use."""
         with _lock:
             if self._shards is None:
                 self._shards = self._make(self)
@@ -359,7 +360,7 @@ class TokenCorpus:
 
     @property
     def n_groups(self):
-        """Groups of documents that are equal in what they have besides words, each of one shard."""
+        """Number of groups of documents with equal metadata; each group lies in one shard."""
         return self.shards.n_groups
 
     @property
@@ -369,7 +370,7 @@ class TokenCorpus:
 
     @property
     def start(self):
-        """The documents from which chains start, a `Shard`: all of them, or evenly spaced ones of many."""
+        """The documents from which chains start, a `Shard`: all, or an evenly spaced sample of a large corpus."""
         with _lock:
             if self._start is None:
                 found = self.early if self.early is not None else self.shards.sample()
@@ -380,18 +381,18 @@ class TokenCorpus:
 
     @property
     def starts_with_all(self):
-        """Whether `start` are all documents whose assignments chains keep at their start."""
+        """Whether `start` contains all documents that chains assign at their start, and not only a sample."""
         return self.early is not None or self.shards.is_in_memory
 
     def without_shards(self):
-        """A copy for a chain that has finished, so that files and workers' memory are released."""
+        """A copy without shards, for a finished chain, so that files and workers' memory are released."""
         self.start  # noqa: B018 - may be needed later, and comes from the shards
         other = object.__new__(TokenCorpus)
         other.__dict__.update(self.__dict__, _shards=None)
         return other
 
     def fingerprint(self):
-        """By which to recognise the data: words, what documents have besides, and how they are cut into shards."""
+        """A fingerprint of the data: checksums of counts and of metadata, and the number of shards."""
         described = self.corpus.described
         own = 0 if described is None else zlib.crc32(row_keys(sparse.csr_array(described)))
         return self.corpus.checksum, own, self.shards_wanted
@@ -404,7 +405,7 @@ class TokenCorpus:
         return number_of_shards(self.n_tokens, self.n_words * lanes.padded(self.n_topics))
 
     def mean_of(self, values_of):
-        """Mean over documents of ``values_of(given)``, (n_groups, n): what groups have, to n numbers for each."""
+        """Mean over documents of ``values_of(given)``, (n,), a function of (n_groups, n_columns) to (n_groups, n)."""
         total, described = 0.0, self.corpus.described
         for start in range(0, self.n_docs, _DOCS_AT_ONCE):
             part = described[start : start + _DOCS_AT_ONCE]
@@ -414,7 +415,7 @@ class TokenCorpus:
 
 
 def number_of_shards(n_tokens, n_cells):
-    """Number of shards in memory for documents of ``n_tokens`` and topics of ``n_cells``; 1 for small corpora."""
+    """Number of shards in memory for ``n_tokens`` tokens and topics of ``n_cells`` cells; 1 for small corpora."""
     least = max(_MIN_TOKENS, n_cells / _CELLS_PER_TOKEN)
     return int(min(max(n_tokens // least, 1), _MOST_SHARDS))
 
@@ -433,7 +434,7 @@ class LocalShards:
 
     @property
     def n_groups(self):
-        """Groups of documents, each of one shard."""
+        """Number of groups of documents, each of which lies in one shard."""
         return sum(1 if each is None else each.given.shape[0] for each in self.described)
 
     @property
@@ -442,7 +443,7 @@ class LocalShards:
         return self.words.size
 
     def shard(self, i):
-        """Shard ``i``, and the range of its tokens."""
+        """Shard ``i``, and the slice of its tokens."""
         start, stop = self.ends[i], self.ends[i + 1]
         ptr = self.token_ptr[start : stop + 1]
         part = slice(int(ptr[0]), int(ptr[-1]))
@@ -450,9 +451,9 @@ class LocalShards:
         return Shard(ptr - ptr[0], self.words[part], weights, int(start), self.n_words, self.described[i]), part
 
     def evaluate(self, z, pool, function, *args_of):
-        """Values of ``function(shard, z, *args)`` for all shards, in order; changes nothing.
+        """Values of ``function(shard, z, *args)`` for all shards, in order.
 
-        ``args_of`` are lists with an argument for each shard.
+        Each of ``args_of`` is a list with an argument for each shard.
         """
 
         def work(i):
@@ -462,7 +463,7 @@ class LocalShards:
         return list((map if pool is None else pool.map)(work, range(self.n_shards)))
 
     def keep(self, z, pool, function, *args_of):
-        """As `evaluate`, but values stay where they are computed, for `evaluate_kept`."""
+        """As `evaluate`, but the values stay where they are computed; pass them to `evaluate_kept`."""
         return self.evaluate(z, pool, function, *args_of)
 
     def evaluate_kept(self, kept, pool, function, *args):
@@ -474,7 +475,7 @@ class LocalShards:
         return list((map if pool is None else pool.map)(work, range(self.n_shards)))
 
     def wants_checkpoint(self, z, step):
-        """Whether assignments should be copied before the next round: never, as they cannot be lost."""
+        """Whether to copy the assignments before the next round: never, since local assignments cannot be lost."""
         return False
 
     def proceed(self, now, z, pool):
@@ -520,14 +521,14 @@ class InMemoryShards(LocalShards):
             self.described = [self._part(described, data.prepare, i) for i in range(self.n_shards)]
 
     def part(self, start, stop, n_shards):
-        """Documents start:stop alone, in so many shards."""
+        """Documents start:stop alone, in ``n_shards`` shards."""
         other = copy(self)
         other.n_shards, other.ends = n_shards, start + cuts(self.token_ptr[start : stop + 1], n_shards)
         other.described = [other._part(self.whole.described, self._prepare, i) for i in range(n_shards)]
         return other
 
     def _part(self, described, prepare, i):
-        """What the documents of shard ``i`` have besides words."""
+        """The `Described` of shard ``i``, or None without metadata."""
         if described is None:
             return None
         group = described.group[self.ends[i] : self.ends[i + 1]]
@@ -540,12 +541,12 @@ class InMemoryShards(LocalShards):
         return self.whole
 
     def assignments(self, z=None):
-        """Room for the assignments of a chain, or ``z`` itself."""
+        """An array for the assignments of a chain, or ``z`` itself."""
         return np.empty(self.words.size, dtype=np.uint16) if z is None else z
 
 
 class OneShard:
-    """A `Shard` in memory, with which no chain goes on.
+    """A single `Shard` in memory, for evaluations at the start of a chain that later reads other shards.
 
     Parameters
     ----------
@@ -564,14 +565,14 @@ class OneShard:
 
 
 class Scratch:
-    """Arrays in files without a name, which the system deletes with the last array, and if the process is killed.
+    """Arrays in unnamed temporary files, which the system deletes with the array, also if the process is killed.
 
     Parameters
     ----------
     parent : str, path-like or None
         Folder of the files. None: the system's folder for temporary files.
     needed : int
-        Bytes to be written.
+        Number of bytes that will be written; the constructor raises if they are not free.
     """
 
     def __init__(self, parent, needed):
@@ -593,17 +594,17 @@ class Scratch:
         n_bytes = int(size) * np.dtype(dtype).itemsize
         with tempfile.TemporaryFile(prefix="sk_sgmcmc-", dir=self.folder) as file:
             self._reserve(file, n_bytes)
-            # Not numpy.memmap, which joblib would hand to other processes by the name of its file.
+            # joblib passes a numpy.memmap to other processes by the name of its file, and these files have none.
             return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=dtype)
 
     def _reserve(self, file, n_bytes):
-        """Give a file its length, with blocks of the disk: writing to a map of a file that has none kills Python."""
+        """Set a file's length and reserve its disk space: Python would be killed if a write to the map found none."""
         file.truncate(n_bytes)
         try:
             os.posix_fallocate(file.fileno(), 0, n_bytes)
-        except AttributeError:  # not on this system
+        except AttributeError:  # This system has no such function.
             pass
-        except OSError as error:  # others: of file systems that cannot reserve
+        except OSError as error:  # Other errors mean that the file system cannot reserve space.
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self._refuse(n_bytes)
 
@@ -641,7 +642,7 @@ class MemoryMappedShards(LocalShards):
                 self._arrange(i, corpus.described, data.prepare)
 
     def _arrange(self, i, described, prepare):
-        """Sort the documents of shard ``i`` by what they have besides words."""
+        """Sort the documents of shard ``i`` by metadata."""
         start = self.ends[i]
         order, self.described[i] = arranged(described[start : self.ends[i + 1]], prepare)
         if np.all(np.diff(order) == 1):
@@ -654,13 +655,13 @@ class MemoryMappedShards(LocalShards):
             self.weights[part] = shard.weights
 
     def sample(self):
-        """Documents, evenly spaced, a `Shard`."""
+        """An evenly spaced sample of the documents, a `Shard`."""
         found = joined([sampled(self.shard(i)[0], self._every) for i in range(self.n_shards)])
-        # Copies: it outlasts the files, which a view would keep.
+        # Copy, since views would keep the files open as long as the sample lives.
         return found._replace(words=found.words.copy(), weights=found.weights.copy())
 
     def assignments(self, z=None):
-        """Room for the assignments of a chain, or a copy of ``z``, in a file."""
+        """An array in a file for the assignments of a chain, with a copy of ``z`` if it is passed."""
         room = self.scratch.new(np.uint16, self.words.size)
         if z is not None:
             room[:] = z
@@ -668,7 +669,7 @@ class MemoryMappedShards(LocalShards):
 
 
 def arranged(described, prepare):
-    """The order in which documents of a shard form groups, and their `Described`."""
+    """The order that sorts the documents of a shard by metadata, and their `Described`."""
     first, group, order = groups_of(described)
     given = described[first]
     return order, Described(group, given, None if prepare is None else prepare(given))
@@ -678,13 +679,13 @@ def arranged(described, prepare):
 
 
 class AssignedShards:
-    """All shards with their assignments, which stay where they are.
+    """All shards with their assignments; functions of them are evaluated where the shards are.
 
     Parameters
     ----------
-    shards : InMemoryShards, MemoryMappedShards or DaskShards
+    shards : InMemoryShards, MemoryMappedShards, DaskShards or OneShard
     z : object
-        Their assignments.
+        Assignments of all shards.
     pool : executor or None
         Threads.
     sweeps : object
@@ -696,7 +697,7 @@ class AssignedShards:
 
     @property
     def size(self):
-        """Groups of documents, and tokens."""
+        """Number of groups of documents, and number of tokens."""
         return self.shards.n_groups, self.shards.n_tokens
 
     @property
@@ -716,7 +717,10 @@ class AssignedShards:
         return KeptValues(self.shards, kept, self.pool)
 
     def draw(self, function, rng, *args):
-        """As `map`, for functions whose last argument is a random stream; a shard alone in memory gets ``rng``."""
+        """As `map`, with a random stream as the function's last argument.
+
+        A single shard in memory gets ``rng`` itself, otherwise each shard gets a stream derived from it.
+        """
         n = self.shards.n_shards
         if n == 1 and self.shards.is_in_memory:
             return [function(self.shards.whole, self.z, *args, rng)]
@@ -726,7 +730,7 @@ class AssignedShards:
 
 
 class KeptValues:
-    """A value for each shard, which stays where the shard is; from `AssignedShards.keep`."""
+    """A value for each shard, stored where the shard is; see `AssignedShards.keep`."""
 
     def __init__(self, shards, kept, pool):
         self.shards, self.kept, self.pool = shards, kept, pool
@@ -746,13 +750,14 @@ class _with_stream:
 
 
 class Change:
-    """Change of the counts of some words.
+    """A change of the topic counts of some words.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows,)
-        Words.
+        Indices of the words.
     values : ndarray of shape (n_rows, n_topics)
+        What to add to their counts.
     """
 
     def __init__(self, rows, values):
@@ -760,7 +765,7 @@ class Change:
 
     @classmethod
     def of_whole(cls, rows, values, is_whole=True):
-        """The same in as few bytes as hold whole numbers."""
+        """A change whose values, if they are whole numbers, have the smallest integer type that contains them."""
         if is_whole:
             largest = int(max(values.max(initial=0), -values.min(initial=0)))
             values = values.astype(np.min_scalar_type(-largest - 1))
@@ -770,18 +775,18 @@ class Change:
         """Add to counts (n_words, >= n_topics) in place."""
         part = counts[:, : self.values.shape[1]]
         if _are_all(self.rows, len(counts)):
-            np.add(part, self.values, out=part, casting="unsafe")  # without the copies of an index
+            np.add(part, self.values, out=part, casting="unsafe")  # Avoids the copies that indexing makes.
         else:
             part[self.rows] += self.values.astype(counts.dtype)
 
     @classmethod
     def sum_of(cls, changes):
-        """The sum of several changes; they have the same sum in any order, see `summable`."""
+        """The sum of several changes, which does not depend on their order (see `summable`)."""
         rows = changes[0].rows
         alike = all(np.array_equal(each.rows, rows) for each in changes)
         rows = rows if alike else np.unique(np.concatenate([each.rows for each in changes]))
         is_whole = all(each.values.dtype.kind == "i" for each in changes)
-        # 32 bits, as in the table of all counts.
+        # Integers have 32 bits, as in the table of all counts.
         values = np.zeros((rows.size, changes[0].values.shape[1]), dtype=np.int32 if is_whole else np.float64)
         for each in changes:
             if alike:
@@ -796,12 +801,14 @@ def _are_all(rows, n_words):
 
 
 class Done(NamedTuple):
-    """The result of a step of a shard.
+    """The result of processing a shard.
 
     Parameters
     ----------
     z : ndarray of uint16, shape (n_tokens,)
+        New assignments.
     change : Change
+        Change of the counts.
     """
 
     z: np.ndarray
@@ -809,16 +816,16 @@ class Done(NamedTuple):
 
 
 class Round:
-    """A pass over all shards, in the middle of which a chain may be saved.
+    """The state of a round over all shards, so that a chain can be saved before the round is complete.
 
     Parameters
     ----------
     step : callable
-        From a `Shard`, its assignments and a seed to `Done`, without side effects, so that it gives the same result in
-        any thread or process, and when it is repeated after a worker was lost.
+        Maps a `Shard`, its assignments and a seed to a `Done`. It has no side effects, so that it gives the same result
+        in any thread or process, and when it is repeated because a worker was lost.
     seed : int
     table : ndarray
-        Counts, to a copy of which shards' changes are added.
+        Counts before the round. Changes of the shards are added to a copy.
     """
 
     def __init__(self, step, seed, table):
@@ -835,12 +842,12 @@ class Round:
 
 
 def streams(rng, n):
-    """Random streams of parts that are processed side by side, derived from ``rng``."""
+    """Derive ``n`` random streams from ``rng``, for work that is done in parallel."""
     return [np.random.Generator(np.random.PCG64(seed)) for seed in rng.integers(2**63, size=n)]
 
 
 def side_by_side(work, n, pool):
-    """Call ``work(i)`` for each of n parts, in the threads of ``pool`` or, if it is None, one after the other."""
+    """Call ``work(i)`` for i = 0, ..., n - 1, in the threads of ``pool``, or one after the other if it is None."""
     for _ in map(work, range(n)) if pool is None else pool.map(work, range(n)):
         pass
 

@@ -1,9 +1,9 @@
 """Shards on the workers of a Dask cluster: a round is a graph of tasks without side effects.
 
-Blocks are loaded, and turned into shards, where they are processed. A round's topics or counts go down once, and the
-changes of the counts come up as the sum of a tree. Assignments stay on the workers as results of tasks, so that Dask
-computes those of a lost worker again, with the same draws; every few rounds they are copied here and handed out again
-from the copy, so that never more than a few rounds are repeated.
+Workers load blocks and cut them into shards. In a round, the topics or counts are sent to the workers once, and the
+changes of the counts come back as a tree sum. Assignments stay on the workers as results of tasks. If a worker is lost,
+Dask computes its assignments again, with the same draws. Every few rounds the assignments are copied to the client and
+sent out again from this copy, so that at most a few rounds are repeated.
 """
 
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ from ...utils.blocks import CountBlocks, checked_again, checked_block, load_bloc
 from .corpus import SAMPLE, TOPIC_BYTES, Change, Scratch, Shard, arranged, joined, sampled
 
 _ROUNDS_PER_CHECKPOINT = 10
-_COPIES = 2  # of the assignments at a checkpoint, of which the older one is overwritten
-_FAN_IN = 8  # changes that are summed in a task
-_lock = RLock()  # Dask's settings belong to the process
+_COPIES = 2  # Copies of the assignments; each checkpoint overwrites the older one.
+_FAN_IN = 8  # Changes that one task sums.
+_lock = RLock()  # Dask's configuration belongs to the process, and chains run in threads.
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def _sizes(item, name):
 
 
 def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
-    """The parts of a block that belong to each of the shards between the cuts ``inner``, in tokens of the corpus."""
+    """Cut a block into the parts of consecutive shards, at ``inner``, bounds of shards in tokens of the corpus."""
     corpus = checked_again(item, name, sizes)
     ptr, words, weights = corpus.expand_tokens()
     if weighted:
@@ -74,7 +74,7 @@ def _evaluated(function, shard, z, *args):
 
 
 def _extent(shard):
-    """Documents before a shard, documents and tokens in it."""
+    """The first document of a shard, and its numbers of documents and tokens."""
     return shard.first_doc, shard.n_docs, shard.words.size
 
 
@@ -87,13 +87,13 @@ class RemoteAssignments:
     Parameters
     ----------
     z : ndarray of uint16, shape (n_tokens,), or None
-        What they are before the first round; sent when they are needed.
+        Assignments before the first round, which are sent to the workers when they are needed.
     """
 
     def __init__(self, z=None):
         self.z, self.futures = z, None
         self.shards = self.saved_at = None
-        self.rooms = []  # for copies
+        self.rooms = []  # Arrays for the copies at checkpoints, the one to overwrite next last.
 
     def __array__(self, dtype=None, copy=None):
         z = self.z if self.futures is None else np.concatenate(self.shards.results(self.futures))
@@ -135,27 +135,27 @@ class DaskShards:
             self.n_groups = sum(self._arrange(i, data, *extents[i][:2]) for i in range(self.n_shards))
 
     def _arrange(self, i, data, first_doc, n_docs):
-        """Sort documents of shard ``i`` by what they have besides words, and send it; returns the number of groups."""
+        """Sort the documents of shard ``i`` by metadata, send these to it, and return the number of groups."""
         order, described = arranged(data.corpus.described[first_doc : first_doc + n_docs], data.prepare)
         with _large_graphs():
             self.shards[i] = self._submit(_arranged, self.shards[i], order, described)
         return described.given.shape[0]
 
     def _submit(self, function, *args, at=None):
-        """The future of a task, to be run on the worker ``at``, or on others if it cannot."""
+        """Submit a task, to run on the worker ``at`` if possible, and return its future."""
         return self.client.submit(function, *args, pure=False, workers=at, allow_other_workers=at is not None)
 
     def _at_places(self, submit):
-        """Futures of tasks that ran on the workers of their shards, or anywhere if one of these workers was lost.
+        """Run tasks on the workers of their shards, or anywhere if one of these workers is lost; return the futures.
 
-        Left to itself, Dask gives some workers twice as many shards as others. But if no worker is left, it lets tasks
-        that are bound to one wait for ever, even if others may run them. Tasks are therefore unbound once they are
-        done, since they may have to be repeated.
+        Tasks are bound to workers because Dask would give some workers twice as many shards as others. But if no worker
+        is left, Dask lets bound tasks wait for ever, even if other workers may run them. Tasks are therefore unbound
+        after they are done, since they may have to be repeated.
 
         Parameters
         ----------
         submit : callable
-            Function from the places of the shards to futures and the keys of tasks that are bound, two lists.
+            Called with the places of the shards; returns two lists, futures and the keys of the bound tasks.
         """
         places = self.places
         with _large_graphs():
@@ -171,18 +171,18 @@ class DaskShards:
         return futures
 
     def _settle(self):
-        """Move shards to where they are processed, if the workers are not those of the last time.
+        """Distribute the shards over the workers, if these have changed since the last call.
 
-        All shards of one block are made, and would mostly stay, where that block was read.
+        Without this, most shards would stay on the worker that read their block.
         """
-        with self.moves:  # chains in several threads share them
+        with self.moves:  # Chains in several threads share the shards.
             threads = self.client.nthreads()
             if threads != self.threads:
                 self.threads, self.places = threads, places_of(threads, self.n_shards)
                 self.shards = self._for_each(_same, self.shards)
 
     def _for_each(self, function, *values):
-        """Futures of a function of values of each shard, where it is processed."""
+        """Futures of a function of some values for each shard, evaluated on the shard's worker."""
 
         def submit(places):
             futures = [self._submit(function, *each, at=at) for *each, at in zip(*values, places, strict=True)]
@@ -191,7 +191,7 @@ class DaskShards:
         return self._at_places(submit)
 
     def _items(self):
-        """What each block is loaded from, its name, its sizes, and where its documents and tokens begin."""
+        """Yield each block's source, name and sizes, and the indices of its first document and token."""
         doc = token = 0
         for item, name, sizes in self.blocks.entries():
             yield item, name, sizes, doc, token
@@ -215,7 +215,7 @@ class DaskShards:
         return shards
 
     def sample(self):
-        """Documents, evenly spaced, a `Shard`."""
+        """An evenly spaced sample of the documents, a `Shard`."""
         return joined(self.results([self._submit(sampled, shard, self._every) for shard in self.shards]))
 
     def assignments(self, z=None):
@@ -223,7 +223,7 @@ class DaskShards:
         return RemoteAssignments(None if z is None else np.asarray(z))
 
     def _send(self, z):
-        """Hand out assignments, of which the scheduler keeps a copy for workers that are lost."""
+        """Send assignments to the workers; the scheduler keeps a copy in case a worker is lost."""
         ends = np.cumsum([0, *self.sizes])
         return self._for_each(_same, [np.array(z[a:b]) for a, b in pairwise(ends)])
 
@@ -237,7 +237,7 @@ class DaskShards:
         before = z.futures
         if before is None:
             before = [None] * self.n_shards if z.z is None else self._send(z.z)
-        first = now.next_shard  # above 0 if a round goes on that began elsewhere
+        first = now.next_shard  # Above 0 if the round began before the chain was saved, on other shards.
         n = self.n_shards - first
 
         def submit(places):
@@ -251,14 +251,14 @@ class DaskShards:
 
         futures = self._at_places(submit)
         new, changes = futures[:n], self.results(futures[n:])
-        # From here on nothing can be lost.
+        # All results are here, so a lost worker no longer matters.
         for change in changes:
             change.add_to(now.sums)
         now.next_shard = self.n_shards
         z.futures, z.shards, z.z = [*before[:first], *new], self, None
 
     def _summed(self, done, places):
-        """Futures of at most two changes, the sum of those of all `Done`: first where these are, then in a tree."""
+        """Sum the changes of all `Done`, first on each worker, then in a tree, and return at most two futures."""
         changes, n = [], 0
         for _, here in groupby(places):
             n_here = sum(1 for _ in here)
@@ -291,17 +291,17 @@ class DaskShards:
             return self.results(self._for_each(partial(_evaluated, function), self.shards, kept, *args_of))
 
     def _sent(self, args):
-        """Futures of an argument for each shard; sent once if it is the same for all."""
+        """Futures of an argument for each shard; an argument that all shards share is sent once."""
         if all(each is args[0] for each in args):
             return [self._submit(_same, args[0])] * self.n_shards
         return [self._submit(_same, each) for each in args]
 
     def wants_checkpoint(self, z, step):
-        """Whether assignments should be copied before the next round, after ``step`` of them."""
+        """Whether to copy the assignments before the next round, after ``step`` rounds."""
         return z.saved_at is None or step >= z.saved_at + _ROUNDS_PER_CHECKPOINT
 
     def checkpoint(self, z, step):
-        """Copy the assignments here, hand them out again from the copy, and return it."""
+        """Copy the assignments to the client, send them out again from the copy, and return the copy."""
         if len(z.rooms) < _COPIES:
             z.rooms.append(self.scratch.new(np.uint16, self.n_tokens))
         copy, end = z.rooms[-1], 0
@@ -321,7 +321,7 @@ class DaskShards:
     # -- waiting -------------------------------------------------------------------------------------------------
 
     def results(self, futures):
-        """Results of futures, a list."""
+        """Wait for futures, and return the list of their results."""
         return results_of(self.client, futures)
 
     def _wait(self, futures):
@@ -329,7 +329,7 @@ class DaskShards:
 
 
 def checked_blocks(X):
-    """X as `CountBlocks`; where there are Dask workers, they check the blocks that they can load."""
+    """X as `CountBlocks`; if there is a Dask client, its workers check the blocks that Dask computes."""
     blocks = X if isinstance(X, CountBlocks) else CountBlocks(X)
     client = present_client()
     if blocks.is_dask and client is None:
@@ -343,7 +343,7 @@ def checked_blocks(X):
 
 
 def remote_sizes(client, blocks):
-    """The `BlockSizes` of blocks that Dask computes, which workers check."""
+    """Let workers check the blocks that Dask computes, and return their `BlockSizes`."""
     from dask import delayed
 
     tasks = [delayed(_sizes, pure=False)(item, blocks.name_of(i)) for i, item in enumerate(blocks.items)]
@@ -351,7 +351,7 @@ def remote_sizes(client, blocks):
 
 
 def places_of(threads, n_shards):
-    """The worker of each shard, so that every thread has as many; None if there is no worker.
+    """The worker of each shard, so that all threads have about equally many shards; None if there is no worker.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def places_of(threads, n_shards):
 
 @contextmanager
 def _large_graphs():
-    """Without a warning for large graphs: what is sent is sent once a round."""
+    """Silence Dask's warning about large graphs: the large arguments are sent only once a round."""
     import dask
 
     with _lock, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):

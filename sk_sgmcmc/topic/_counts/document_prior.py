@@ -1,4 +1,4 @@
-"""The Dirichlet prior of every document: the part of a count topic model that a new model supplies."""
+"""Dirichlet priors of the topics of documents, which is where the count topic models differ."""
 
 from typing import NamedTuple
 
@@ -11,35 +11,35 @@ _FIRST, _FIRST_SUM = 0.1, 15.0
 
 
 def first_doc_prior(n_topics):
-    """The value for every topic at which a fit of the prior begins, bounded in sum: a document has few topics."""
+    """The first value of a fitted prior, equal for all topics, and bounded in sum because documents have few topics."""
     return min(_FIRST, _FIRST_SUM / n_topics)
 
 
 class Progress(NamedTuple):
-    """The position of a chain in its run.
+    """The progress of a chain, as document priors need it.
 
     Parameters
     ----------
     step : int
-        Steps made.
+        Number of steps made.
     n_burn : float
-        Steps of burn-in; infinite in a stream.
+        Number of steps of burn-in; infinite in a stream.
     n_passes : int
-        Passes over all documents.
+        Number of passes over all documents.
     rng : Generator
-        The chain's stream.
+        The chain's random stream.
     seed : int
         Seed from which the chain's parts may derive random streams of their own.
     forgotten : float
         Share of their state that the topics forget in this step; 0 if the sampler has no step size.
     n_warm : float, default=inf
-        Steps of burn-in that are collapsed sweeps; all of them if it is larger than ``n_burn``.
+        Number of steps of burn-in that are collapsed sweeps; all of them if it is larger than ``n_burn``.
     is_start : bool, default=False
-        Whether assignments are those from which a chain starts; ``n_passes`` then counts the sweeps that they have had.
+        Whether these are the chain's first assignments. ``n_passes`` is then the number of sweeps that improved them.
     is_collapsed : bool, default=True
         Whether topics are integrated out.
     in_batches : bool, default=False
-        Whether documents were reassigned in minibatches, of which `DocumentPrior.update_from_batch` knows.
+        Whether documents were reassigned in minibatches, which `DocumentPrior.update_from_batch` has already read.
     """
 
     step: int
@@ -60,25 +60,25 @@ class Progress(NamedTuple):
 
     @property
     def is_late(self):
-        """Whether adaptation is allowed and topics have formed: half of the sweeps are over, or burn-in has no end."""
+        """Whether adaptation is allowed and topics have formed, that is after half of the sweeps, or in a stream."""
         return self.burns_in and (2 * self.step >= min(self.n_burn, self.n_warm) or np.isinf(self.n_burn))
 
 
 class Batch(NamedTuple):
-    """A minibatch of documents that were reassigned.
+    """A minibatch of documents after their tokens were reassigned.
 
     Parameters
     ----------
     documents : Shard
-        All documents at hand.
+        All documents in memory.
     docs : ndarray of int64, shape (n_docs,)
-        Those of the minibatch.
+        Indices of the documents of the minibatch.
     counts : ndarray of shape (n_draws, n_docs, n_topics), or None
-        Topics of their tokens in the last draws given the topics; None after collapsed sweeps.
+        Counts of topics in each document, in the last draws given the topics; None after collapsed sweeps.
     before, z : ndarray of uint16, or None
-        Assignments of their tokens before, and those of all tokens now, if assignments are stored.
+        If assignments are stored: those of the minibatch before the draw, and those of all tokens after it.
     n_samples : float
-        Number of documents that the minibatch stands for.
+        Corpus size N for which the minibatch stands.
     """
 
     documents: Shard
@@ -90,28 +90,30 @@ class Batch(NamedTuple):
 
 
 class DocumentPrior:
-    """A Dirichlet prior of every document; in this class a fixed one, the same for all documents.
+    """A Dirichlet prior of the topics of documents; in this class it is fixed, and the same for all documents.
 
     A chain calls `start`, draws first assignments from `table`, and calls `update` with them. Then it reassigns
-    documents by their `table`, and calls `update` after each pass over all of them, and `update_from_batch` after each
-    minibatch. `draw` returns the learnt parameters. A subclass overrides what its distribution needs: a prior that
-    differs between documents `table`, one that learns `update`, `draw` and `exchangeable_groups`. It works in memory
-    and over shards alike, and holds nothing that belongs to documents.
+    documents under `table`. It calls `update` after each pass over all documents, and `update_from_batch` after each
+    minibatch. `draw` returns the learnt parameters.
+
+    A subclass overrides `table` if the prior differs between documents, and `update`, `draw` and `exchangeable_groups`
+    if the prior is learnt. The same methods serve documents in memory and in shards elsewhere, so a prior stores
+    nothing per document.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_topics,)
-        Parameter of the Dirichlet distribution, or a typical one.
+        Parameter of the Dirichlet distribution, or a typical value if it differs between documents.
     stored : bool
-        Whether the chain keeps the assignments of all documents, or draws them afresh in each minibatch.
+        Whether the chain stores the assignments of all documents, or draws them from scratch in each minibatch.
     allows_tempering : bool, default=False
         Whether collapsed Gibbs sampling begins at a temperature above 1.
     """
 
-    reads_every_draw = False  # whether `update_from_batch` needs all draws of fresh assignments, not just the last
-    reads_batches = False  # whether `update_from_batch` needs to know stored assignments before and after
-    refines_start = False
-    leaves_topics_empty = False  # whether many topics may have no tokens
+    reads_every_draw = False  # Whether `update_from_batch` needs all draws of fresh assignments, not just the last.
+    reads_batches = False  # Whether `update_from_batch` needs stored assignments from before and after the draw.
+    refines_start = False  # Whether `refine` improves first assignments.
+    leaves_topics_empty = False  # Whether many topics may have no tokens.
 
     def __init__(self, alpha, stored=True, allows_tempering=False):
         self.alpha = np.array(alpha, dtype=np.float64)
@@ -127,21 +129,21 @@ class DocumentPrior:
             )
 
     def start(self):
-        """Forget what was learnt."""
+        """Reset the prior to its first value."""
 
     def table(self, shard, docs=None):
-        """Priors, (n_groups, n_topics), and the group of each document of a `Shard`, or of some of its documents."""
+        """Priors of groups, (n_groups, n_topics), and the group of each of the documents ``docs`` of a `Shard`."""
         return self.alpha[None], shard.group if docs is None else np.zeros(docs.size, dtype=np.int64)
 
     def refine(self, shard, z, topic_word_prior, rng):
         """Improve first assignments ``z`` of a shard in place, if the prior ``refines_start``."""
 
     def update(self, assigned, progress):
-        """Learn from all documents at a `Progress`, after they were assigned.
+        """Learn from the assignments of all documents, an `AssignedShards`, at a `Progress`.
 
-        ``assigned.map(function, *args)`` returns the values of ``function(shard, z, *args)`` for each `Shard` and its
-        assignments, a list; the function is called where they are, and must have no side effects.
-        ``assigned.draw(function, rng, *args)`` does so with a random stream as its last argument.
+        ``assigned.map(function, *args)`` returns the list of ``function(shard, z, *args)`` for each `Shard` and its
+        assignments. The function is called where the shard is, and must have no side effects.
+        ``assigned.draw(function, rng, *args)`` does the same with a random stream as the function's last argument.
         """
 
     def update_from_batch(self, batch, progress):
@@ -152,7 +154,7 @@ class DocumentPrior:
         return {}
 
     def exchangeable_groups(self):
-        """A number for each topic; topics with equal ones can change places without changing the posterior."""
+        """A group number for each topic, (n_topics,): topics of one group are exchangeable under the posterior."""
         return self.alpha
 
     def permute(self, order):
@@ -160,35 +162,35 @@ class DocumentPrior:
         self.alpha = self.alpha[order]
 
     def for_pickle(self, assigned):
-        """The prior as it is pickled with its chain; ``assigned`` if the chain has finished, else None."""
+        """The prior as it is pickled with its chain; ``assigned`` is passed if the chain has finished, else None."""
         return self
 
     def warnings(self, draws):
-        """Checks of the draws of what is learnt, a dict of arrays (n_kept, ...): a list of `Check`."""
+        """Check the kept draws of the learnt parameters, a dict of arrays (n_kept, ...); returns a list of `Check`."""
         return []
 
     def release(self, assigned):
-        """Called before assignments of stored documents are dropped, which stay as they are."""
+        """Keep what the prior needs of the stored assignments, which are then dropped and no longer change."""
 
     def stream(self, sampler_params):
-        """Continue with minibatches of fresh assignments, and other samplers of the prior's parameters, by name."""
+        """Continue with fresh assignments; ``sampler_params`` are samplers of the prior's parameters, by name."""
         self.stored = False
 
 
 class FittedPrior(DocumentPrior):
     """One prior for all documents, fitted by Minka's fixed point.
 
-    Fresh assignments and streams fit it throughout, stored ones in the second half of the sweeps of burn-in. An earlier
-    fit would follow the topics of the start: the prior of some of them becomes small, tokens do not come back to these,
-    and the chain stays in its mode.
+    With fresh assignments it is fitted throughout burn-in, and in streams always. With stored assignments it is fitted
+    in the second half of the sweeps of burn-in. An earlier fit would follow the first topics: the prior of some of them
+    becomes small, tokens do not return to these topics, and the chain stays in its mode.
     """
 
     def start(self):
-        # What was learnt belongs to the topics of an earlier start.
+        # The fitted values belong to the topics of an earlier start, so only their mean is used.
         self.alpha = np.full(self.alpha.size, self.alpha.mean())
 
     def update(self, assigned, progress):
-        """Make an update after every late pass of collapsed sweeps; several at a start that sweeps have improved."""
+        """Make an update after each late pass of collapsed sweeps, and five at a start from swept fresh assignments."""
         if progress.is_start:
             n_updates = 0 if self.stored or not progress.n_passes else 5
         else:
@@ -209,14 +211,14 @@ class FittedPrior(DocumentPrior):
         self.alpha = self.alpha + max(share, 0.05) * (new - self.alpha)
 
     def exchangeable_groups(self):
-        return np.zeros(self.alpha.size)  # a learnt prior moves with its topics
+        return np.zeros(self.alpha.size)  # If topics change places, so do their fitted values.
 
     def draw(self):
         return {"doc_topic_prior": self.alpha.copy()}
 
 
 def fixed_point_sums(shard, z, alpha):
-    """Sums over documents of Minka's fixed point, (n_topics + 1,)."""
+    """Sums over documents for Minka's fixed point, (n_topics + 1,): numerators of the topics, and the denominator."""
     sums = np.zeros(alpha.size + 1)
     for start, stop in pieces(shard.token_ptr):
         dirichlet.add_statistics(start, stop, shard.token_ptr, shard.weights, z, alpha, sums)

@@ -1,4 +1,4 @@
-"""The chain of samplers that move topics by minibatches: topics in the state, assignments by Gibbs sweeps."""
+"""The chain of minibatch samplers: the state contains the topics, and Gibbs sweeps draw the assignments."""
 
 import numpy as np
 
@@ -15,22 +15,22 @@ from .sweeps import sweeps_of
 from .updates import FIRST_RESTART, Swept, pending_restart, swept
 from .vocabulary import with_new_words
 
-_GROWN = 1.5  # how many times as many documents a stream must have for topics on flat space to take new units
-# A thread takes at least this many documents at a time, so that handing them out costs next to nothing.
+_GROWN = 1.5  # Growth of a stream, in documents, after which topics on flat space are rescaled.
+# Fewest documents per thread, so that the cost of starting a task is negligible.
 _MIN_DOCS_PER_THREAD = 32
 
 
 class MinibatchSweeps:
-    """Draws of the topics of tokens given topics, for one minibatch of documents at a time.
+    """Gibbs sweeps over a minibatch of documents, given the topics.
 
     Parameters
     ----------
     stored : bool
-        Keep the topic of every token, two bytes each; otherwise assignments of a minibatch are drawn afresh.
+        Whether the assignment of every token is stored, in two bytes; otherwise they are drawn from scratch.
     n_sweeps : tuple of int
-        Gibbs sweeps over a minibatch to discard, and to average over.
+        Numbers of Gibbs sweeps over a minibatch to discard, and to average over.
     seed : int
-        A document's random numbers depend on it, on the step and on the document, not on the thread.
+        A document's random numbers depend on the seed, the step and the document, not on the thread.
     """
 
     def __init__(self, stored, n_sweeps, seed):
@@ -45,7 +45,7 @@ class MinibatchSweeps:
     def bind(self, data, n_threads):
         """Bind to the documents, a `Shard`, at the start and again after unpickling."""
         self.data, self.n_threads = data, n_threads
-        self._row = np.full(data.n_words, -1, dtype=np.int32)  # each word's index in the minibatch
+        self._row = np.full(data.n_words, -1, dtype=np.int32)  # Index of each word among those of the minibatch.
         self._words = np.empty(data.n_words, dtype=np.int64)
 
     def words_of(self, docs):
@@ -61,23 +61,24 @@ class MinibatchSweeps:
         docs, words : ndarray
             Documents, and their words from `words_of`.
         cells, total : ndarray
-            Topics (n_words, n_topics), not normalised, of which the rows ``words`` are read; and their sums over words.
+            Unnormalised topics, (n_words, n_topics), of which only the rows ``words`` are read; their sums over words.
         prior, group : ndarray
             As from `DocumentPrior.table`.
         step : int
             The chain's step.
         z : ndarray of uint16, shape (n_tokens,), or None
-            The stored assignments, which are changed; None where they are drawn afresh.
+            The stored assignments, changed in place; None if assignments are drawn from scratch.
         pool : executor or None
             Threads.
         every_draw : bool
-            Count each of the averaged sweeps separately, instead of the last alone.
+            Whether ``doc_counts`` covers each of the averaged sweeps, or only the last one.
 
         Returns
         -------
         counts : ndarray of shape (n_rows, n_topics)
             Counts of words, summed over the averaged sweeps; for stored assignments, the change of these counts.
         doc_counts : ndarray of shape (n_draws, n_docs, n_topics)
+            Counts of topics in each document.
         """
         phi, prior_blocks = self._tables(words, cells, total, prior, pool)
         n_draws = self.n_sweeps[1] if every_draw and not self.stored else 1
@@ -127,29 +128,31 @@ class MinibatchSweeps:
 
 
 class MinibatchChain(TopicChain):
-    """Chain whose topics are moved by a sampler on the simplex or on flat space, minibatch by minibatch.
+    """A chain of topics under a minibatch sampler, on the simplex or on flat space.
 
-    A run calls `start`, `warm_step` for each of the first ``n_warm`` steps, then `start_topics`, and `one_step` with
-    each `next_batch`. `_advance` does so for a chain by itself, `ParticleTopicChain` for its particles.
+    A run calls `start`, then `warm_step` for each of the first ``n_warm`` steps, then `start_topics`, and then
+    `one_step` with each `next_batch`. `_advance` makes these calls for a single chain, and `ParticleTopicChain` for its
+    particles.
 
     Parameters
     ----------
     seed, plan, sampler, word_prior, doc_prior, init
         As for `TopicChain`.
     stored : bool
-        Keep the assignment of every token (two bytes each): the shape of a topic is then the prior plus the counts of
-        all of them, without N/n. Otherwise assignments are drawn afresh in each minibatch and counts scaled by N/n.
+        Whether the assignment of every token is stored, in two bytes. The shape of a topic is then the prior plus the
+        counts of all assignments, without the factor N/n. Otherwise assignments are drawn from scratch in each
+        minibatch, and their counts are scaled by N/n.
     n_sweeps : tuple of int
-        Gibbs sweeps over a minibatch to discard, and to average over.
+        Numbers of Gibbs sweeps over a minibatch to discard, and to average over.
     n_warm : int
         Number of steps at the start of burn-in that are collapsed Gibbs sweeps, if assignments are stored.
     flat : dict or None
-        Arguments of `SoftmaxTopics`, for samplers on flat space; None for those on the simplex.
+        Arguments of `SoftmaxTopics`, for samplers on flat space; None for samplers on the simplex.
     """
 
     has_topics = True
-    restart_due = swept = None  # how the chain restarts before its next step; what the sweeps of the last one led to
-    counts = None  # of the stored assignments, once topics are part of the state
+    restart_due = swept = None  # The `Restart` due before the next step; the `Swept` of the last such start.
+    counts = None  # Counts of the stored assignments, after topics have become part of the state.
 
     def __init__(
         self, seed, plan, sampler, word_prior, doc_prior, *, init="soft", stored=True, n_sweeps=(0, 1), n_warm=0,
@@ -170,7 +173,7 @@ class MinibatchChain(TopicChain):
         self.record = TopicRecord(self.assignment_seed) if self.stored and self.flat is None else None
 
     def _progress(self, hyper=None, **more):
-        """As `TopicChain._progress`; ``hyper`` are the sampler's numbers if they are known."""
+        """As `TopicChain._progress`; ``hyper`` are the step size and further numbers of the sampler, if computed."""
         more = {"n_warm": self.n_warm or np.inf, "is_collapsed": self.collapsed is not None, **more}
         progress = super()._progress(in_batches=True, **more)
         return progress if hyper is None else progress._replace(forgotten=-np.expm1(-float(hyper[0])))
@@ -182,7 +185,7 @@ class MinibatchChain(TopicChain):
             self.start()
 
     def start(self, z=None):
-        """Start, or start again, from assignments, ``z`` or drawn here, and return them."""
+        """Start, or restart, from the assignments ``z``, or from new ones if it is None; return the assignments."""
         documents = self.data.start
         if z is None:
             is_normal = self.flat is not None and self.flat["prior_scale"] > 0
@@ -203,18 +206,18 @@ class MinibatchChain(TopicChain):
         return z
 
     def _start_by(self):
-        """How first assignments are drawn: `CollapsedChain` says why at random with many topics."""
+        """How to draw first assignments; `CollapsedChain.start` explains why they are random with many topics."""
         return "random" if self.n_topics > MOST_SOFT and self.n_warm >= max(1.0, self.plan.n_burn) else self.init
 
     def _sweeps_over(self, documents, z):
         return sweeps_of(documents, z, self.word_prior.table(), self.doc_prior.leaves_topics_empty)
 
     def _start_fresh(self, documents, z, before=None):
-        """Start from assignments; ``before`` is the `Swept` that they are from, if sweeps continue."""
+        """Start with fresh assignments from ``z``; if sweeps continue, ``before`` is the `Swept` with this ``z``."""
         scale, is_early = self.data.total_samples / documents.n_docs, self.data.early is not None
         collapsed, n_sweeps = self._sweeps_over(documents, z), 0
         found = Swept(z, collapsed.counts, 1)
-        if is_early:  # few tokens: sweeps cost little, and lead close to the start of `fit`
+        if is_early:  # There are few tokens, so sweeps cost little, and they lead close to the start of `fit`.
             restart = self.restart_due or FIRST_RESTART
             found = swept(collapsed, documents, self.doc_prior, self.rng, self._fit_to, restart, before)
             n_sweeps = restart.n_sweeps
@@ -232,12 +235,12 @@ class MinibatchChain(TopicChain):
         self._begin_mean(scale * found.mean, worth)
 
     def _fit_to(self, collapsed, n_passes):
-        """Let the topics' prior learn from sweeps over early documents."""
+        """Update the word prior from sweeps over the documents of a growing corpus."""
         if self.word_prior.update(collapsed.counts, n_passes):
             collapsed.set_topic_word_prior(self.word_prior.table())
 
     def _begin_mean(self, beyond, worth=0.0):
-        """Begin to average the conditional mean of the topics, where it is known; arguments as for `MeanTopics`."""
+        """Begin to average the conditional mean of the topics, if it is known; arguments as for `MeanTopics`."""
         self.mean = MeanTopics(beyond, worth, self.step) if self.flat is None and self.sampler._is_lazy else None
 
     def order_like(self, before, after):
@@ -245,7 +248,7 @@ class MinibatchChain(TopicChain):
         return self.word_prior.order_like(before, after, self.topic_groups)
 
     def _restart(self):
-        """Restart, with the topics numbered as before as far as they match, and drop the draws of the old start."""
+        """Make the restart that is due, and drop earlier draws; topics keep their numbers as far as they match."""
         if self.restart_due.again and self.swept is not None:
             self._start_fresh(self.data.start, self.swept.z, self.swept)
         else:
@@ -254,7 +257,7 @@ class MinibatchChain(TopicChain):
         self.restart(self.plan)
 
     def start_topics(self):
-        """End the collapsed sweeps of burn-in, unless they have ended: topics become part of the state."""
+        """End the collapsed sweeps, if they have not ended yet, and make the topics part of the state."""
         if self.topics is not None:
             return
         self.counts = np.array(self.collapsed.counts, dtype=np.float64)
@@ -276,9 +279,10 @@ class MinibatchChain(TopicChain):
         return self.batches.next(data.n_docs, data.n_batch, every_row if self.plan.streams else whole)
 
     def warm_step(self):
-        """Make a step of burn-in with stored assignments: collapsed sweeps over as many documents as a minibatch has.
+        """Make a step of burn-in with stored assignments: a collapsed sweep over ``n_batch`` documents.
 
-        Sweeps reach the stationary distribution of the steps that follow sooner; in shards, they come close to it.
+        Collapsed sweeps have the same stationary distribution as the later steps, and reach it sooner; in shards they
+        have it approximately.
         """
         data = self.data
         left = min(data.n_batch, data.n_docs)
@@ -296,7 +300,7 @@ class MinibatchChain(TopicChain):
         self._update_from_batch(docs, None, before, self._progress())
 
     def _sweep_collapsed(self, start, stop):
-        """A collapsed sweep over documents start:stop: in turn, or if they are many, in shards side by side."""
+        """Sweep over documents start:stop with topics integrated out; many documents are swept as parallel shards."""
         documents, collapsed = self.data.documents, self.collapsed
         n_tokens = documents.token_ptr[stop] - documents.token_ptr[start]
         n_shards = number_of_shards(n_tokens, collapsed.table.size) if collapsed.is_fast else 1
@@ -321,7 +325,10 @@ class MinibatchChain(TopicChain):
         self.doc_prior.update_from_batch(batch, progress)
 
     def one_step(self, docs):
-        """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics."""
+        """Process a minibatch: bring its words up to date, draw assignments given the topics, and move the topics.
+
+        ``docs`` are the indices of its documents.
+        """
         hyper = self._hyper()
         rows = self.minibatch.words_of(docs)
         cells, total = self.topics.update(rows, self._shape_of(rows), hyper, self.rng, pool=self._threads())
@@ -339,11 +346,11 @@ class MinibatchChain(TopicChain):
         self.step += 1
 
     def _doc_priors_of(self, docs):
-        """Priors of documents, and the group of each."""
+        """Priors of groups of documents, and the group of each document."""
         return self.doc_prior.table(self.data.documents, docs)
 
     def _move(self, docs, rows, counts, hyper):
-        """Move the topics, at the shapes that follow from the ``counts`` of the minibatch."""
+        """Move the topics by one step, given the ``counts`` of the words ``rows`` of the minibatch."""
         is_lazy = self.sampler._is_lazy
         moved = rows if is_lazy else np.arange(self.n_words)
         if self.stored:
@@ -358,22 +365,22 @@ class MinibatchChain(TopicChain):
                 self.mean.add(rows, counts, self._progress(hyper).forgotten)
             signal = self._shape_of(moved)
             extra = simplex.add_rows(signal, np.arange(rows.size) if is_lazy else rows, counts)
-            if not is_lazy and self.counts is not None:  # assignments stored before the stream began
+            if not is_lazy and self.counts is not None:  # Counts of assignments stored before the stream began.
                 extra = extra + self.counts.sum(axis=0)
         self.topics.move(moved, signal, extra, hyper, self.rng)
         if self.topics.is_flat:
             self._rescale()
 
     def _rescale(self):
-        """Take new units if it is time to."""
+        """Rescale the coordinates of the topics if it is time to."""
         if self.is_time_to_rescale():
             self.topics.rescale(self.topics.natural_spread())
 
     def is_time_to_rescale(self):
-        """Whether topics on flat space are due to take new units, from their present curvature.
+        """Whether to rescale topics on flat space by their present curvature.
 
-        In a fit, once: a quarter through the part of burn-in that follows the collapsed sweeps. In a stream, each time
-        that it has grown by half.
+        In `fit` this happens once, after a quarter of the part of burn-in that follows the collapsed sweeps. In a
+        stream, it happens each time that the stream has grown by half.
         """
         if not self.plan.streams:
             return self.step == self.n_warm + (self.plan.n_burn - self.n_warm) // 4
@@ -403,7 +410,7 @@ class MinibatchChain(TopicChain):
             self.keep(self._kept_draw())
 
     def _kept_draw(self):
-        """The present draw; where assignments are stored, their counts go into the record."""
+        """The present draw; this also records the counts, if assignments are stored, and updates the average mean."""
         if self.record is not None:
             counts = self.counts if self.collapsed is None else self.collapsed.counts
             self.record.add(self.step, counts, self.z, lambda: self.topic_groups)
@@ -416,7 +423,7 @@ class MinibatchChain(TopicChain):
         return self.mean.topics(self._shape_of(np.arange(self.n_words)))
 
     def present_topics(self):
-        """The present topics, (n_words, n_topics); their conditional mean where it is known."""
+        """The present topics, (n_words, n_topics), or their conditional mean if it is known."""
         if self.mean is not None:
             return self.mean.present(self._shape_of(np.arange(self.n_words)))
         if not self.stored or (self.topics is not None and self.topics.is_flat):
@@ -430,7 +437,7 @@ class MinibatchChain(TopicChain):
     # -- changes of a running chain ------------------------------------------------------------------------------
 
     def start_streaming(self, sampler, plan, n_sweeps, prior_params):
-        """Switch from stored to fresh assignments; the stored ones stay in the shapes, as counts."""
+        """Switch from stored to fresh assignments; the counts of the stored ones remain in the shapes."""
         self._ensure_started()
         self.start_topics()
         self._up_to_date(self.topics)
@@ -445,16 +452,16 @@ class MinibatchChain(TopicChain):
         self.n_warm, self.scaled_for = 0, 0.0
 
     def begin_block(self, data, restart):
-        """Read another block of documents, after a `Restart` from ``data.early`` if one is due."""
+        """Bind to another block of documents; a `Restart` from ``data.early`` is made first, if one is due."""
         self.batches.forget()
         self.restart_due = pending_restart(self.restart_due, restart, data)
         self.swept = None if data.early is None else self.swept
         return self.bind(data)
 
     def take_sampler(self, sampler, n_sweeps, prior_params):
-        """Continue a stream with another step size of the same sampler, and other sweeps over a minibatch.
+        """Continue a stream with another step size of the same sampler, and other numbers of sweeps.
 
-        ``prior_params`` are samplers of the documents' prior, by name.
+        ``prior_params`` are samplers of the parameters of the document prior, by name.
         """
         self.topics.sampler = sampler
         self.minibatch.n_sweeps = n_sweeps

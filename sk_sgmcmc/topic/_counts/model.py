@@ -1,4 +1,4 @@
-"""Base of the count topic models: fitting, streams, scores, and default choices."""
+"""The base class of count topic models: fitting, streams, scores and defaults."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ class CountTopicModel(TopicsOfWords):
     A subclass has the parameters named in ``_parameter_constraints`` and those of `BaseSGMCMC`, and implements
 
     ``_priors(n_words)``
-        Checked priors: of documents at the start, (n_topics,), and of topics, as `WordPrior` takes it.
+        The checked priors: of documents at the start, (n_topics,), and of topics, as `WordPrior` takes it.
     ``_document_prior(alpha, stored, plan)``
         A `DocumentPrior` for a chain.
     ``_prepared(given)``
-        What documents have besides words, as their prior takes it, if that is not ``given`` itself.
+        Encoded metadata ``given`` in the form that the document prior takes, if documents have metadata.
     ``_set_fitted(chains)``
         See `BaseSGMCMC`; it calls `_collect`.
     ``_prior_of_draw(data, c, s, docs)``
         The Dirichlet prior of documents ``docs`` of ``data`` in kept draw ``s`` of chain ``c``.
     ``_doc_prior``, ``_present_doc_prior``, ``_prior_in_chain``
-        Needed if the documents' prior is not one number per topic.
+        Needed if the document prior is not one number per topic.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class CountTopicModel(TopicsOfWords):
           of all stored assignments, after those of the minibatch have been redrawn, without the factor N/n. This is
           exact for any minibatch.
         - "fresh" draws the assignments of each minibatch from scratch, by ``n_sweeps`` Gibbs sweeps, and scales their
-          counts by N/n, as in the papers. Use it for streams and corpora that do not fit in memory.
+          counts by N/n, as in the papers on these samplers. Use it for streams and corpora that do not fit in memory.
         - "auto" stores in `fit`, unless ``total_samples`` differs from the number of rows of X. `partial_fit` always
           uses fresh assignments.
     n_sweeps : tuple of two int, default=(5, 5)
@@ -158,11 +158,11 @@ class CountTopicModel(TopicsOfWords):
         "new_features": [StrOptions({"error", "extend"})],
     }
 
-    _takes_blocks = False  # whether X may be `CountBlocks`
+    _takes_blocks = False  # Whether X may be `CountBlocks`.
     _prepared = None
-    _is_merged = False  # whether topics were merged after they were drawn
-    _known = frozenset()  # digests of a stream's blocks
-    _seeds = None  # seed words with which chains were made
+    _is_merged = False  # Whether topics were merged after they were drawn.
+    _known = frozenset()  # Digests of the blocks that a stream has read.
+    _seeds = None  # The `SeedWords` of the fit.
     _check_definitions = (
         *TopicsOfWords._check_definitions,
         DUPLICATE_TOPICS,
@@ -171,7 +171,7 @@ class CountTopicModel(TopicsOfWords):
         TOO_WIDE,
     )
 
-    # What models without these parameters use.
+    # Values for models that do not have these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
 
     # With routing on, scikit-learn's Pipeline passes sample_weight=None to score, and fails if no request names it.
@@ -183,9 +183,9 @@ class CountTopicModel(TopicsOfWords):
         return tags
 
     def _check_X(self, X, *, reset, described=None):
-        """A checked corpus; sets or compares the number and names of features.
+        """The checked corpus; sets or compares the number and names of features.
 
-        ``described`` is what documents have besides words, (n_docs, n_columns).
+        ``described`` is the encoded metadata of the documents, (n_docs, n_columns).
         """
         if self._is_in_blocks(X):
             corpus = BlockCorpus(checked_blocks(X))
@@ -262,21 +262,21 @@ class CountTopicModel(TopicsOfWords):
         return self._run([chain.bind(config.data) for chain in chains], n_iter)
 
     def _begin(self, feature_names=None):
-        """Forget the documents seen and the names given, and take new names of the words."""
+        """Reset the documents seen and the names of topics, and set the names of the words."""
         self._feature_names, self._topic_names = feature_names, None
         self._young, self._known, self._warned_total = None, frozenset(), False
         self.n_samples_seen_ = self._n_stored = 0
         self.word_counts_ = np.zeros(0)
 
     def _chain_config(self, sampler, pair, corpus, n_batch, stored, plan, is_known=False):
-        """Count a corpus as seen, unless it ``is_known``.
+        """Add a corpus to the documents seen, unless it ``is_known``, and set up a run over it.
 
-        Returns the `ChainConfig` of a run over it, and the prior of documents at the start.
+        Returns the `ChainConfig` of the run, and the prior of documents at the start, (n_topics,).
         """
         self.n_samples_seen_ += 0 if is_known else corpus.n_docs
         seen = self.n_samples_seen_ - self._n_stored
         total, self._warned_total = checked_total(self.total_samples, seen, self._warned_total)
-        # At each call of a stream, since the user may have set another step size, and N/n limits it on flat space.
+        # Resolve at each call of a stream: the user may have set another step size, and N/n limits it on flat space.
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
         n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(corpus.n_words)
         self._token_args = n_batch, total
@@ -300,7 +300,7 @@ class CountTopicModel(TopicsOfWords):
         return 4 * self.n_chains * corpus.n_words * self.n_components
 
     def _token_corpus(self, corpus):
-        """Documents in the form to which chains are bound, with those from which chains start if these differ."""
+        """The `TokenCorpus` of a corpus, to which chains are bound; with the documents of a growing corpus, if any."""
         (n_batch, total), early = self._token_args, None
         more = {"n_threads": self._threads_per_chain(), "n_chains": self.n_chains, "prepare": self._prepared}
         make = shards_of(corpus, self.n_chains)
@@ -320,7 +320,7 @@ class CountTopicModel(TopicsOfWords):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
     def _default_for(self, streams):
-        """Collapsed Gibbs if all documents are available and nothing implies minibatches; else one that streams."""
+        """The default sampler: collapsed Gibbs, unless `partial_fit` or the parameters imply minibatches."""
         exact = (
             not streams
             and self.topic_prior == "dirichlet"
@@ -341,11 +341,11 @@ class CountTopicModel(TopicsOfWords):
         return {"prior_scale": float(self.topic_prior_scale) if normal else 0.0, "whiten": self.whiten}
 
     def _fits_word_prior(self, n_passes):
-        """Whether ``n_passes`` of collapsed sweeps, in burn-in, fit the topics' prior."""
+        """Whether to fit the word prior, given the number of passes of collapsed sweeps in burn-in."""
         return isinstance(self.topic_word_prior, str) and n_passes >= LEAST_PASSES
 
     def _name_samplers(self, resolved, streams):
-        """Set the fitted attributes that hold samplers; ``resolved`` is that of the topics."""
+        """Set the fitted attributes that contain samplers; ``resolved`` is the sampler of the topics."""
         self.sampler_ = resolved
 
     def _n_batch(self, sampler, corpus, stored):
@@ -362,27 +362,24 @@ class CountTopicModel(TopicsOfWords):
     ) -> Self:
         """Continue the chains with one pass over more documents.
 
-        Assignments are drawn afresh and counts scaled to ``total_samples``, or to the documents seen so far. After a
-        `fit` with stored assignments these stay as they are, and only the documents seen since are scaled.
+        Assignments are drawn from scratch, and counts are scaled to ``total_samples``, or to the documents seen so far.
+        After a `fit` with stored assignments, these do not change, and only the documents seen since then are scaled.
 
-        New values of ``n_sweeps``, or of the sampler's step size, friction or temperature, take effect from the next
-        call on. Another sampler, ``n_components`` or ``n_chains`` is refused. Priors and the other settings of the
-        chains stay those of the first call.
+        New values of ``n_sweeps``, or of the sampler's step size, friction or temperature, take effect at the next
+        call. Another sampler, ``n_components`` or ``n_chains`` is refused. Priors and the remaining configuration of
+        the chains are those of the first call.
 
-        While a stream is young, the estimator keeps its documents (also in a pickle). Chains with ``init="soft"``
-        restart from all of them each time they have grown by a quarter; topics keep their numbers, and earlier draws no
-        longer count. This ends when the documents hold five million tokens; from then on, memory grows with the stream
-        by no more than the digest of each block.
+        With ``init="soft"``, the estimator (and its pickle) keeps the documents until they contain five million tokens.
+        The chains restart from this growing corpus each time it has grown by a quarter. Topics keep their numbers, and
+        earlier draws no longer count. Afterwards memory grows only by the digest of each block.
 
-        A block of at least 100 tokens that comes again, with the same rows in the same order, is recognised: its
-        documents are not counted again, so that several passes over the same blocks do not make the posterior
-        narrower. While the stream is young, each quarter of its documents that comes again buys further sweeps over all
-        of them. To have equal blocks count as further documents, or to pass over the same documents in another order,
-        give ``total_samples``.
+        A repeated block of at least 100 tokens, with the same rows in the same order, is recognised. Its documents are
+        not counted again, so several passes over the same blocks do not make the posterior narrower. While the corpus
+        grows, each repeated quarter of its documents adds sweeps over all of them. Set ``total_samples`` if equal
+        blocks are different documents, or to pass over the same documents in another order.
 
-        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
-        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
-        steps so far.
+        A call makes one step per minibatch of X and ignores ``n_iter``. It also ignores ``thin``: at most 100 draws,
+        evenly spaced over all calls, are kept. ``burn_in`` is a share, or a number, of all steps so far.
 
         Parameters
         ----------
@@ -390,7 +387,7 @@ class CountTopicModel(TopicsOfWords):
             Counts of documents, as for `fit`. Blocks are passed on one after another.
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
-            As for `fit`; None keeps those of earlier calls.
+            As for `fit`. None keeps the names of earlier calls.
 
         Returns
         -------
@@ -403,7 +400,7 @@ class CountTopicModel(TopicsOfWords):
         return self
 
     def _blocks_of(self, X):
-        """Iterate over matrices in memory that make up X."""
+        """Iterate over X block by block, as matrices in memory."""
         if not self._is_in_blocks(X):
             return [X]
         return (corpus.to_csr() for corpus in BlockCorpus(checked_blocks(X)).corpora())
@@ -434,7 +431,7 @@ class CountTopicModel(TopicsOfWords):
         n_batch = stream_batch(corpus) if self.batch_size == "auto" else min(corpus.n_docs, self.batch_size)
         plan = StreamPlan(self.burn_in, self._bytes_per_draw(corpus))
         config, alpha = self._chain_config(sampler, pair, corpus, n_batch, False, plan, is_known)
-        # From here on chains change, and nothing is refused.
+        # All arguments are checked at this point: below, chains change and nothing is refused.
         if first:
             fits_word_prior = self._young is not None and pair[0] != "euclidean" and self._fits_word_prior(SWEEPS)
             chains = self._new_chains(config, alpha, fits_word_prior=fits_word_prior)
@@ -448,13 +445,13 @@ class CountTopicModel(TopicsOfWords):
         return fitting_pair(sampler, self._offers)[1] == "conditionals"
 
     def _streaming_params(self):
-        """Samplers of the documents' prior, by name, with which chains continue as a stream."""
+        """Samplers of the parameters of the document prior, by name, with which chains continue as a stream."""
         return {}
 
     def _refuse_other_way(self, sampler, pair):
         """Raise if the chains cannot continue as a stream under this sampler of the topics."""
         present = self._chains[0].sampler
-        if self._collapses(present):  # any sampler on the simplex can start from their assignments
+        if self._collapses(present):  # Any sampler on the simplex can start from the assignments.
             present = sampler if pair[0] == "simplex" else present
         refuse_other_pair(present, fitting_pair(present, self._offers), sampler, pair)
         self._refuse_other_chains(sampler, present, n_components=self._chains[0].n_topics)
@@ -462,7 +459,7 @@ class CountTopicModel(TopicsOfWords):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _collect(self, chains, groups=None):
-        """Stack the chains' kept draws into ``samples_``, with the topics of each of ``groups`` in one order."""
+        """Stack the chains' kept draws into ``samples_``, and number the topics alike; only ``groups`` mix."""
         samples, draws = kept_draws(chains)
         data = chains[0].data.start
 
@@ -471,14 +468,14 @@ class CountTopicModel(TopicsOfWords):
 
         self._agreement, means = number_topics(draws, samples, self._metric, groups, best)
         self.samples_ = Samples(samples, draws)
-        if self.word_counts_ is None:  # of blocks, which were not counted
+        if self.word_counts_ is None:  # Counts in blocks are known only from the assignments.
             self.word_counts_ = chains[0].collapsed.counts.sum(axis=1, dtype=np.float64)
-        # Of the reference chain alone: a mean over chains may be a topic that none of them has.
+        # Use the reference chain alone: a mean over chains may be a topic that none of them found.
         self.components_ = means[self.reference_chain_] if len(means) == 1 else means[self.reference_chain_].copy()
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
-        """Parameter of the documents' Dirichlet prior in chain ``c``, of documents ``docs`` of ``data``."""
+        """Mean Dirichlet parameter of documents ``docs`` of ``data`` over the draws of chain ``c``."""
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _monitored(self, chains):
@@ -501,16 +498,16 @@ class CountTopicModel(TopicsOfWords):
         return [*found, *own]
 
     def _doc_prior(self, corpus, draws=None):
-        """The documents' Dirichlet prior as `document_completion` takes it, in the mean or in the ``draws`` given.
+        """The documents' Dirichlet prior as `document_completion` takes it: its mean, or its values in ``draws``.
 
         ``draws`` are indices into the draws of all chains, one chain after the other.
         """
         if draws is None or len(self._doc_priors) == 1:
             return self.doc_topic_prior_
-        return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # of each draw's chain
+        return self._doc_priors[draws // self._topic_draws.shape[1]][:, None]  # The prior of each draw's chain.
 
     def _present_doc_prior(self, chain, corpus):
-        """The documents' Dirichlet prior at a chain's present state."""
+        """The documents' Dirichlet prior in the present state of a chain."""
         return chain.doc_topic_prior
 
     def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
@@ -524,11 +521,11 @@ class CountTopicModel(TopicsOfWords):
         Returns
         -------
         merged : estimator of this class
-            A fitted estimator with fewer topics, which answers as this one does; this one is unchanged. A new topic has
-            the place of the first of its group, the others keep their order; names given by ``topic_names_`` are joined
-            by " + ". Topics are mixed by their shares of the fitted tokens, and their ``doc_topic_prior_`` is the sum,
-            which is exact: proportions that are added up have that Dirichlet distribution. Chains cannot go on from
-            merged topics: `partial_fit` and `resume` are refused.
+            A fitted estimator with fewer topics; this one is unchanged. A new topic has the place of the first of its
+            group, and the other topics keep their order. Names set by ``topic_names_`` are joined by " + ". A new topic
+            is the mean of its group, weighted by the topics' shares of the fitted tokens. Its ``doc_topic_prior_`` is
+            the sum over the group, which is exact: sums of Dirichlet proportions have this Dirichlet distribution.
+            `partial_fit` and `resume` are refused after a merger.
 
         Examples
         --------
@@ -557,8 +554,8 @@ class CountTopicModel(TopicsOfWords):
         Returns
         -------
         proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
-            Rows sum to 1, given ``components_``; an empty document gets the prior. A document's row does not depend on
-            the other documents or on its position.
+            Posterior means given ``components_``; rows sum to 1. An empty document gets the prior. A document's row
+            does not depend on the other documents or on its position.
         """
         return self._transform(X)
 
@@ -572,14 +569,14 @@ class CountTopicModel(TopicsOfWords):
         return as_precise_as(X, found[0] if len(found) == 1 else np.concatenate(found))
 
     def _filled(self, X, **given):
-        """The counts, and which documents have any."""
+        """The counts, a CSR matrix, and which documents have words."""
         check_is_fitted(self)
         refuse_dask(X)
         counts = self._check_X(X, reset=False, **given).to_csr()
         return counts, np.diff(counts.indptr) > 0
 
     def _proportion_draws(self, X, n_draws, random_state, *, groups=None, **given):
-        """Draws of the documents' proportions, each given a draw of the topics by the reference chain."""
+        """Draws of the documents' proportions, each given a draw of the topics from the reference chain."""
         check_is_fitted(self)
         refuse_dask(X)
         corpus = self._check_X(X, reset=False, **given).in_memory()
@@ -603,9 +600,9 @@ class CountTopicModel(TopicsOfWords):
         Returns
         -------
         score : float
-            Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. At most 10 kept draws of
-            all chains, evenly spaced, are averaged, in probability; that is right even if chains found different
-            topics, since each draw predicts words with its own.
+            Higher is better; see `sk_sgmcmc.metrics.document_completion` for the equation. Probabilities are averaged
+            over at most 10 kept draws, evenly spaced over all chains. This is valid even if chains found different
+            topics, since each draw predicts words with its own topics.
         """
         return self._completion(X).score
 

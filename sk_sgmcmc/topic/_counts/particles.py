@@ -1,4 +1,4 @@
-"""Particles of topics: chains with their own assignments, whose topics move together."""
+"""The chain of particle samplers, whose particles have their own assignments and move their topics together."""
 
 from copy import deepcopy
 
@@ -13,13 +13,13 @@ from .updates import pending_restart
 
 
 class Particle(MinibatchChain):
-    """A chain whose topics stay where they are: `ParticleTopicChain` moves those of all particles."""
+    """A particle: a chain that draws assignments, while `ParticleTopicChain` moves the topics of all particles."""
 
     def _topics_at(self, counts):
         return SoftmaxTopics(self.sampler, counts, self.word_prior.value, **self.flat)
 
     def _rescale(self):
-        """Do nothing: all particles have the same units, which `ParticleTopicChain` changes."""
+        """Do nothing: `ParticleTopicChain` rescales the topics of all particles alike."""
 
     def permute(self, order):
         """Reorder the topics, and the stored assignments."""
@@ -34,7 +34,7 @@ def _shared_property(name):
 
 
 class ParticleTopicChain(Chain):
-    """Chain of topics moved by a particle sampler.
+    """A chain of topics under a particle sampler.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class ParticleTopicChain(Chain):
     ----------
     particles : list of Particle
     state : SamplerState or None
-        The coordinates of the topics of all particles, (n_particles, n_words * n_topics), of which each particle's are
-        a view. None before they first move, and after other changes of the topics.
+        The coordinates of the topics of all particles, (n_particles, n_words * n_topics); each particle has a view of
+        its own. None before the first move, and after other changes of the topics.
 
     Notes
     -----
-    Every particle is a chain that keeps, or draws, its own assignments. All read the same minibatch, and start from
-    the same assignments, so that their topics are numbered alike. The draws are the present particles; none is kept on
-    the way.
+    Every particle is a chain with its own assignments. All particles read the same minibatches, and start from the same
+    assignments, so that their topics have the same numbers. The draws are the present particles; no earlier state is
+    kept.
     """
 
     sampler, n_topics, n_words, stored, n_warm, is_started, topic_groups, word_prior = map(
@@ -61,7 +61,7 @@ class ParticleTopicChain(Chain):
     )
     has_topics = True
     restart_due = None
-    record = mean = None  # draws are the particles, whose topics are neither recorded nor averaged over time
+    record = mean = None  # The draws are the particles, so nothing is recorded or averaged over time.
 
     def __init__(self, seed, plan, sampler, word_prior, doc_prior, **kwargs):
         super().__init__(seed, plan)
@@ -80,7 +80,7 @@ class ParticleTopicChain(Chain):
 
     @property
     def document_priors(self):
-        """As for `TopicChain`: one for each particle."""
+        """The document prior of each particle."""
         return [particle.doc_prior for particle in self.particles]
 
     def bind(self, data):
@@ -97,7 +97,7 @@ class ParticleTopicChain(Chain):
         z = None
         for particle in self.particles:
             z = particle.start(None if z is None else z.copy())
-            particle.swept = None  # particles do not go on from there
+            particle.swept = None  # Particles never continue earlier sweeps.
         self.restart_due = self.state = None
 
     def _advance(self, until):
@@ -119,7 +119,7 @@ class ParticleTopicChain(Chain):
         self.step += 1
 
     def _number_alike(self):
-        """Number the topics of all particles like those of the first; collapsed sweeps may have switched them."""
+        """Number the topics of all particles as in the first, since collapsed sweeps may have switched them."""
         first = self.particles[0]
         for particle in self.particles[1:]:
             order = particle.order_like(first.topics.cells, particle.topics.cells)
@@ -129,7 +129,7 @@ class ParticleTopicChain(Chain):
     def _begin_to_move(self):
         """Make the sampler's state from the present particles."""
         theta = np.stack([particle.topics.theta.ravel() for particle in self.particles])
-        at = self.step + 1  # they move in the next step
+        at = self.step + 1  # The particles first move in the next step.
         self.state = SamplerState(self.sampler, theta, "euclidean", self.plan.n_burn, n_steps=at, name="The topics")
 
     def _move_together(self):
@@ -153,11 +153,12 @@ class ParticleTopicChain(Chain):
             self._begin_to_move()
 
     def spread(self):
-        """Standard deviation of the topics between particles over that of independent draws, 1 for these; or None.
+        """Standard deviation of the topics between particles, divided by its value for independent draws; or None.
 
-        Draws have the variance of their means given the assignments, which is read off the particles, plus the mean
-        variance given the assignments, that of Dirichlet laws. None where this is not known (a single particle, fresh
-        assignments, a normal prior) and for a single word, whose share is 1 in every topic.
+        The expected variance of independent draws is the sum of two parts: the variance of the topics' means given the
+        assignments, estimated over particles, and the mean variance of the Dirichlet distributions given the
+        assignments. None if it is unknown (a single particle, fresh assignments or a normal prior) or 0 (a vocabulary
+        of one word).
         """
         particles = self.particles
         first = particles[0]
@@ -202,7 +203,7 @@ class ParticleTopicChain(Chain):
         return np.mean([particle.present_topics() for particle in self.particles], axis=0)
 
     def begin_block(self, data, restart):
-        """As `MinibatchChain.begin_block`; particles that know all documents do not restart from them."""
+        """As `MinibatchChain.begin_block`, but without the restarts that continue earlier sweeps."""
         restart = pending_restart(self.restart_due, restart, data)
         self.restart_due = None if restart is None or restart.again else restart
         for particle in self.particles:
@@ -210,7 +211,7 @@ class ParticleTopicChain(Chain):
         return self.bind(data)
 
     def start_streaming(self, sampler, plan, n_sweeps, prior_params):
-        """Switch from stored to fresh assignments."""
+        """Switch all particles from stored to fresh assignments."""
         self._ensure_started()
         self.plan = plan
         for particle in self.particles:
@@ -218,7 +219,7 @@ class ParticleTopicChain(Chain):
         self.state = None
 
     def take_sampler(self, sampler, n_sweeps, prior_params):
-        """Continue with another step size of the same sampler, and other sweeps over a minibatch."""
+        """Continue with another step size of the same sampler, and other numbers of sweeps."""
         for particle in self.particles:
             particle.take_sampler(sampler, n_sweeps, prior_params)
         if self.state is not None:

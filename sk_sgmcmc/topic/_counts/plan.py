@@ -1,4 +1,4 @@
-"""How a fit runs: which chain a sampler needs, its step size, the size of minibatches, the number of steps."""
+"""The configuration of a run: the chain class of a sampler, its step size, the batch size and the number of steps."""
 
 from copy import copy
 from functools import partial
@@ -19,24 +19,24 @@ from .minibatch_chain import MinibatchChain
 from .particles import ParticleTopicChain
 from .word_prior import FittedWordPrior, WordPrior
 
-# Share of a variance that a step of a sampler on flat space may add, and, with fresh assignments, the larger share that
-# the noise of minibatches may add.
+# Largest relative increase of posterior variances that the step size of a sampler on flat space may cause: with stored
+# assignments, and with fresh ones, where the noise of minibatches adds to it.
 _TOLERANCE, _NOISE = 0.05, 0.1
-_FRESH_BATCH = 256  # documents in a minibatch whose assignments are drawn afresh
-# Tokens in a minibatch of a chain with stored assignments, per cell of the topics: a cell costs about a third of what a
-# token costs.
+_FRESH_BATCH = 256  # Documents in a minibatch with fresh assignments.
+# Tokens in a minibatch with stored assignments, per cell of the topics. Updating a cell costs about a third of sweeping
+# a token.
 _TOKENS_PER_CELL = 2.5
-_MIN_TOKENS = 200_000  # with fewer, a step is too short for minibatches to pay
+_MIN_TOKENS = 200_000  # Fewest tokens in a minibatch with stored assignments; in a shorter step overhead dominates.
 _STORED_SWEEPS, _LARGE_STORED_SWEEPS, _LARGE = 200, 100, 5_000_000
-# Samplers that move topics by small steps forget slowly: with 200 sweeps, 90 % intervals of a small
-# corpus held .4 (SGRLD), .6 (SGLD) and .8 (SGHMC) of the truth, with 2000 they held .8 to .9.
+# Samplers that move topics by small steps mix slowly. On a small corpus, 90% intervals after 200 sweeps covered the
+# true value 40% (SGRLD), 60% (SGLD) and 80% (SGHMC) of the time, and 80% to 90% of the time after 2,000 sweeps.
 _SLOW_SWEEPS, _SLOW_TOKENS = 2000, 50_000_000
 _PARTICLE_SWEEPS = 60
 _FRESH_STEPS = 1000
 
 
 class ChainConfig(NamedTuple):
-    """What all chains of a run share.
+    """The configuration that all chains of a run share.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class ChainConfig(NamedTuple):
         The documents.
     plan : DrawPlan or StreamPlan
     sampler : Sampler
-        Of the topics, resolved.
+        Sampler of the topics, resolved: with ``step_size_``.
     pair : tuple of str
-        The geometry and signal by which it fits.
+        The geometry and signal that the sampler uses.
     word_prior : float or ndarray
         As for `WordPrior`.
     stored, n_sweeps, init, flat
@@ -64,9 +64,9 @@ class ChainConfig(NamedTuple):
     flat: dict | None
 
     def new_chain(self, seed, doc_prior, *, fits_word_prior=False, n_warm=0):
-        """A chain, not bound to the documents yet.
+        """A new chain, not yet bound to the documents.
 
-        ``fits_word_prior`` says whether the topics' prior is learnt; ``n_warm`` steps are collapsed sweeps.
+        ``fits_word_prior`` says whether the word prior is learnt. The first ``n_warm`` steps are collapsed sweeps.
         """
         n_topics = doc_prior.alpha.size
         kind = FittedWordPrior if fits_word_prior else WordPrior
@@ -77,9 +77,9 @@ class ChainConfig(NamedTuple):
         return make(*parts, init=self.init, stored=self.stored, n_sweeps=self.n_sweeps, n_warm=n_warm, flat=self.flat)
 
     def continued(self, chain, begins_stream, prior_params):
-        """The chain with which an existing one goes on; ``begins_stream``: it has run in `fit`, and streams from here.
+        """The chain as it continues in `partial_fit`; ``begins_stream`` says whether it has run only in `fit` so far.
 
-        ``prior_params`` are samplers of the documents' prior, by name.
+        ``prior_params`` are samplers of the parameters of the document prior, by name.
         """
         chain = chain if chain.has_topics else _with_topics(chain, self.sampler)
         if chain.n_words < self.data.n_words:
@@ -93,19 +93,19 @@ class ChainConfig(NamedTuple):
 
 
 def _with_topics(chain, sampler):
-    """A `MinibatchChain` that continues from a `CollapsedChain`, with topics in its state."""
+    """A `MinibatchChain` that continues from a `CollapsedChain`."""
     chain._ensure_started()
     if chain.data is not None and chain.z is not None:
         chain.doc_prior.release(chain._assigned())
     other = chain.shallow_copy(MinibatchChain)
-    for name in ("round", "checkpoint", "failure", "progress", "hottest"):  # which only a collapsed chain has
+    for name in ("round", "checkpoint", "failure", "progress", "hottest"):  # attributes of collapsed chains only
         vars(other).pop(name, None)
     other.first_sampler, other.stored, other.flat, other.n_warm, other.z = sampler, True, None, 0, None
     return other
 
 
 def shards_of(corpus, n_chains):
-    """What makes the shards of a `Corpus` or `BlockCorpus`; raises if its tokens take too much memory."""
+    """The class, or function, that makes the shards of a corpus; raises if its tokens need too much memory."""
     if not hasattr(corpus, "blocks"):
         refuse_too_many_tokens(corpus, n_chains)
         return InMemoryShards
@@ -121,7 +121,7 @@ def shards_of(corpus, n_chains):
 
 
 def refuse_minibatches(sampler, pair):
-    """Raise if a sampler that fits by ``pair`` reads minibatches, where documents are not in memory."""
+    """Raise if a sampler that uses ``pair`` reads minibatches, since X is in blocks and not in memory."""
     if pair[1] != "conditionals":
         raise ValueError(
             f"{type(sampler).__name__} reads minibatches of documents, but fit sweeps over all blocks of CountBlocks; "
@@ -142,14 +142,14 @@ def resolved_sampler(sampler, pair, corpus, scale, whiten):
     scale : float
         N/n, the scale of the noise of minibatches; 0 if assignments are stored.
     whiten : bool
-        Whether coordinates on flat space have posterior deviations of about 1.
+        Whether coordinates on flat space are scaled to posterior standard deviations of about 1.
     """
     if not sampler._picks_step:
         return sampler._resolved(None)
     if pair[0] != "euclidean":
         return sampler._resolved(sampler._simplex_schedule(noisy=scale > 0))
     curvature = 1.0
-    if not whiten:  # that of the most frequent word, were it in a single topic
+    if not whiten:  # The curvature is largest for the most frequent word, if all its tokens are in one topic.
         curvature += max(1.0, scale) * float(corpus.to_csr().sum(axis=0).max())
     noise = curvature * scale
     return sampler._resolved(
@@ -158,7 +158,7 @@ def resolved_sampler(sampler, pair, corpus, scale, whiten):
 
 
 def stores_assignments(sampler, corpus, assignments, total_samples):
-    """Whether `fit` keeps the assignment of each token, for parameters as given."""
+    """Whether `fit` stores the assignment of each token, given the parameters ``assignments`` and ``total_samples``."""
     if sampler._reads_all_rows:
         return True
     if assignments != "auto":
@@ -167,7 +167,7 @@ def stores_assignments(sampler, corpus, assignments, total_samples):
 
 
 def default_batch(corpus, stored, n_topics):
-    """Documents in a minibatch of `fit`; perhaps more than there are."""
+    """Number of documents in a minibatch of `fit`; it may exceed the number of documents."""
     if not stored:
         return _FRESH_BATCH
     wanted = max(_MIN_TOKENS, _TOKENS_PER_CELL * corpus.n_words * n_topics)
@@ -175,15 +175,15 @@ def default_batch(corpus, stored, n_topics):
 
 
 def stream_batch(corpus):
-    """Documents in a minibatch of a stream's block, which minibatches divide about evenly."""
+    """Number of documents in a minibatch of a stream, so that minibatches divide its block about evenly."""
     return -(-corpus.n_docs // max(1, round(corpus.n_docs / _FRESH_BATCH)))
 
 
 def default_steps(sampler, corpus, stored, n_batch):
-    """Steps of `fit`."""
+    """Default number of steps of `fit`."""
     if not stored:
         return _FRESH_STEPS if sampler._draws_in_time else _FRESH_STEPS // 4
-    if not sampler._draws_in_time:  # its draws are the particles at the end
+    if not sampler._draws_in_time:  # The draws are the final particles, so steps need only reach the posterior.
         return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
     sweeps = _STORED_SWEEPS if corpus.n_tokens < _LARGE else _LARGE_STORED_SWEEPS
     if not sampler._forgets:
@@ -192,7 +192,7 @@ def default_steps(sampler, corpus, stored, n_batch):
 
 
 def checked_sweeps(n_sweeps):
-    """The parameter as two whole numbers; raises if it is not."""
+    """The parameter ``n_sweeps`` as a tuple of two int; raises if it is not valid."""
     sweeps = tuple(n_sweeps)
     if len(sweeps) != 2 or not all(isinstance(n, Integral) for n in sweeps) or sweeps[0] < 0 or sweeps[1] < 1:
         raise ValueError(
@@ -203,9 +203,9 @@ def checked_sweeps(n_sweeps):
 
 
 def checked_total(total_samples, seen, has_warned):
-    """The number of documents behind the posterior, and whether a warning has said that ``total_samples`` is far off.
+    """The corpus size to scale counts to, and whether a warning was issued that ``total_samples`` is far off.
 
-    It warns once, and stands for the documents ``seen`` if it is None.
+    The warning is issued once. If ``total_samples`` is None, the size is the number of documents ``seen``.
     """
     if total_samples is None:
         return float(seen), has_warned

@@ -1,4 +1,4 @@
-"""How well the draws of a count topic model predict words of some fitted documents, by which drift is checked."""
+"""The quantities in ``diagnostics_`` of a count topic model, foremost how well draws predict held-out tokens."""
 
 import numpy as np
 from scipy import sparse
@@ -7,19 +7,20 @@ from ...chains.convergence import evenly
 from ...kernels import completion
 from ...metrics import split_tokens
 
-_SEEN_DRAWS = 45  # of a chain, evenly spaced
-_SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # of the tokens, and how many of them at least and at most
+_SEEN_DRAWS = 45  # Evaluated draws of a chain, evenly spaced.
+_SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # Share of the tokens that documents of a probe have; its bounds, in tokens.
 _FEWEST_DOCS = 20
-_UPDATES = 12  # of a document's proportions
+_UPDATES = 12  # Fixed-point updates of a document's proportions.
 _FLOOR = 1e-300
 
 
 class PredictiveProbe:
-    """Some documents, each split into tokens that are observed and tokens that are hidden.
+    """A sample of documents, each split into observed and hidden tokens.
 
     Parameters
     ----------
-    data : TokenCorpus
+    data : Shard
+        Documents to sample from.
     """
 
     def __init__(self, data):
@@ -49,9 +50,9 @@ class PredictiveProbe:
         Parameters
         ----------
         phi : ndarray of shape (n_words, n_topics)
-            Of ``words``.
+            Probabilities of the words ``self.words`` in each topic.
         alpha : ndarray of shape (n_topics,) or (n_docs, n_topics)
-            The documents' prior.
+            The documents' Dirichlet prior.
         """
         phi = np.ascontiguousarray(phi)
         theta = self._proportions(phi, alpha)
@@ -61,13 +62,13 @@ class PredictiveProbe:
         return counts @ np.log(np.maximum(p, _FLOOR)) / counts.sum(), theta.mean(axis=0)
 
     def topic_shares(self, phi, alpha):
-        """The share of all tokens that each topic has, (n_topics,); arguments as for `look`."""
+        """Each topic's share of the observed tokens, (n_topics,); arguments as for `look`."""
         ptr, _, counts = self._observed
         shares = np.add.reduceat(np.append(counts, 0.0), ptr[:-1]) * (np.diff(ptr) > 0) @ self._proportions(phi, alpha)
         return shares / shares.sum()
 
     def _proportions(self, phi, alpha):
-        """Of the documents, (n_docs, n_topics), from their observed tokens."""
+        """Topic proportions of the documents given their observed tokens, (n_docs, n_topics)."""
         alpha = np.ascontiguousarray(np.atleast_2d(alpha), dtype=np.float64)
         theta = np.empty((self.docs.size, phi.shape[1]))
         completion.proportions(*self._observed, np.ascontiguousarray(phi), alpha, _UPDATES, 0, self.docs.size, theta)
@@ -75,7 +76,7 @@ class PredictiveProbe:
 
 
 def log_of_shares(probe, word_counts):
-    """Mean log probability of a hidden token of a `PredictiveProbe` if each word has its share of the corpus."""
+    """Mean log probability of a hidden token of a `PredictiveProbe` under the unigram model."""
     if probe.is_empty:
         return -np.inf
     shares = word_counts[probe.words, None] / word_counts.sum()
@@ -83,20 +84,20 @@ def log_of_shares(probe, word_counts):
 
 
 def _some(data):
-    """Indices of documents, evenly spaced, that hold enough tokens."""
+    """Indices of evenly spaced documents, so many that they contain enough tokens."""
     n_tokens = max(1, data.words.size)
     wanted = np.clip(_SHARE * n_tokens, _LEAST, _MOST)
     return evenly(data.n_docs, max(_FEWEST_DOCS, int(np.ceil(data.n_docs * wanted / n_tokens))))
 
 
 def _spreads(chains):
-    """The spread of each chain's particles, in a dict of quantities for `Diagnosis`; empty where it is not known."""
+    """The spread of each chain's particles, as a dict of quantities for `Diagnosis`; empty if it is not known."""
     spreads = [chain.spread() for chain in chains]
     return {} if None in spreads else {"particle_spread": np.array(spreads)[:, None]}
 
 
 def predictive_draws(chains, draws, prior_of):
-    """Quantities at draws evenly spaced, (n_chains, n_seen) each, as `Diagnosis` takes them.
+    """Monitored quantities at evenly spaced draws, a dict of arrays (n_chains, n_draws) for `Diagnosis`.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def predictive_draws(chains, draws, prior_of):
         Bound to data.
     draws : TopicDraws
     prior_of : callable
-        Function of the data and of the indices of a chain, of a draw and of some documents: the prior of these
+        Called with the data and the indices of a chain, of a draw and of some documents; returns the prior of these
         documents in that draw.
     """
     data = chains[0].data.start or chains[0].data
@@ -120,6 +121,6 @@ def predictive_draws(chains, draws, prior_of):
         entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
         total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()
     found = {"log_predictive": predictive, "topic_entropy": entropy}
-    # A prior that is fitted in burn-in differs between chains, but the kept draws of a chain cannot change it.
+    # A prior that is fitted only in burn-in is constant over the kept draws of a chain: there is nothing to monitor.
     found |= {"doc_topic_prior_sum": total} if np.ptp(total, axis=1).any() else {}
     return found | spreads

@@ -1,4 +1,4 @@
-"""Kept draws of topics, as counts of their assignments, from which topics are drawn on demand; the reference chain."""
+"""Records of the counts of assignments, from which draws of topics are made on demand; choice of a reference chain."""
 
 from functools import cached_property
 
@@ -12,17 +12,17 @@ from ...kernels.models.lda import assignments
 from ...metrics import align_topics, document_completion, split_tokens
 from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
-# Topics of two draws are matched only if one of them kept less than this share of its tokens in between.
+# Topics of two consecutive draws are matched only if some topic kept less than this share of its tokens in between.
 _STAYS = 0.5
-_WORDS_AT_ONCE = 10_000  # so that temporary arrays are small
+_WORDS_AT_ONCE = 10_000  # Words processed at a time, so that temporary arrays are small.
 
-# Draws that held-out scores average over, evenly spaced over the kept ones; each costs a fit of all documents.
+# Number of kept draws that held-out scores average over; each needs the proportions of all documents.
 _SCORED_DRAWS = 10
-_REFERENCE_DOCS = 1000  # documents used to choose a reference chain
+_REFERENCE_DOCS = 1000  # Number of documents used to choose a reference chain.
 
 
 class Counts:
-    """Counts of assignments (n_words, n_topics), kept sparse where that takes less memory.
+    """Counts of assignments, (n_words, n_topics), stored as sparse cells if that takes less memory.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Counts:
         return counts
 
     def of_words(self, words):
-        """Rows of the counts, (words.size, n_topics) of float64."""
+        """Counts of some words, float64 of shape (words.size, n_topics)."""
         if self.cells is None:
             return self.values[words].astype(np.float64)
         n_topics = self.shape[1]
@@ -73,7 +73,7 @@ class Counts:
         return np.bincount(self.cells % self.shape[1], self.values, self.shape[1])
 
     def add_shares(self, mass, order, sums):
-        """Add counts over the ``mass`` of their topics, topics in ``order``, to ``sums``.
+        """Divide the counts of each topic by its ``mass``, and add them to ``sums``, with the topics in ``order``.
 
         Parameters
         ----------
@@ -90,18 +90,21 @@ class Counts:
 
 
 class TopicRecord:
-    """What a chain with stored assignments keeps of its topics: counts, step by step, and how topics are numbered.
+    """The kept draws of topics of a chain with stored assignments: the counts and the order of topics in each draw.
 
     Parameters
     ----------
     seed : int
-        Of the draws made on demand.
+        Seed of the draws made on demand.
 
     Attributes
     ----------
     counts : list of Counts
+        Counts of each kept draw.
     orders : list of ndarray of shape (n_topics,)
-        The chain's topics in the order of the first draw.
+        For each kept draw, the indices of its topics in the order of the first draw.
+    steps : list of int
+        Step of each kept draw.
     """
 
     def __init__(self, seed):
@@ -110,7 +113,7 @@ class TopicRecord:
         self._last = None
 
     def __deepcopy__(self, memo):
-        """A record that grows independently; the two share the counts, which never change."""
+        """A record that grows independently of this one; both share the counts, which never change."""
         copy = type(self)(self.seed)
         copy.counts, copy.orders, copy.steps, copy._last = (
             list(self.counts), list(self.orders), list(self.steps), self._last,
@@ -118,7 +121,7 @@ class TopicRecord:
         return copy
 
     def add(self, step, counts, z, groups):
-        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` change places."""
+        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` are permuted."""
         n_topics = counts.shape[1]
         order = np.arange(n_topics)
         if self._last is not None:
@@ -133,9 +136,9 @@ class TopicRecord:
         self.steps.append(step)
 
     def mean_of_words(self, s, word_prior, words, order):
-        """Mean of the topics given the assignments of kept draw ``s``, of some words, (words.size, n_topics).
+        """Mean of the topics given the assignments of kept draw ``s``, for some words, (words.size, n_topics).
 
-        Rounded to float32, as draws are.
+        It is rounded to float32, as draws are.
         """
         counts, out = self.counts[s], np.empty((words.size, order.size))
         mass = counts.mass + self._prior_mass(word_prior)
@@ -148,13 +151,16 @@ class TopicRecord:
         return out
 
     def _prior_mass(self, word_prior):
-        """Sums of the topics' prior over words, (n_topics,)."""
+        """Sums of the word prior over words, (n_topics,)."""
         n_words, n_topics = self.counts[0].shape
         sums = n_words * word_prior if np.ndim(word_prior) == 0 else word_prior.sum(axis=0)
         return np.broadcast_to(sums, n_topics)
 
     def mean_over(self, orders, word_prior):
-        """The mean given the assignments, over the first draws, (n_topics, n_words), topics as in each's ``orders``."""
+        """Mean over the first ``len(orders)`` draws of the topics' mean given the assignments, (n_topics, n_words).
+
+        ``orders`` are the orders of the topics in these draws.
+        """
         n_words, n_topics = self.counts[0].shape
         means, inverse = np.zeros((n_topics, n_words)), np.zeros(n_topics)
         prior_mass = self._prior_mass(word_prior)
@@ -168,7 +174,7 @@ class TopicRecord:
         return means
 
     def draw(self, s, word_prior):
-        """Topics drawn given the assignments of kept draw ``s``, float32 (n_topics, n_words), as the chain has them."""
+        """Draw topics given the assignments of kept draw ``s``: float32 (n_topics, n_words), in the chain's order."""
         shapes = self.counts[s].by_topic()
         for k, shape in enumerate(shapes):
             shape += _prior_of(word_prior, k)
@@ -179,13 +185,13 @@ class TopicRecord:
 
 
 class CountRecord(TopicRecord):
-    """A record of a chain whose assignments are not at hand: topics are recognised by their counts."""
+    """A record of a chain whose assignments are not in memory, which matches topics by their counts."""
 
     def add(self, step, counts, z, groups):
-        """Keep the counts; only topics of equal ``groups()`` change places."""
+        """Keep the counts; only topics with equal ``groups()`` are permuted."""
         order = np.arange(counts.shape[1])
         if self._last is not None:
-            # At most these tokens kept their topic.
+            # This is an upper bound of the tokens that kept their topic.
             stayed = np.minimum(counts, self._last).sum(axis=0, dtype=np.float64)
             if np.any(stayed < _STAYS * self._last.sum(axis=0, dtype=np.float64)):
                 cells = self._last + 1e-9, counts + 1e-9
@@ -199,16 +205,16 @@ class CountRecord(TopicRecord):
 
 
 def _prior_of(word_prior, k):
-    """The prior of topic k: a number or (n_words,)."""
+    """The word prior of topic k, a number or an array (n_words,)."""
     if np.ndim(word_prior) == 0:
         return word_prior
     return word_prior[:, k if word_prior.shape[1] > 1 else 0]
 
 
 def kept_draws(chains):
-    """The chains' kept draws that count: a dict of arrays (n_chains, n_kept, ...), and those of the topics apart.
+    """The chains' kept draws: a dict of arrays (n_chains, n_kept, ...) without the topics, and the `TopicDraws`.
 
-    Where a chain has kept none yet, its present state is the only draw.
+    If a chain has kept none yet, the present states are the only draws.
     """
     records = [chain.record for chain in chains]
     n_kept = min(chain.n_kept for chain in chains)
@@ -225,9 +231,9 @@ def kept_draws(chains):
 
 
 def _matched(before, now, groups):
-    """For each topic of the assignments ``before``, the one of those ``now`` that shares most tokens with it.
+    """Match topics of the assignments ``before`` and ``now``, within groups, to maximise the number of shared tokens.
 
-    (n_topics,), one to one and within groups, so that the total of shared tokens is largest.
+    Returns the index of the present topic for each earlier topic, (n_topics,).
     """
     n_topics = groups.size
     shared = np.zeros(n_topics * n_topics, dtype=np.int64)
@@ -251,14 +257,14 @@ def scored_draws(n_draws):
 
 
 def best_chain(means, data, doc_prior_of):
-    """The chain whose mean topics predict hidden words best, on up to 1000 of the fitted documents.
+    """The index of the chain whose mean topics predict hidden words best, on up to 1,000 of the fitted documents.
 
     Parameters
     ----------
     means : ndarray of shape (n_chains, n_topics, n_words)
     data : Shard
     doc_prior_of : callable
-        Function from the index of a chain and those of documents to the documents' Dirichlet prior.
+        Called with the index of a chain and indices of documents; returns the documents' Dirichlet prior.
     """
     some = evenly(data.n_docs, _REFERENCE_DOCS)
     observed, hidden = split_tokens(data.counts(some))

@@ -6,18 +6,18 @@ from ...chains.chain import TINY
 from ...kernels.samplers import simplex
 from ...samplers.state import SamplerState
 
-_LEAST_SCALE = 1e-6  # of the scale, at which it is applied, so that float32 holds the numbers
-# After this time the state is wholly forgotten, as after an infinite one: exp(-LONGEST) is exactly 0.
+_LEAST_SCALE = 1e-6  # Scale below which it is multiplied into the matrix, to stay within the range of float32.
+# Step sizes are capped at this number, which forgets the state as an infinite one does: exp(-LONGEST) is exactly 0.
 LONGEST = 750.0
 
-# Rows are drawn in parts of about this many cells, each with a random stream of its own, so that threads share them.
+# Rows are drawn in parts of about this many cells. Each part has its own random stream, so that threads can share them.
 _CELLS_PER_PART, _MAX_PARTS = 2**16, 16
 
 
 def in_parts(work, n_rows, width, pool=None):
-    """Call ``work(part, start, stop)`` for parts of the rows, in the threads of ``pool`` if there is one.
+    """Call ``work(part, start, stop)`` for parts of the rows, in the threads of ``pool`` if it is not None.
 
-    The parts do not depend on the threads.
+    The parts do not depend on the number of threads.
     """
     n_parts = n_parts_of(n_rows, width)
     if n_parts == 1:
@@ -33,7 +33,7 @@ def n_parts_of(n_rows, width):
 
 
 def shapes_of(rows, word_prior, counts, pool=None):
-    """Shapes of ``rows`` between minibatches, (n_rows, n_topics): the prior, and ``counts`` unless it is None."""
+    """Shapes of ``rows`` between minibatches, (n_rows, n_topics): the prior, plus ``counts`` unless it is None."""
     counts = np.empty((0, word_prior.shape[1])) if counts is None else counts
     shapes = np.empty((rows.size, word_prior.shape[1]))
 
@@ -45,26 +45,28 @@ def shapes_of(rows, word_prior, counts, pool=None):
 
 
 class LazyTopics:
-    """State of a simplex sampler over (n_words, n_topics), and the time up to which each word is up to date.
+    """State of a simplex sampler over (n_words, n_topics), in which words are updated lazily.
 
-    Between minibatches that contain it, a word keeps a constant shape: the prior, plus the counts of stored assignments
-    if there are any. So under SCIR one transition over the elapsed time brings it up to date when it is next needed.
-    The normaliser is needed at every step, since the sum over all words enters the probability of each. The part of
-    the words that are out of date is replaced by its conditional mean, which is known in closed form: an approximation
-    of relative order 1/sqrt(sum). (With an infinite step this part is drawn from its exact law instead.)
+    Between two minibatches that contain it, a word has a constant Gamma shape: the prior, plus the counts of stored
+    assignments if there are any. Under SCIR, a single transition over the elapsed time therefore brings the word up to
+    date when it is next needed.
 
-    Samplers that cannot update lazily move all words at every step, through the same two methods.
+    Each step needs the sum over all words, which normalises the probability of each word. The sum over words that are
+    out of date is replaced by its conditional mean, which is known in closed form. The relative error is of order
+    1/sqrt(sum). With an infinite step size, this sum is drawn from its exact distribution instead.
+
+    Samplers without lazy updates move all words at every step, through the same methods `update` and `move`.
 
     Parameters
     ----------
     sampler : Sampler
         Resolved: with ``step_size_``.
     theta : ndarray of shape (n_words, n_topics)
-        Start, in the sampler's coordinates.
+        Initial state, in the sampler's coordinates.
     shape_mass : ndarray of shape (n_topics,)
-        Sum over words of their shapes.
+        Sums of the shapes over words.
     counted : float or ndarray of shape (n_topics,)
-        Tokens of each topic: the scale of new words under samplers that do not update lazily.
+        Number of tokens of each topic, which scales new words under samplers without lazy updates.
     n_steps : int, default=0
         Steps that the chain has already made.
     """
@@ -75,7 +77,7 @@ class LazyTopics:
         self.state = SamplerState(
             sampler, np.ascontiguousarray(theta, dtype=np.float64), "simplex", n_steps=n_steps, name="The topics"
         )
-        self.state.aux = np.zeros((sampler._n_aux, *self.theta.shape))  # logarithms of the cells are not needed
+        self.state.aux = np.zeros((sampler._n_aux, *self.theta.shape))  # Logarithms of the cells are not needed.
         self.now = 0.0
         self.updated_at = np.zeros(self.theta.shape[0])
         self.shape_mass = np.array(shape_mass, dtype=np.float64)
@@ -84,11 +86,11 @@ class LazyTopics:
 
     @classmethod
     def started(cls, sampler, counts, prior, stored, rng, n_steps):
-        """Topics that start from counts of assignments and the topics' prior, both (n_words, n_topics).
+        """Topics that start from counts of assignments and the word prior, both (n_words, n_topics).
 
-        From the conditional law given the counts if these are fresh, so that topics are as dispersed as the posterior
-        from the start; from its mean if assignments are ``stored``, or if the sampler does not reach draws of rare
-        cells.
+        With fresh assignments, they are drawn from their distribution given the counts, so that they are as dispersed
+        as the posterior from the start. They start at the mean of this distribution if assignments are ``stored``, or
+        if the sampler cannot represent draws of rare cells.
         """
         theta = sampler._simplex_start(prior + counts, None if stored else rng)
         shape = prior + counts if stored else prior
@@ -113,7 +115,7 @@ class LazyTopics:
         return self.sampler._simplex_cells(self.theta)
 
     def copy(self):
-        """A copy that moves without moving this one."""
+        """An independent copy."""
         other = object.__new__(LazyTopics)
         other.__dict__.update(self.__dict__)
         for name in ("state", "updated_at", "shape_mass", "mass"):
@@ -121,11 +123,11 @@ class LazyTopics:
         return other
 
     def extend(self, shape, rng):
-        """Append words, with draws from their prior ``shape`` (n_new, n_topics), which is one number throughout.
+        """Append new words, drawn from their prior ``shape`` (n_new, n_topics), all of whose entries are equal.
 
-        Returns the shares of each topic that are expected of them, (n_new, n_topics).
+        Returns the expected probabilities of the new words in each topic, (n_new, n_topics).
         """
-        # Without lazy updates cells may be known up to a factor only: their scale is then that of tokens and prior.
+        # Without lazy updates, cells may be known only up to a factor. Their scale is then set by tokens and prior.
         whole = self.mass if self.sampler._is_lazy else self.counted + shape[0] * len(self.theta)
         share = shape / (whole + shape.sum(axis=0))
         cells = np.maximum(rng.standard_gamma(shape), TINY)
@@ -144,12 +146,12 @@ class LazyTopics:
         ----------
         rows : ndarray of int64, shape (n_active,)
         shape : ndarray of shape (n_active, n_topics)
-            Their shapes since their last update.
+            Shapes of these rows since their last update.
         hyper : ndarray
             The sampler's step size and further numbers at this step.
         rng : Generator
         pool : ThreadPoolExecutor or None
-            Threads for drawing; changes no draw.
+            Threads; draws do not depend on them.
 
         Returns
         -------
@@ -186,14 +188,15 @@ class LazyTopics:
         return self.theta, rest + self._updated
 
     def defer(self, gained, hyper):
-        """Defer the step of the rows updated last, whose shapes grew by ``gained`` in sum.
+        """Defer this step of the rows updated last to their next update.
 
-        For stored assignments: the transition of this step is at the shape that the rows keep from now on, so it
-        merges with the time until their next update, and is made then.
+        With stored assignments, the transition of this step has the shapes that the rows keep until their next update,
+        so both merge into one transition.
 
         Parameters
         ----------
         gained : ndarray of shape (n_topics,)
+            Change of the sums of the shapes over words.
         hyper : ndarray
         """
         self.state.n_steps += 1
@@ -205,7 +208,7 @@ class LazyTopics:
         self.mass = self.shape_mass + (self._updated + self._rest - self.shape_mass) * decay
 
     def move(self, rows, signal, extra, hyper, rng):
-        """Move ``rows`` by one step at the estimated shapes ``signal``, after which their shapes are as before.
+        """Move ``rows`` by one step at the estimated shapes ``signal``, which hold for this step only.
 
         Raises
         ------
@@ -227,25 +230,25 @@ class LazyTopics:
         rows = np.arange(self.theta.shape[0])
         cells, _ = self.update(rows, shape, hyper, rng)
         total = cells.sum(axis=0)
-        # Take the exact sum, so that rounding errors do not accumulate.
+        # Set the mass to the exact sum, so that rounding errors do not accumulate.
         self.mass = total.copy() if self.sampler._is_lazy else self.mass
         return cells / total
 
 
 class MeanTopics:
-    r"""The conditional mean of lazily updated topics given the shapes that minibatches estimated, and its average.
+    r"""The conditional mean of lazily updated topics given the estimated shapes, and its average over time.
 
     A step of length :math:`h` at shapes :math:`\hat a` moves the mean of every cell to
-    :math:`e^{-h} m + (1 - e^{-h}) \hat a`, where :math:`\hat a` exceeds the shape between minibatches, the base, in the
-    words of the minibatch only. So what :math:`m` has beyond the base is kept as a matrix that a step changes in these
-    words, times a number.
+    :math:`e^{-h} m + (1 - e^{-h}) \hat a`. The shapes :math:`\hat a` differ from the base, the shapes between
+    minibatches, only for the words of the minibatch. The difference between :math:`m` and the base is therefore stored
+    as a scalar times a matrix, of which a step changes only these words.
 
     Parameters
     ----------
     beyond : ndarray of shape (n_words, n_topics)
-        What the first shapes have beyond the base.
+        Initial difference between the mean and the base.
     worth : float
-        Steps that these stand for in the average.
+        Number of steps as which the initial difference counts in the average.
     step : int
         Present step of the chain.
     """
@@ -256,7 +259,7 @@ class MeanTopics:
         self.time, self.seen = float(worth), step
 
     def add(self, rows, counts, forgotten):
-        """A step at shapes that have ``counts`` (n_rows, n_topics) beyond the base, and forgets a share."""
+        """Make a step at shapes that exceed the base by ``counts`` (n_rows, n_topics); ``forgotten`` is 1 - exp(-h)."""
         self.scale *= 1.0 - forgotten
         if self.scale < _LEAST_SCALE:
             self.beyond *= np.float32(self.scale)
@@ -264,7 +267,7 @@ class MeanTopics:
         self.beyond[rows] += (forgotten / self.scale) * counts
 
     def look(self, step):
-        """Take the present mean into the average, in which weights grow in proportion to time."""
+        """Add the present mean to the average, with a weight proportional to time."""
         passed, self.seen = step - self.seen, step
         self.time += passed
         if self.average is None:
@@ -280,12 +283,12 @@ class MeanTopics:
         return cells / cells.sum(axis=0)
 
     def present(self, base):
-        """The present mean likewise."""
+        """The present mean as topics (n_words, n_topics), whose columns sum to 1."""
         cells = base + self.scale * self.beyond
         return cells / cells.sum(axis=0)
 
     def extend(self, n_new):
-        """Append words that no minibatch has held."""
+        """Append words that have not occurred in any minibatch."""
         new = np.zeros((n_new, self.beyond.shape[1]), dtype=np.float32)
         self.beyond = np.vstack([self.beyond, new])
         self.average = None if self.average is None else np.vstack([self.average, new])

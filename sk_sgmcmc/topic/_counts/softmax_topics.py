@@ -7,21 +7,22 @@ import numpy as np
 from ...kernels.models.lda import softmax
 from ...samplers.state import SamplerState
 
-_START_STEPS = 50  # towards the mode given the first counts
+_START_STEPS = 50  # Newton steps towards the mode given the first counts.
 _DAMPING = 0.5
-# The largest unit of a word that a topic does not have. In units of 10, the scale of a wide prior, topics of 300
-# documents broke down under a step size of 0.1.
+# Largest coordinate scale, which words without tokens in a topic have. With a scale of 10, as under a wide prior,
+# topics of 300 documents broke down at a step size of 0.1.
 _WIDEST = 5.0
 MAX_LOG = 600.0
 
 
 class SoftmaxTopics:
-    r"""Coordinates on flat space whose softmax over words, topic by topic, are the topics.
+    r"""Topics as the softmax over words of coordinates on flat space.
 
     :math:`\phi_{kw} \propto \exp(\theta_{kw})` with :math:`\exp(\theta_{kw}) \sim \mathrm{Gamma}(\beta, 1)`, which is
-    the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. The sampler moves theta over
-    ``spread``, which is about its posterior deviation given the assignments, so that one step size suits all cells.
-    These coordinates are moved from outside, by `replace`; `MovedTopics` move by themselves.
+    the Dirichlet prior of the topics, or with :math:`\theta_{kw} \sim N(\beta, \sigma^2)`. The sampler moves
+    :math:`\theta` divided by ``spread``, which is about its posterior standard deviation given the assignments, so that
+    one step size suits all cells. Here a caller moves the coordinates with `replace`; `MovedTopics` contains the state
+    of a sampler.
 
     Parameters
     ----------
@@ -39,13 +40,13 @@ class SoftmaxTopics:
     Attributes
     ----------
     theta : ndarray of shape (n_words, n_topics)
-        Logarithms of cells over ``spread``.
+        Logarithms of the cells divided by ``spread``.
     cells : ndarray of shape (n_words, n_topics)
-        The topics, but for a factor of each.
+        Unnormalised topics.
     total : ndarray of shape (n_topics,)
-        Sums of the cells.
+        Sums of the cells over words.
     gradient : ndarray of shape (n_words, n_topics)
-        Of the log density, at the latest counts.
+        Gradient of the log density with respect to ``theta``, at the latest counts.
     """
 
     is_flat = True
@@ -58,7 +59,7 @@ class SoftmaxTopics:
         theta = np.log(prior + counts)
         if prior_scale > 0:
             theta = self._climb(theta, counts, prior)
-        else:  # the sum of a topic's cells is Gamma(sum of the prior)
+        else:  # The likelihood ignores the sum of a topic's cells, whose prior is Gamma(sum of the word prior).
             theta += np.log(prior.sum(axis=0)) - np.log((prior + counts).sum(axis=0))
         self.replace(theta)
         self.rescale(self.natural_spread())
@@ -75,10 +76,10 @@ class SoftmaxTopics:
         return theta
 
     def natural_spread(self):
-        """Deviations predicted by the curvature at the present topics, (n_words, n_topics).
+        """Posterior standard deviations predicted by the curvature at the present topics, (n_words, n_topics).
 
-        The average curvature of a word over topics is added to that of each of its cells, so that the word may move to
-        another topic without making the step size unstable.
+        The average curvature of a word over topics is added to the curvature of each of its cells, so that the step
+        size stays stable if the word moves to another topic.
         """
         if not self.whiten:
             return np.ones(self.theta.shape)
@@ -88,12 +89,12 @@ class SoftmaxTopics:
         return (floor + expected + expected.mean(axis=1, keepdims=True)) ** -0.5
 
     def rescale(self, spread):
-        """Continue in units of ``spread``."""
+        """Continue in coordinates divided by ``spread``."""
         self.theta = np.ascontiguousarray(self.theta * self.spread / spread)
         self.spread = spread
 
     def replace(self, theta):
-        """Take coordinates that have moved."""
+        """Set the coordinates, after a caller has moved them."""
         self.theta = theta
         self._refresh()
 
@@ -108,7 +109,7 @@ class SoftmaxTopics:
         self.replace(np.ascontiguousarray(self.theta[:, order]))
 
     def copy(self):
-        """A copy that moves without moving this one."""
+        """An independent copy."""
         return copy(self)
 
     def linear(self):
@@ -116,9 +117,9 @@ class SoftmaxTopics:
         return self.cells
 
     def extend(self, shape, rng):
-        """Append words, with draws from their prior ``shape`` (n_new, n_topics), which is one number throughout.
+        """Append new words, drawn from their prior ``shape`` (n_new, n_topics), all of whose entries are equal.
 
-        Returns their shares in each topic, (n_new, n_topics).
+        Returns the probabilities of the new words in each topic, (n_new, n_topics).
         """
         if self.prior_scale > 0:
             theta = shape + self.prior_scale * rng.standard_normal(shape.shape)
@@ -136,7 +137,7 @@ class SoftmaxTopics:
         return self.cells, self.total
 
     def move(self, rows, shape, mass, hyper, rng):
-        """Compute the gradient, given ``shape`` = prior + counts, and ``mass``, the sums of counts."""
+        """Compute the gradient, given ``shape``, the prior plus the counts, and ``mass``, the counts' sums."""
         self.counted, self.gradient = mass, np.empty(self.theta.shape)
         prior = np.broadcast_to(self.word_prior, self.theta.shape)
         softmax.topic_gradient(
@@ -149,7 +150,7 @@ class SoftmaxTopics:
 
 
 class MovedTopics(SoftmaxTopics):
-    """`SoftmaxTopics` as the state of their sampler, which moves them alone.
+    """`SoftmaxTopics` as the state of a sampler, which moves them.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ class MovedTopics(SoftmaxTopics):
         self.state.theta = theta
 
     def rescale(self, spread):
-        """Continue in units of ``spread``; momenta and learnt masses are reset."""
+        """Continue in coordinates divided by ``spread``; momenta and learnt masses are reset."""
         super().rescale(spread)
         self.state.begin()
 
@@ -195,13 +196,13 @@ class MovedTopics(SoftmaxTopics):
         return other
 
     def update(self, rows, shape, hyper, rng, pool=None):
-        """Make the part of a step that precedes the gradient; returns cells and their sums."""
+        """Make the part of a step that precedes the gradient, and return the cells and their sums over words."""
         self.state.advance(self.theta, np.zeros(len(self.theta)), rng, hyper=hyper)
         self._refresh()
         return self.cells, self.total
 
     def move(self, rows, shape, mass, hyper, rng):
-        """Move all words by one step, given ``shape`` = prior + counts, and ``mass``, the sums of counts.
+        """Move all words by one step, given ``shape``, the prior plus the counts, and ``mass``, the counts' sums.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Where a chain of a topic model starts: assignments at random or by a streaming pass of EM, seed words first."""
+"""First assignments of a chain of a topic model: random, by a streaming pass of EM, or led by seed words."""
 
 from copy import copy
 
@@ -8,55 +8,55 @@ from ...kernels.models.lda import assignments
 from ...kernels.models.lda import start as start_kernels
 from .corpus import Change, Done, number_of_shards, pieces, side_by_side, streams
 
-_N_UPDATES = 5  # EM steps for the proportions of a document
-_GROWTH = 0.7  # exponent at which the memory grows
+_N_UPDATES = 5  # EM steps for the proportions of a document.
+_GROWTH = 0.7  # Exponent with which the memory of the streaming pass grows.
 _TOKENS_PER_CALL = 2_000_000
-# Up to this many tokens the passes are repeated, and the memory at the start is longer, both in documents.
+# Below this many tokens, there are two passes instead of one, and the memory at the start is longer.
 _SMALL = 5_000_000
-_FEW = 200  # topics, of which a pass can afford twice as many, to be joined
-# Documents after which a pass with twice as many topics ends: more of them turn the superfluous half of the topics into
-# narrow ones of their own, which take words from the others and cannot be joined with them. With planted topics of
-# documents of 50 to 300 tokens, the best number was 30,000 to 40,000, however many topics there were.
+_FEW = 200  # Most topics for which a pass begins with twice as many, which are then merged.
+# Documents after which a pass with twice as many topics ends. More documents turn the superfluous half of the topics
+# into narrow topics, which take words from the others and cannot be merged with them. With planted topics and documents
+# of 50 to 300 tokens, the best number was 30,000 to 40,000, for any number of topics.
 _MOST_DOCS = 35_000
-_MOST_SOFT = 125  # topics, up to which a pass starts sweeps better than chance does
-_LARGEST_PRIOR = 1e15  # beyond any number of tokens
-_TOKENS_PER_PIECE = 200_000  # tokens searched for seeds at a time
-_WORDS_AT_ONCE = 10_000  # words whose expected counts are drawn at a time
+_MOST_SOFT = 125  # Up to this number of topics, a pass is a better start for sweeps than random assignments.
+_LARGEST_PRIOR = 1e15  # Larger priors act alike: this is beyond any number of tokens.
+_TOKENS_PER_PIECE = 200_000  # Tokens searched for seeds at a time.
+_WORDS_AT_ONCE = 10_000  # Words whose expected counts are drawn at a time.
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
 def start_of(init, n_topics, only_sweeps):
-    """How a chain starts, given the parameter ``init`` and whether all of its burn-in are collapsed sweeps.
+    """How a chain starts, given the parameter ``init`` and whether its burn-in consists of collapsed sweeps only.
 
-    With many topics, those of a streaming pass are narrower than those that warm sweeps find by themselves, and
-    hundreds of sweeps do not leave them.
+    With many topics, a streaming pass finds narrower topics than tempered sweeps from a random start, and hundreds of
+    sweeps do not leave them.
     """
     return "random" if only_sweeps and n_topics > _MOST_SOFT else init
 
 
 def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=None):
-    """A topic for each token of the documents from which a chain starts, and topics that know them.
+    """First assignments of the documents from which a chain starts, and the topics learnt from these documents.
 
     Parameters
     ----------
     corpus : TokenCorpus
     doc_prior : DocumentPrior
     word_prior : WordPrior
-        Where topics have priors of their own, words begin in the topics whose priors favour them, so that topics end
-        where their priors are and not in each other's places.
+        If its topics have different priors, words begin in the topics whose priors favour them, so that topics do not
+        end in each other's places.
     init : {"soft", "random"}
     is_normal : bool
-        Whether ``word_prior`` are means of logarithms, not parameters of a Dirichlet distribution.
+        Whether ``word_prior`` is the mean of a normal prior of logarithms, not the parameter of a Dirichlet prior.
     rng : Generator
     pool : executor or None
-        Threads; change nothing in the result.
+        Threads; the result does not depend on them.
 
     Returns
     -------
     z : ndarray of uint16, shape (n_tokens,)
-        Of the documents ``corpus.start``; before the last pass, if there are further documents.
+        Assignments of the documents ``corpus.start``. If these are a sample, the last pass has not been made.
     topics : SoftTopics or None
-        From which the last pass goes on; None where there is none to make.
+        Topics from which the last pass over all documents continues; None for random assignments.
     """
     shard = corpus.start
     prior, group = doc_prior.table(shard)
@@ -72,13 +72,13 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
         order = rng.permutation(shard.n_docs)
         if prior.shape[1] <= _FEW:
             topics.learn_in_shards(order, z, pool)
-        else:  # shards that have learnt nothing together would number their topics each in its own way
+        else:  # No common pass has preceded, so each shard would number its topics in its own way.
             topics.learn(order, z=z)
     return z, topics
 
 
 def random_assignments(shard, prior, group, rng):
-    """A random topic for each token, (n_tokens,): any, or where documents differ in their priors, by these."""
+    """A random topic for each token, (n_tokens,): uniform, or by the documents' priors if these differ."""
     n_topics = prior.shape[1]
     z = rng.integers(n_topics, size=shard.n_tokens, dtype=np.uint16)
     if documents_differ(prior):
@@ -91,19 +91,20 @@ def random_assignments(shard, prior, group, rng):
 
 
 def documents_differ(prior):
-    """Whether documents have different priors, one row for each group, so that topics are known by these."""
+    """Whether documents have different priors, of which ``prior`` has a row for each group."""
     return len(prior) > 1 and bool(np.any(np.ptp(prior, axis=0) > 0))
 
 
 def seeded_topics(shares):
-    """Numbers of the topics that some word favours."""
+    """Indices of the topics that are favoured by some word."""
     return np.flatnonzero((shares > shares.min(axis=1, keepdims=True)).any(axis=0))
 
 
 def seeded_start(data, prior, group, shares, rng, z):
-    """Write into ``z`` seed words' topics by their shares, and other words' by the seeds of their documents.
+    """Assign seed words by their shares, and other words by the seed words of their documents; writes into ``z``.
 
-    A document without seeds of a topic begins without that topic, which would otherwise take in what belongs to others.
+    If some topics have no seeds, a document without seeds of a seeded topic begins without that topic, which would
+    otherwise absorb words of other topics.
     """
     n_topics, seeds = prior.shape[1], np.ptp(shares, axis=1) > 0
     first = prior.copy()
@@ -122,21 +123,22 @@ def seeded_start(data, prior, group, shares, rng, z):
 
 
 def draw_columns(shares, rows, rng):
-    """A column of ``shares``, whose rows sum to 1, for each of ``rows``."""
+    """Draw a column index for each of ``rows`` of ``shares``, whose rows are probabilities."""
     used, place = np.unique(rows, return_inverse=True)
     ends = np.cumsum(shares[used], axis=1)
     ends[:, -1] = 1.0
-    ends += np.arange(used.size)[:, None]  # ascending over all rows: one search finds every column
+    ends += np.arange(used.size)[:, None]  # Ascending over all rows, so that one search finds all columns.
     return np.searchsorted(ends.ravel(), place + rng.random(rows.size), side="right") - place * shares.shape[1]
 
 
 def learnt_topics(data, prior, group, word_prior, rng, z, shares=None):
-    """Topics learnt by one or two passes over documents, or over a part of them if there are many.
+    """Learn topics by one or two passes of streaming EM over documents, or over a part of them if there are many.
 
-    Each document moves the topics by a step that shrinks as the memory grows: first twice as many topics as wanted, of
-    which the most alike are then joined, which is what keeps so fast a start out of poor optima. One more pass, in
-    which every token also draws a topic, is left to the caller. Where documents differ in their priors, topics begin as
-    those of the assignments, which have been drawn from these priors.
+    Each document moves the topics by a step that shrinks as the memory grows. Up to `_FEW` topics, the passes learn
+    twice as many, and the most similar ones are then merged, which keeps this fast start out of poor optima. The caller
+    makes one more pass, in which every token also draws a topic. With more topics, or if documents have different
+    priors, it is the only pass. In the latter case it begins with the topics of the assignments, which have been drawn
+    from these priors.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def learnt_topics(data, prior, group, word_prior, rng, z, shares=None):
     word_prior : float
     rng : Generator
     z : ndarray of uint16, shape (n_tokens,)
-        Assignments, of `seeded_start` where there are ``shares``: seeded topics begin from these.
+        Assignments. With ``shares`` they come from `seeded_start`, and the seeded topics begin from them.
     shares : ndarray of shape (n_words, n_topics) or None
         See `WordPrior.seed_shares`.
 
@@ -161,9 +163,10 @@ def learnt_topics(data, prior, group, word_prior, rng, z, shares=None):
         return None
     small, mean = total < _SMALL, total / data.n_docs
     window, unit = (400.0, 80.0) if small else (200.0, 40.0)
-    # A memory longer than the corpus would let one pass teach nothing.
+    # With a memory longer than the corpus, a pass would hardly change the topics.
     window = min(window, max(1.0, data.n_docs / 20.0))
-    # A pass costs in proportion to the topics, and joining to their square: with many, one plain pass must do.
+    # The cost of a pass is linear in the number of topics, and that of merging quadratic. With many topics, the single
+    # pass of the caller has to do.
     few = n_topics <= _FEW and not documents_differ(prior)
     typical = prior[group].mean() if len(prior) > 1 else prior.mean()
     topics = SoftTopics(data, 2 * n_topics if few else n_topics, float(typical), word_prior, total, rng)
@@ -185,21 +188,22 @@ def learnt_topics(data, prior, group, word_prior, rng, z, shares=None):
 
 
 class SoftTopics:
-    """Expected counts of the topics while they are learnt.
+    """Topics that streaming EM learns, as expected counts.
 
     Parameters
     ----------
     data : Shard
     n_topics : int
     doc_prior, word_prior : float
+        Dirichlet parameters of documents and of topics.
     total : float
-        Tokens of the corpus.
+        Number of tokens of the corpus, to which the counts are scaled.
     rng : Generator
     """
 
     def __init__(self, data, n_topics, doc_prior, word_prior, total, rng):
         self.data, self.total = data, total
-        self.word_prior = min(word_prior, _LARGEST_PRIOR)  # as `give_prior` does
+        self.word_prior = min(word_prior, _LARGEST_PRIOR)  # As in `give_prior`.
         self.raw = np.empty((data.n_words, n_topics), dtype=np.float32)
         for start in range(0, data.n_words, _WORDS_AT_ONCE):
             rows = self.raw[start : start + _WORDS_AT_ONCE]
@@ -212,13 +216,14 @@ class SoftTopics:
         self.give_prior(np.full((1, n_topics), doc_prior), np.zeros(data.n_docs, dtype=np.int64))
 
     def give_prior(self, prior, group):
-        """Learn with these priors of documents, as from `DocumentPrior.table`; beyond float32 they act alike."""
+        """Set the documents' priors, as from `DocumentPrior.table`; values above `_LARGEST_PRIOR` act alike."""
         self.prior, self.group = np.minimum(prior, _LARGEST_PRIOR), group
 
     def learn(self, order, *, z=_NO_ASSIGNMENTS):
-        """One pass over the documents in ``order``; with ``z``, their tokens are assigned.
+        """Make a pass over the documents in ``order``; if ``z`` is passed, also draw their assignments into it.
 
-        ``memory`` is the length of the memory at the start of the pass, and the unit of its growth, in tokens.
+        ``self.memory`` contains the length of the memory at the start of the pass and the unit of its growth, both in
+        tokens.
         """
         window, unit = self.memory
         data = self.data
@@ -231,7 +236,7 @@ class SoftTopics:
             )  # fmt: skip
 
     def learn_in_shards(self, order, z, pool):
-        """The last pass: the same as `learn`, in shards, none of which sees what the others learn."""
+        """Make the last pass, as `learn` with ``z``, in parallel shards, each of which learns by itself."""
         n = number_of_shards(self.data.words.size, self.raw.size)
         if n == 1:
             self.learn(order, z=z)
@@ -244,7 +249,7 @@ class SoftTopics:
         side_by_side(work, n, pool)
 
     def apart(self, data, rng):
-        """A copy that goes on learning by itself, from ``data`` and with a random stream of its own."""
+        """A copy that continues to learn independently, from ``data`` and with its own random stream."""
         other = copy(self)
         other.raw, other.mass, other.scale, other.seen = (
             each.copy() for each in (self.raw, self.mass, self.scale, self.seen)
@@ -253,13 +258,13 @@ class SoftTopics:
         return other
 
     def without_documents(self):
-        """A copy that can be sent elsewhere, and learns from other documents by `apart`."""
+        """A copy without documents, to send to workers, where `apart` lets it learn from other documents."""
         other = copy(self)
         other.data = other.rng = other.group = None
         return other
 
     def begin_at(self, z, n_topics, seeded):
-        """Let the first topics begin as topics ``seeded`` of assignments ``z``; the others share all other tokens."""
+        """Set the first topics to topics ``seeded`` of assignments ``z``, and divide other tokens among the rest."""
         data = self.data
         counts = np.zeros((data.n_words, n_topics))
         assignments.count_assignments(data.words, data.weights, z, counts)
@@ -270,22 +275,22 @@ class SoftTopics:
         self.mass = self.raw.sum(axis=0, dtype=np.float64)
 
     def begin_from(self, z, prior, group):
-        """Go on as the topics of assignments ``z``, which others have improved, and with other priors of documents."""
+        """Continue from the topics of assignments ``z``, with the documents' priors ``prior``, ``group``."""
         n_topics = prior.shape[1]
         self.begin_at(z, n_topics, np.arange(n_topics))
         self.scale[0] = 1.0
         self.give_prior(prior, group)
 
     def place(self, seeded, n_topics):
-        """Give the first topics the numbers ``seeded``, and the others those that are left."""
+        """Move the first topics to the indices ``seeded``, and the others to the remaining indices."""
         order = np.concatenate([seeded, np.setdiff1d(np.arange(n_topics), seeded)])
         places = np.argsort(order)
         self.raw, self.mass = np.ascontiguousarray(self.raw[:, places]), self.mass[places]
 
     def merge(self, n_topics, n_fixed=0):
-        """Join topics until ``n_topics`` are left, the first ``n_fixed`` not with each other."""
+        """Merge similar topics until ``n_topics`` are left, but never two of the first ``n_fixed``."""
         counts = np.ascontiguousarray(self.raw.T)
-        self.raw = None  # may be large
+        self.raw = None  # Frees memory: this array may be large.
         counts *= np.float32(self.scale[0])
         alive = np.ones(self.mass.size, dtype=bool)
         start_kernels.merge_topics(counts, self.mass, n_topics, n_fixed, alive)
@@ -295,12 +300,12 @@ class SoftTopics:
 
 
 class StartStep:
-    """First assignments of a shard: by a pass that goes on from topics learnt from a sample, or at random.
+    """Draw first assignments of a shard, by a pass that continues from topics learnt from a sample, or at random.
 
     Parameters
     ----------
     topics : SoftTopics or None
-        Without documents. None: at random.
+        Topics without documents. None: assignments are random.
     shares : ndarray of shape (n_words, n_topics) or None
         See `WordPrior.seed_shares`.
     doc_prior : DocumentPrior
@@ -310,7 +315,7 @@ class StartStep:
         self.topics, self.shares, self.doc_prior = topics, shares, doc_prior
 
     def __call__(self, shard, z, seed):
-        """Return the first `Done` of a shard, whose change is all of its counts."""
+        """Return the first `Done` of a shard, whose change consists of all its counts."""
         rng = np.random.Generator(np.random.PCG64(seed))
         prior, group = self.doc_prior.table(shard)
         z = random_assignments(shard, prior, group, rng)

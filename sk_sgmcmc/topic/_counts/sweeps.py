@@ -1,7 +1,8 @@
-"""Collapsed Gibbs sweeps: each token's topic is redrawn given those of all others, with topics integrated out.
+"""Collapsed Gibbs sweeps, which redraw each token's topic given those of all others, with topics integrated out.
 
-The classes here hold the counts of the assignments, and sweep over documents in turn. Shards are swept side by side by
-a `CollapsedStep`, in burn-in, or given topics by a `GivenTopicsStep`, which is exact.
+The classes of the first section contain the counts of the assignments, and sweep over documents one after the other.
+Shards are swept in parallel: in burn-in by a `CollapsedStep`, which is approximate, and otherwise by a
+`GivenTopicsStep`, which is exact given the topics.
 """
 
 from itertools import pairwise
@@ -17,17 +18,17 @@ from ...utils._memory import available_memory
 from .corpus import Change, Done, cuts, side_by_side, streams
 
 _MAX_TEMPERATURE = 1.4
-# The temperature falls to 1 evenly over this share of the sweeps, and within so many.
+# The temperature falls to 1 linearly over this share of the sweeps of burn-in, but over at most this many sweeps.
 _COOLING, _MOST_TEMPERED = 0.6, 60
-_SAMPLE_TOKENS = 3_000_000  # of the documents that `singular_values` reads
-_POWERS, _MORE = 2, 10  # multiplications by A A' and columns beyond those wanted, of a randomised decomposition
-_READY = 8  # topics without tokens that keep a column
-_ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared
+_SAMPLE_TOKENS = 3_000_000  # Tokens of the documents that `singular_values` reads.
+_POWERS, _MORE = 2, 10  # Power iterations, and additional columns, of the randomised decomposition.
+_READY = 8  # Topics without tokens that keep a column.
+_ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared.
 _FEWEST_PARTS, _MOST_PARTS = 4, 16
-_LARGE = 2_000_000  # tokens from which there are parts
-_TOKENS_PER_BLOCK = 250_000
-# Counts of topics of each document are kept while a sweep lasts if they take no more than this for each token, and no
-# more than this share of the memory that is free.
+_LARGE = 2_000_000  # Tokens from which on the vocabulary is divided into parts.
+_TOKENS_PER_BLOCK = 250_000  # Tokens of a group of documents in a part of the vocabulary, about.
+# During a sweep by parts, counts of topics are kept for each document if they take at most this many bytes per token,
+# and at most this share of the free memory.
 _BYTES_PER_TOKEN, _MEMORY_SHARE = 6, 0.25
 
 
@@ -37,7 +38,7 @@ _BYTES_PER_TOKEN, _MEMORY_SHARE = 6, 0.25
 class CollapsedSweeps:
     """Counts of all assignments, and sweeps that redraw each token's topic given all others.
 
-    All tokens weigh 1, and the topics' prior is one number; see `GeneralSweeps` for others.
+    All tokens must have weight 1, and the word prior must be one number; otherwise use `GeneralSweeps`.
 
     Parameters
     ----------
@@ -49,9 +50,9 @@ class CollapsedSweeps:
     Attributes
     ----------
     table : ndarray of shape (n_words, width)
-        Counts as the kernel takes them, of whole numbers in padded rows.
+        Counts in the form of the kernel: whole numbers in padded rows.
     temperature : float
-        Above 1, sweeps draw from a flatter law than the posterior: for burn-in only.
+        Above 1, sweeps sample a flatter distribution than the posterior, which is for burn-in only.
     """
 
     is_fast = True
@@ -73,20 +74,20 @@ class CollapsedSweeps:
         return self.table[:, : self.topic_word_prior.shape[1]]
 
     def __getstate__(self):
-        # These two belong to the chain: joblib would make a second array of z, and a full one of the prior's view.
+        # The chain pickles these two itself: joblib would store z twice, and the prior's view as a full array.
         return {name: value for name, value in self.__dict__.items() if name not in ("z", "topic_word_prior")}
 
     def rejoin(self, z, topic_word_prior):
-        """Share the chain's arrays again, after both were unpickled."""
+        """Share the chain's arrays again, after unpickling."""
         self.z, self.topic_word_prior = z, topic_word_prior
 
     def set_topic_word_prior(self, topic_word_prior):
-        """Go on with another prior, (n_words, n_topics), one number as the old one was."""
+        """Set another word prior, (n_words, n_topics), all of whose entries are equal."""
         self.topic_word_prior = topic_word_prior
         self.beta = float(topic_word_prior[0, 0])
 
     def step(self, doc_prior):
-        """The step by which shards are swept side by side, under a temperature."""
+        """The `CollapsedStep` that sweeps shards in parallel at the present temperature."""
         return CollapsedStep(self.table, self.topic_mass, self.beta, doc_prior, self.temperature)
 
     def take(self, sums):
@@ -95,11 +96,11 @@ class CollapsedSweeps:
         self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
 
     def n_parts(self, data):
-        """Into how many parts `sweep_parts` cuts the vocabulary; 1 where they do not pay."""
+        """Number of parts into which `sweep_parts` divides the vocabulary; 1 for small corpora."""
         return number_of_parts(data.n_tokens)
 
     def sweep_parts(self, data, doc_topic_prior, group, rng, pool):
-        """The same as `sweep` over all documents, and as exact: see `sweep_by_vocabulary`."""
+        """Sweep over all documents by parts of the vocabulary, exactly (see `sweep_by_vocabulary`)."""
         self.topic_mass[:] = sweep_by_vocabulary(
             data, self.z, self.table, doc_topic_prior, group, self.beta, rng, self.n_parts(data), pool
         )
@@ -116,7 +117,7 @@ class CollapsedSweeps:
 
 
 class GeneralSweeps(CollapsedSweeps):
-    """`CollapsedSweeps` where tokens have weights, or where words or topics have priors of their own.
+    """`CollapsedSweeps` for tokens with weights, or for priors that differ between words or topics.
 
     Parameters
     ----------
@@ -126,11 +127,11 @@ class GeneralSweeps(CollapsedSweeps):
     Attributes
     ----------
     table : ndarray of shape (n_words, width)
-        Counts of the topics that have a column, in padded rows: uint16 if that is enough, else float64.
+        Counts of the topics that have a column, in padded rows: uint16 if the counts fit, else float64.
     mass : ndarray of shape (width,)
-        Their sums.
+        Sums of the counts over words.
     column, topic : ndarray of shape (n_topics,) and (width,)
-        Each topic's column and each column's topic, -1 for none.
+        Each topic's column and each column's topic; -1 for none.
     """
 
     is_fast = False
@@ -146,7 +147,10 @@ class GeneralSweeps(CollapsedSweeps):
         self.set_topic_word_prior(topic_word_prior)
 
     def lay(self, counts, topics):
-        """Give these topics, which are all that have tokens, columns; ``counts`` is (n_words, n_topics)."""
+        """Make the table from ``counts``, (n_words, n_topics), with a column for each of ``topics``.
+
+        All topics with tokens must be among them.
+        """
         self.table = np.zeros((len(counts), lanes.padded(topics.size)), dtype=self.dtype)
         self.table[:, : topics.size] = counts[:, topics]
         self.mass = self.table.sum(axis=0, dtype=np.float64)
@@ -166,7 +170,7 @@ class GeneralSweeps(CollapsedSweeps):
         return counts
 
     def set_topic_word_prior(self, topic_word_prior):
-        """Go on with another prior, (n_words, n_topics)."""
+        """Set another word prior, (n_words, n_topics)."""
         self.topic_word_prior = topic_word_prior
         first = topic_word_prior[:, 0]
         differs = np.zeros(first.size, dtype=bool)
@@ -177,7 +181,7 @@ class GeneralSweeps(CollapsedSweeps):
         self.row[~differs] = row
         self.beta = numbers.astype(np.float32)
         width = self.mass.size
-        if differs.any():  # seeds: few words, each with a row of its own
+        if differs.any():  # Seed words are few, so that each can have a row of its own.
             self.row[differs] = numbers.size + np.arange(differs.sum())
             rows = np.vstack([np.tile(numbers[:, None], self.column.size), topic_word_prior[differs]])
             self.beta = np.zeros((len(rows), width), dtype=np.float32)
@@ -188,7 +192,7 @@ class GeneralSweeps(CollapsedSweeps):
             self.beta_sums = np.full(width, float(first.sum()))
 
     def n_parts(self, data):
-        """One: the columns of its table change hands within a sweep."""
+        """1: a sweep may give a column to another topic, so parts cannot be swept in parallel."""
         return 1
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
@@ -196,7 +200,7 @@ class GeneralSweeps(CollapsedSweeps):
         self._sweep_from(0, data, start, stop, doc_topic_prior, group, rng)
 
     def _sweep_from(self, begin, data, start, stop, doc_topic_prior, group, rng):
-        """`sweep` from token ``begin`` on; returns the token before which it stopped, or `any_tokens.DONE`."""
+        """As `sweep`, from token ``begin`` on; return the token before which it stopped, or `any_tokens.DONE`."""
         return any_tokens.sweep(
             begin, start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.mass, self.column,
             self.topic, doc_topic_prior, group, self.beta, self.row, self.beta_sums, rng,
@@ -204,9 +208,9 @@ class GeneralSweeps(CollapsedSweeps):
 
 
 class OccupiedTopicSweeps(GeneralSweeps):
-    """Collapsed sweeps whose cost is linear in the topics that hold tokens; exact at every sweep.
+    """Exact collapsed sweeps whose cost is linear in the number of topics with tokens.
 
-    Topics without tokens are set aside, but for a few, which stay ready for a token that leaves its topic.
+    Most topics without tokens have no column in the table. A few keep one, for tokens that draw a new topic.
     """
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
@@ -219,7 +223,10 @@ class OccupiedTopicSweeps(GeneralSweeps):
             at = self._sweep_from(at, data, start, stop, doc_topic_prior, group, rng)
 
     def _compact_columns(self, alpha, n_ready):
-        """Set aside topics without tokens, but for at least ``n_ready`` of the likeliest; unless nothing is gained."""
+        """Remove the columns of topics without tokens, but for at least ``n_ready`` with the largest prior ``alpha``.
+
+        Nothing is done if the padded width would not change.
+        """
         mass = self._mass_of_topics()
         n_used = np.count_nonzero(mass)
         n_columns = min(mass.size, lanes.padded(n_used + n_ready))
@@ -235,7 +242,7 @@ class OccupiedTopicSweeps(GeneralSweeps):
         return mass
 
     def join(self, data, doc_topic_prior, tried):
-        """Join two topics if that explains the assignments better: a move for burn-in, not a draw.
+        """Merge pairs of topics if this increases the evidence; a heuristic move for burn-in only.
 
         The most similar pairs are tried. The evidence is estimated from the joint probability and the entropy of each
         token's choice between the two topics.
@@ -272,7 +279,7 @@ class OccupiedTopicSweeps(GeneralSweeps):
         )  # fmt: skip
 
         def log_evidence(counts):
-            """Log evidence of words given their topics, less that of a topic without tokens."""
+            """Log evidence of each topic's words, relative to a topic without tokens."""
             cells = gammaln(counts + beta[:, None]) - gammaln(beta)[:, None]
             return cells.sum(axis=0) + gammaln(beta.sum()) - gammaln(counts.sum(axis=0) + beta.sum())
 
@@ -296,13 +303,13 @@ class OccupiedTopicSweeps(GeneralSweeps):
 
 
 class ShardCounts:
-    """Counts of the assignments of all shards, where these are not swept in turn.
+    """Counts of the assignments of all shards, for shards that are not in memory.
 
     Parameters
     ----------
     topic_word_prior : ndarray of shape (n_words, n_topics)
     is_whole : bool
-        Whether all tokens weigh 1.
+        Whether all tokens have weight 1.
     """
 
     temperature = 1.0
@@ -319,7 +326,7 @@ class ShardCounts:
 
     @property
     def is_fast(self):
-        """Whether the sweeps for whole tokens and one number as the topics' prior apply."""
+        """Whether all tokens have weight 1 and the word prior is one number, as `CollapsedStep` requires."""
         return self.topic_word_prior.strides == (0, 0) and self.table.dtype == np.int32
 
     def __getstate__(self):
@@ -330,7 +337,7 @@ class ShardCounts:
         self.topic_word_prior = topic_word_prior
 
     def set_topic_word_prior(self, topic_word_prior):
-        """Go on with another prior, (n_words, n_topics)."""
+        """Set another word prior, (n_words, n_topics)."""
         self.topic_word_prior = topic_word_prior
 
     def step(self, doc_prior):
@@ -344,7 +351,7 @@ class ShardCounts:
 
 
 def sweeps_of(shard, z, topic_word_prior, leaves_topics_empty=False):
-    """The fastest sweeps for such tokens and prior; ``leaves_topics_empty`` if many topics may have no token."""
+    """The fastest sweeps for a shard and a prior; ``leaves_topics_empty`` says that many topics may have no token."""
     if leaves_topics_empty:
         return OccupiedTopicSweeps(shard, z, topic_word_prior)
     is_fast = topic_word_prior.strides == (0, 0) and shard.weights.size == 0
@@ -352,23 +359,23 @@ def sweeps_of(shard, z, topic_word_prior, leaves_topics_empty=False):
 
 
 def compile_sweeps():
-    """Compile all kernels of sweeps over whole tokens, of which a corpus needs some by its size."""
+    """Compile all kernels of sweeps over whole tokens; which of them a corpus needs depends on its size."""
     for kernel in whole_tokens.KERNELS:
         kernel.compiled  # noqa: B018
 
 
 def _generator(seed):
-    """The random stream of a step."""
+    """The random stream of a shard in a round."""
     return np.random.Generator(np.random.PCG64(seed))
 
 
 class CollapsedStep:
-    """A collapsed sweep, for burn-in only: other shards' counts are those of before the round.
+    """A collapsed sweep of a shard, with the counts that other shards had before the round; for burn-in only.
 
     Parameters
     ----------
     table, mass : ndarray
-        Counts of all tokens, as `whole_tokens.sweep` takes them.
+        Counts of all tokens and their sums over words, as `whole_tokens.sweep` takes them.
     beta : float
     doc_prior : DocumentPrior
     temperature : float
@@ -394,7 +401,7 @@ class CollapsedStep:
 
 
 class GivenTopicsStep:
-    """A sweep given the topics, in which shards are independent: exact, however documents are cut into shards.
+    """A sweep of a shard given the topics, which is exact, since documents are then independent.
 
     Parameters
     ----------
@@ -428,16 +435,18 @@ class GivenTopicsStep:
 
 # ------------------------------------------------------------------------------------------- by parts of the vocabulary
 #
-# Topics integrated out, a token's topic depends on all other tokens through the counts of its document, those of its
-# word and those of the topics. The latter depend on every token, so that tokens are redrawn one after the other. Cut
-# the words into parts: the mass of a Dirichlet topic is shared among them by a Dirichlet distribution, and within each
-# part its words have a Dirichlet distribution of their own. Given these shares, which are drawn from the counts, a
-# token depends on the counts of its document, of its word and of the topics within its part. So groups of documents and
-# parts of the vocabulary, no two of which have a document or a part in common, are redrawn side by side; in as many
-# turns as there are parts, every document meets every part. The distribution of the assignments is left unchanged, and
-# as the shares are few numbers, each known from many tokens, a sweep mixes about as well as one that integrates them
-# out, too. How many parts there are follows from the size of the corpus, never from the number of threads, and each has
-# a random stream of its own. So threads change no draw.
+# With topics integrated out, a token's topic depends on all other tokens through the counts of its document, of its
+# word and of the topics. The topics' counts depend on every token, so tokens have to be redrawn one after the other.
+#
+# Divide the vocabulary into parts. The shares of a topic's mass in the parts have a Dirichlet distribution, and within
+# each part the topic's words have a Dirichlet distribution of their own. Given the shares, which are drawn from the
+# counts, a token depends only on the counts of its document, of its word, and of the topics within its part. Groups of
+# documents and parts of the vocabulary can therefore be paired and redrawn in parallel, if no two pairs have a group or
+# a part in common. In as many turns as there are parts, every document is paired with every part.
+#
+# This leaves the distribution of the assignments unchanged. The shares are few numbers, each determined by many tokens,
+# so a sweep mixes about as well as one that also integrates them out. The number of parts depends on the size of the
+# corpus, never on the number of threads, and each pair has its own random stream, so draws do not depend on threads.
 
 
 def number_of_parts(n_tokens):
@@ -448,7 +457,7 @@ def number_of_parts(n_tokens):
 
 
 def word_cuts(table, n_parts):
-    """First words of the parts and the number of words, (n_parts + 1,), cut by the tokens in ``table``."""
+    """Bounds of the parts, as indices of words, (n_parts + 1,), so that parts have about equally many tokens."""
     tokens = np.concatenate([[0], np.cumsum(table.sum(axis=1, dtype=np.int64))])
     ends = np.searchsorted(tokens, tokens[-1] * np.arange(n_parts + 1) // n_parts)
     ends[0], ends[-1] = 0, len(table)
@@ -456,11 +465,11 @@ def word_cuts(table, n_parts):
 
 
 def drawn_shares(shape, rng):
-    """Shares of each topic's mass, drawn from Dirichlet laws with the columns of ``shape``, (n_parts, n_topics).
+    """Draw the shares of each topic's mass in the parts, (n_parts, n_topics): Dirichlet, with the columns of ``shape``.
 
-    By way of logarithms: where a topic has no tokens, and its prior is small, draws are smaller than a float64 can be.
+    Logarithms are drawn, since Gamma draws underflow if a topic has no tokens and its prior is small.
     """
-    logs, is_there = np.full(shape.shape, -np.inf), shape > 0  # a part without words has no share
+    logs, is_there = np.full(shape.shape, -np.inf), shape > 0  # A part without words has no share.
     known = shape[is_there]
     logs[is_there] = np.log(rng.standard_gamma(known + 1.0)) + np.log1p(-rng.random(known.size)) / known
     share = np.exp(logs - logs.max(axis=0))
@@ -481,7 +490,7 @@ def sweep_by_vocabulary(data, z, table, doc_topic_prior, group, beta, rng, n_par
     rng : Generator
     n_parts : int
     pool : executor or None
-        Threads over the blocks of a round.
+        Threads over the pairs of a turn.
     """
     n_topics = doc_topic_prior.shape[1]
     docs, words = cuts(data.token_ptr, n_parts), word_cuts(table, n_parts)
@@ -510,7 +519,7 @@ def sweep_by_vocabulary(data, z, table, doc_topic_prior, group, beta, rng, n_par
 
 
 def _room_for_doc_counts(data, width):
-    """An array for the counts of topics of each document, without rows if there is no room; it changes no draw."""
+    """An array for the counts of topics in each document, without rows if memory is short; this changes no draw."""
     longest = np.diff(data.token_ptr).max(initial=0)
     room = min(_BYTES_PER_TOKEN * data.n_tokens, _MEMORY_SHARE * available_memory())
     if width * whole_tokens.NO_DOC_COUNTS.itemsize * data.n_docs > room or longest >= whole_tokens.SHORT:
@@ -520,16 +529,16 @@ def _room_for_doc_counts(data, width):
 
 # ------------------------------------------------------------------------------------------------------------ tempering
 #
-# The mode that a start leads to is one that hundreds of sweeps do not leave. Sweeps at a temperature above 1 leave it,
-# and the topics stay.
+# Hundreds of sweeps do not leave the mode to which the start leads. Sweeps at a temperature above 1 leave this mode,
+# and if the temperature is not too high, no topic is lost.
 
 
 def first_temperature(data, n_topics):
-    r"""The temperature of the first sweep: about the highest at which all topics last.
+    r"""The temperature of the first sweep, about the highest at which no topic vanishes.
 
-    Where topics differ little, a sweep at temperature T multiplies their differences along a pair of singular vectors
-    of the counts by :math:`(1 + \sigma) / T`: what a document has of a topic is kept, and the words add
-    :math:`\sigma` times what the topic has. So there are as many topics at T as there are values above T - 1.
+    If topics differ little, a sweep at temperature T multiplies their differences along a pair of singular vectors of
+    the scaled counts by :math:`(1 + \sigma) / T`. The 1 stems from the counts of the document, and :math:`\sigma` from
+    those of the words. The number of topics that persist at T is therefore the number of singular values above T - 1.
 
     Parameters
     ----------
@@ -539,21 +548,21 @@ def first_temperature(data, n_topics):
     Returns
     -------
     float
-        Rounded, so that it is the same however many threads multiply matrices.
+        Rounded, so that it does not depend on how many threads multiply matrices.
     """
     values = singular_values(data, n_topics)
     return min(_MAX_TEMPERATURE, 1.0 + round(float(values[-1]), 3)) if values.size else 1.0
 
 
 def singular_values(data, n_values):
-    r"""The largest singular values of the counts as correspondence analysis scales them, descending.
+    r"""The largest singular values of the counts as scaled in correspondence analysis, in descending order.
 
-    That is of :math:`n_{dw} / \sqrt{n_d n_w}`; the first is 1, as the counts have the same direction in common. Those
-    of a random sample of the documents if there are many. Somewhat too small, the more so the more alike they are:
-    found by two iterations from a random subspace.
+    The scaled counts are :math:`n_{dw} / \sqrt{n_d n_w}`, of a random sample of the documents if there are many. The
+    first singular value is 1, and belongs to the marginal totals. Two power iterations from a random subspace find the
+    values. They are somewhat too small, the more so the less the values differ.
     """
     scaled = _scaled_counts(data)
-    if not scaled.nnz:  # which LAPACK refuses
+    if not scaled.nnz:  # LAPACK refuses an empty matrix.
         return np.empty(0)
     wide = scaled if scaled.shape[0] <= scaled.shape[1] else scaled.T.tocsr()
     tall = wide.T.tocsr()
@@ -567,7 +576,7 @@ def singular_values(data, n_values):
 
 
 def _scaled_counts(data):
-    """The counts of documents, or of a sample, over the roots of the totals of rows and columns; csr_array, float32."""
+    """Counts of documents, or of a sample, divided by the square roots of row and column totals; float32 csr_array."""
     n_docs, order = data.n_docs, np.arange(data.n_docs)
     if data.words.size > _SAMPLE_TOKENS:
         order = np.random.default_rng(0).permutation(n_docs)[: int(n_docs * _SAMPLE_TOKENS / data.words.size) + 1]
@@ -582,7 +591,7 @@ def _scaled_counts(data):
 
 
 def temperature(first, sweep, n_sweeps):
-    """The temperature of a sweep, from 0, of so many that are not kept, the first of which is as warm as ``first``."""
+    """The temperature of sweep number ``sweep`` of ``n_sweeps`` in burn-in; number 0 has the temperature ``first``."""
     n_warm = min(_COOLING * n_sweeps, _MOST_TEMPERED)
     if sweep >= n_warm:
         return 1.0

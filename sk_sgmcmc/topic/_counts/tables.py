@@ -1,4 +1,4 @@
-"""Tables of topics whose components are probabilities of words."""
+"""Topic tables of models whose components are probabilities of words."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class TopicsOfWords(BaseTopicModel):
         n : int, default=10
             Words per topic.
         interval : float or None, default=0.9
-            Mass of the central credible interval; None omits its columns, which "wide" has no room for.
+            Mass of the central credible interval. None omits its columns, as the format "wide" always does.
         by : {"probability", "frex", "lift", "score"}, default="probability"
-            What words are ranked by. "frex" favours words that are frequent in the topic and rare in others: the
-            harmonic mean of the word's ranks, among the words of the topic, by probability and by the topic's share of
-            the word. "lift" is the probability over the word's share of the fitted tokens; "score" is the probability
-            times its logarithm less the mean logarithm over topics.
+            What words are ranked by. "frex" favours words that are frequent in the topic and rare in others. It is the
+            harmonic mean of two ranks of the word among the words of the topic: by probability, and by the topic's
+            share of the word. "lift" is the probability divided by the word's share of the fitted tokens. "score" is
+            the probability times the difference between its logarithm and the mean logarithm over topics.
         format : {"long", "wide"}, default="long"
-            A row for each word, or one for each rank with the words of each topic in its column.
+            One row per topic and word, or one row per rank with a column of words for each topic.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes those of `fit`, or the indices of the columns.
+            Names of the words. None uses the names of `fit`, or the indices of the columns.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class TopicsOfWords(BaseTopicModel):
         Parameters
         ----------
         words : str or list of str
-            Words of the vocabulary; columns of X if words have no names.
+            Words of the vocabulary, or indices of columns of X if words have no names.
         interval : float, default=0.9
             Mass of the central credible interval.
 
@@ -100,7 +100,7 @@ class TopicsOfWords(BaseTopicModel):
         Raises
         ------
         ValueError
-            For words that the vocabulary lacks; the message names similar ones.
+            For words that are not in the vocabulary; the message names similar ones.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Updates of a model by `partial_fit`: the documents from which chains of a young stream restart, and how."""
+"""Growing corpora of `partial_fit`: the documents of a stream that are still kept, and restarts of chains from them."""
 
 from copy import deepcopy
 from typing import NamedTuple
@@ -9,27 +9,29 @@ from ...utils import Corpus
 from ...utils._warnings import warn_user
 from .sweeps import first_temperature, temperature
 
-# A stream keeps its documents until they hold this many tokens, and restarts from them when they have grown this much,
-# or when this much of them has come again.
+# A stream keeps its documents until they contain this many tokens. Chains restart from them when they have grown by
+# this factor, or when repeated blocks amount to the same growth.
 START_TOKENS = 5_000_000
 _GROWTH = 1.25
-SWEEPS = 60  # of a restart; twice as many once documents come again, and then as many for each pass over all of them
-_RECOGNISED = 100  # tokens, with which no two blocks are the same by chance
+# Sweeps of a restart. The first restart after blocks repeat makes twice as many, and later ones this many for each
+# repeated pass over all documents.
+SWEEPS = 60
+_RECOGNISED = 100  # Fewest tokens of a block that is recognised: larger blocks are not equal by chance.
 
 
 def digest_of(corpus):
-    """A digest by which a stream recognises a block; None for one so small that others may well be equal to it."""
+    """A digest by which a stream recognises a repeated block; None for small blocks, which may be equal by chance."""
     return corpus.digest() if corpus.n_tokens >= _RECOGNISED else None
 
 
 class Restart(NamedTuple):
-    """How the chains of a young stream restart.
+    """How chains restart from a growing corpus.
 
     Parameters
     ----------
     n_sweeps : int
     again : bool
-        From the assignments with which the last sweeps over the same documents ended.
+        Whether to continue from the last assignments of the previous sweeps over the same documents.
     """
 
     n_sweeps: int
@@ -40,26 +42,27 @@ FIRST_RESTART, LONGER_RESTART = Restart(SWEEPS, again=False), Restart(2 * SWEEPS
 
 
 def pending_restart(owed, restart, data):
-    """The `Restart` due after another block, if one is ``owed`` that Ctrl-C came before; either may be None.
+    """The `Restart` to make next, given the one that is due after a block, and one that Ctrl-C prevented, ``owed``.
 
-    Sweeps that go on are left out instead: those from which they would go on are still there.
+    Either may be None. A prevented restart takes precedence over one that continues earlier sweeps. It is dropped if it
+    continues earlier sweeps itself, since their assignments are still kept.
     """
     is_owed = owed is not None and not owed.again and data.early is not None
     return owed if is_owed and (restart is None or restart.again) else restart
 
 
 class YoungStream(NamedTuple):
-    """The documents of a stream so far.
+    """A growing corpus: all documents of a stream so far.
 
     Parameters
     ----------
     corpus : Corpus
     begun_at : float
-        Tokens that it held when chains last started from it.
+        Number of its tokens when chains last started from it.
     repeated : float, default=0.0
-        Tokens that have come again since then.
+        Number of tokens in blocks repeated since then.
     is_settled : bool, default=False
-        Whether chains have made the longer restart that these begin with, and no document has come since.
+        Whether chains have made the longer restart after repeated blocks, and no new document has come since.
     """
 
     corpus: Corpus
@@ -69,11 +72,11 @@ class YoungStream(NamedTuple):
 
     @classmethod
     def begun_with(cls, corpus):
-        """A stream of one block, as a copy; None if the block is too large to be kept."""
+        """A growing corpus that begins with a copy of one block; None if the block is too large to be kept."""
         return cls(deepcopy(corpus), corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
 
     def after_block(self, corpus):
-        """The stream with another block, None if it is no longer young; and the `Restart` that is due, or None."""
+        """The corpus with another block, or None if it becomes too large to be kept; and the `Restart` due, or None."""
         if max(self.corpus.n_tokens, corpus.n_tokens) > START_TOKENS:
             return None, None
         joined = self.corpus.joined(corpus)
@@ -82,7 +85,7 @@ class YoungStream(NamedTuple):
         return YoungStream(joined, joined.n_tokens), FIRST_RESTART
 
     def after_known_block(self, corpus):
-        """The same after a block that the stream holds already."""
+        """The corpus after a block that it already contains; and the `Restart` due, or None."""
         n_tokens, repeated = self.corpus.n_tokens, self.repeated + corpus.n_tokens
         if repeated < (_GROWTH - 1.0) * n_tokens:
             return self._replace(repeated=repeated), None
@@ -91,26 +94,28 @@ class YoungStream(NamedTuple):
 
 
 def after_block(young, known, corpus, keeps):
-    """What a stream has after a block.
+    """Update the growing corpus and the known digests of a stream by a block.
 
     Parameters
     ----------
     young : YoungStream or None
+        The growing corpus; None if documents are not kept, or no longer.
     known : frozenset of bytes
-        Digests of the blocks that it has had.
+        Digests of the blocks that the stream has read.
     corpus : Corpus
         The block.
     keeps : bool
-        Whether a young stream begins with it.
+        Whether a growing corpus begins with this block.
 
     Returns
     -------
     young : YoungStream or None
     known : frozenset of bytes
+        Both after the block.
     is_known : bool
-        Whether the stream has had this block before.
+        Whether the stream has read this block before.
     restart : Restart or None
-        The one that is due.
+        The restart that is due.
     """
     digest, restart = digest_of(corpus), None
     is_known = digest in known
@@ -122,7 +127,7 @@ def after_block(young, known, corpus, keeps):
 
 
 def warn_if_fitted(fingerprint, data):
-    """Warn if a stream that goes on from a fit begins with the documents that were fitted, of this fingerprint."""
+    """Warn if a stream that continues a fit begins with the fitted documents, recognised by their fingerprint."""
     if data.fingerprint() == fingerprint:
         warn_user(
             "X holds the documents that fit was given, which count twice from now on. Pass new documents to "
@@ -131,7 +136,7 @@ def warn_if_fitted(fingerprint, data):
 
 
 def refuse_whole_passes(sampler, pair):
-    """Raise if a sampler of the topics, which fits by ``pair``, needs all documents at once."""
+    """Raise if a sampler of the topics, which uses ``pair``, needs all documents at once."""
     if pair[1] == "conditionals":
         raise ValueError(
             f"{type(sampler).__name__} sweeps over all data and cannot stream; "
@@ -140,7 +145,7 @@ def refuse_whole_passes(sampler, pair):
 
 
 def refuse_other_pair(present, present_pair, sampler, pair):
-    """Raise if the sampler of a fit moves topics in another way than the one with which a stream is to go on."""
+    """Raise if the samplers of a fit and of the stream that continues it have different geometries or signals."""
     if present_pair != pair:
         raise ValueError(
             f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
@@ -149,12 +154,12 @@ def refuse_other_pair(present, present_pair, sampler, pair):
 
 
 class Swept(NamedTuple):
-    """What the sweeps over the documents of a young stream led to.
+    """The result of sweeps over a growing corpus.
 
     Parameters
     ----------
     z : ndarray of uint16, shape (n_tokens,)
-        Assignments at their end.
+        Assignments after the last sweep.
     mean : ndarray of shape (n_words, n_topics)
         Counts of the assignments, averaged over ``n_averaged`` sweeps.
     n_averaged : int
@@ -182,12 +187,13 @@ def swept(collapsed, shard, doc_prior, rng, after_pass, restart, before):
         Called after each sweep, with ``collapsed`` and the number of sweeps so far.
     restart : Restart
     before : Swept or None
-        What the last sweeps over the same documents led to, if these continue from there.
+        The result of the previous sweeps over the same documents, if the sweeps continue from there.
 
     Returns
     -------
     Swept
-        The average is over the last third of the sweeps; if they continue, it takes them all into that of before.
+        The mean is over the last third of the sweeps. If they continue earlier ones, all of them are added to the
+        earlier mean.
     """
     (prior, group), n_sweeps = doc_prior.table(shard), restart.n_sweeps
     mean, first = 0.0, 2 * n_sweeps // 3 if before is None else 0
@@ -200,8 +206,8 @@ def swept(collapsed, shard, doc_prior, rng, after_pass, restart, before):
         after_pass(collapsed, i + 1)
         if i >= first:
             mean = mean + collapsed.counts / n_averaged
-    if before is not None:  # later sweeps weigh more: in proportion to their number
+    if before is not None:  # Later sweeps have larger weights, in proportion to their number.
         n_averaged += before.n_averaged
-        new = len(mean) - len(before.mean)  # words, of which there is no token
+        new = len(mean) - len(before.mean)  # Number of new words, which have no token in these documents.
         mean += (np.pad(before.mean, ((0, new), (0, 0))) - mean) * max(0.0, 1.0 - 2.0 * n_sweeps / n_averaged)
     return Swept(collapsed.z, mean, n_averaged)

@@ -1,4 +1,4 @@
-"""Columns aligned by name, for estimators that accept words not seen before."""
+"""Alignment of word columns by name, for ``new_features="extend"``."""
 
 import numpy as np
 from scipy import sparse
@@ -8,7 +8,7 @@ from ...utils._sparse import well_formed
 
 
 def _names(X, estimator):
-    """Column names of a frame; raises if either has no names, or the frame repeats one."""
+    """Column names of a frame; raises if the estimator or X has no names, or if a name is repeated."""
     if not hasattr(estimator, "feature_names_in_"):
         raise ValueError(
             'new_features="extend" aligns columns by name, but this estimator was fitted without names; pass a '
@@ -33,7 +33,7 @@ def new_names(X, estimator):
 
 
 def extend_names(estimator, X):
-    """Append the new columns of X, in their order, to the estimator's; the caller then extends the chains."""
+    """Append the names of new columns of X to those of the estimator; the caller then extends the chains."""
     names = new_names(X, estimator)
     if not len(names):
         return
@@ -47,7 +47,7 @@ def extend_names(estimator, X):
 
 
 def aligned_counts(X, estimator):
-    """Counts of the frame in the estimator's columns, as a csr_array: missing ones are empty, unknown ones dropped."""
+    """Counts of a frame in the estimator's columns, a csr_array; missing columns are 0, unknown ones are dropped."""
     names = _names(well_formed(X), estimator)
     place = {name: i for i, name in enumerate(estimator.feature_names_in_)}
     is_sparse = hasattr(X, "sparse") and all(
@@ -61,9 +61,9 @@ def aligned_counts(X, estimator):
 
 
 def with_new_words(draws, n_kept, share):
-    """Room for draws of topics (n_draws, n_topics, n_words), now wider.
+    """A wider array for draws of topics, (n_draws, n_topics, n_words + n_new), with the first ``n_kept`` draws.
 
-    The first ``n_kept``, which have been made, give new words their ``share``, (n_topics, n_new).
+    In these draws, the new words have the probabilities ``share``, (n_topics, n_new).
     """
     *shape, n_words = draws.shape
     wider = np.empty((*shape, n_words + share.shape[1]), dtype=draws.dtype)
@@ -73,5 +73,5 @@ def with_new_words(draws, n_kept, share):
 
 
 def padded(counts, n_words):
-    """Counts of words, with zeros for new ones."""
+    """Counts of words, extended by zeros to ``n_words``."""
     return np.concatenate([counts, np.zeros(n_words - counts.size)])

@@ -1,4 +1,4 @@
-"""The Dirichlet prior of the topics: fixed, fitted in burn-in, or with words that a user expects in some topics."""
+"""The Dirichlet prior of the words of topics: fixed, fitted in burn-in, or with seed words."""
 
 import numpy as np
 from scipy.special import digamma
@@ -7,29 +7,29 @@ from ...chains.checks import SEEDS_LOST
 from ...metrics import align_topics
 from .._results.topics import columns_of
 
-# The value of "auto" where it is not fitted, and in the passes from which chains start.
+# The value of "auto" if it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
-# Where it is fitted, the first value lies between these. Tokens leave the topics of the start more easily under a flat
-# prior, and the fit takes it down within some tens of sweeps; but a prior that outweighs the tokens of a topic hides
-# what they say.
+# If the prior is fitted, its first value lies between these. Under a large prior, tokens leave the first topics more
+# easily, and the fit reduces it within some tens of sweeps. But a prior that outweighs the tokens of a topic hides what
+# they say.
 _FIRST = DEFAULT, 0.05
-_FIRST_SHARE = 0.2  # of the mean topic's tokens, that the prior then stands for
+_FIRST_SHARE = 0.2  # Prior mass of a topic at the first value, relative to the mean number of tokens of a topic.
 PASSES_PER_FIT = 5
-LEAST_PASSES = 2 * PASSES_PER_FIT  # of burn-in; fewer would leave the prior near its first value
-# Below, words would stay in the topics where they are; above, topics would become alike.
+LEAST_PASSES = 2 * PASSES_PER_FIT  # Fewest passes of burn-in for a fit: fewer leave the prior near its first value.
+# With a smaller prior, words would not leave their topics; with a larger one, topics would become alike.
 _SMALLEST, _LARGEST = 1e-3, 1.0
-_CELLS_PER_PIECE = 2**22  # of the counts, sorted at a time
+_CELLS_PER_PIECE = 2**22  # Cells of the counts that are sorted at a time.
 _FORMS = 'words to topics, such as {"canal": 0}, or names of topics to lists of words, such as {"Water": ["canal"]}'
-_MOST_QUOTED = 5  # words in a message
+_MOST_QUOTED = 5  # Most words quoted in a message.
 
 
 class WordPrior:
-    """A prior of the topics, a Dirichlet distribution over words for each; in this class a fixed one.
+    """The Dirichlet prior of the words of each topic; in this class it is fixed.
 
     Parameters
     ----------
     value : float or ndarray of shape (n_words, 1) or (n_words, n_topics)
-        Its parameter: for all words, for each, or for each in each topic.
+        Parameter of the Dirichlet distributions: for all words, for each word, or for each word in each topic.
     n_words, n_topics : int
     """
 
@@ -38,28 +38,28 @@ class WordPrior:
 
     @property
     def distinguishes_topics(self):
-        """Whether topics have priors of their own."""
+        """Whether topics have different priors, one column each."""
         return np.ndim(self.value) == 2 and self.value.shape[1] > 1
 
     def start(self):
-        """Take the value under which first assignments are drawn."""
+        """Set the value for drawing first assignments."""
 
     def begin(self, n_tokens):
-        """Take the value under which sweeps over ``n_tokens`` begin."""
+        """Set the value for the first sweeps over ``n_tokens`` tokens."""
 
     def table(self):
-        """The parameter, (n_words, n_topics); a view, which takes no memory if it is one number."""
+        """The parameter as a view of shape (n_words, n_topics), which needs no memory if it is one number."""
         return np.broadcast_to(self.value, (self.n_words, self.n_topics))
 
     def update(self, counts, n_passes):
-        """Learn from the counts (n_words, n_topics) after a pass of collapsed sweeps; whether the value has changed."""
+        """Update from the counts (n_words, n_topics) after a pass of collapsed sweeps; return whether it changed."""
         return False
 
     def seed_shares(self, is_normal=False):
-        """How the tokens of each word are divided among topics at the start, (n_words, n_topics); None: equally.
+        """Probabilities of topics for the tokens of each word at the start, (n_words, n_topics); None: uniform.
 
-        Squares of the prior, so that one topic with a seed outweighs many without. ``is_normal`` says whether the value
-        is the mean of logarithms, not the parameter of a Dirichlet distribution.
+        They are proportional to the square of the prior, so that one topic with a seed outweighs many without.
+        ``is_normal`` says whether the value is the mean of a normal prior of logarithms, not a Dirichlet parameter.
         """
         value = self.value
         if not self.distinguishes_topics or not np.any(np.ptp(value, axis=1) > 0):
@@ -69,22 +69,22 @@ class WordPrior:
         return weights / weights.sum(axis=1, keepdims=True)
 
     def common(self):
-        """One number for all words, without the seeds of single topics."""
+        """The mean of the prior over words, without the seeds of single topics."""
         return float(np.mean(self.value if self.seed_shares() is None else self.value.min(axis=1)))
 
     def exchangeable_groups(self, of_documents):
-        """A number for each topic; topics with equal ones can change places without changing the posterior.
+        """A group number for each topic, (n_topics,): topics of one group are exchangeable under the posterior.
 
-        ``of_documents`` are such numbers for the documents' prior alone, (n_topics,).
+        ``of_documents`` are the group numbers under the document prior alone, (n_topics,).
         """
         labels = np.vstack([of_documents, self.value]) if self.distinguishes_topics else of_documents
         return np.unique(np.atleast_2d(labels), axis=1, return_inverse=True)[1].ravel()
 
     def order_like(self, before, after, groups):
-        """Order of topics ``after`` in which they resemble ``before``; None if topics cannot change places.
+        """The order of topics ``after`` that best matches topics ``before``; None if topics are not exchangeable.
 
-        Both are cells (n_words, n_topics). Topics change places within ``groups`` of equal priors, if this prior
-        distinguishes topics.
+        Both arrays are unnormalised topics, (n_words, n_topics). If this prior distinguishes topics, they are permuted
+        only within ``groups``.
         """
         own = self.distinguishes_topics
         if np.ptp(groups) > 0 and not (own and np.unique(groups).size < groups.size):
@@ -93,7 +93,7 @@ class WordPrior:
         return align_topics(*shares, groups=groups if own else None)
 
     def extended(self, value, n_words):
-        """The prior of a larger vocabulary, for which ``value`` is the parameter."""
+        """The prior of a larger vocabulary, with parameter ``value``."""
         return type(self)(value, n_words, self.n_topics)
 
 
@@ -113,20 +113,20 @@ class FittedWordPrior(WordPrior):
         return True
 
     def extended(self, value, n_words):
-        """The same: the fit goes on."""
+        """The prior of a larger vocabulary, which keeps the fitted value instead of ``value``."""
         return FittedWordPrior(self.value, n_words, self.n_topics)
 
 
 def first_word_prior(n_tokens, n_words, n_topics):
-    """The value, one number, that a prior has until it is first fitted."""
+    """The value of a fitted prior before its first fit."""
     return float(np.clip(_FIRST_SHARE * n_tokens / (n_words * n_topics), *_FIRST))
 
 
 def fitted_word_prior(counts, word_prior, n_updates=5):
-    """The prior, one number, moved by Minka's fixed point towards the counts (n_words, n_topics).
+    """The prior, one number, after some fixed-point updates (Minka) for the counts (n_words, n_topics).
 
-    A few updates go only part of the way. That is intended: early in burn-in, the counts are not yet those that the
-    prior should fit.
+    A few updates do not reach the optimum. This is intended, since early in burn-in the counts are not those of the
+    posterior yet.
     """
     n_words, mass = len(counts), counts.sum(axis=0, dtype=np.float64)
     n_pieces = -(-counts.size // _CELLS_PER_PIECE)
@@ -142,7 +142,7 @@ def fitted_word_prior(counts, word_prior, n_updates=5):
 
 
 class SeedWords:
-    """Seed words in either form that users write.
+    """Seed words, which users pass in one of two forms.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class SeedWords:
             self._pairs = [(word, _listed(topics)) for word, topics in given.items()]
 
     def checked(self, n_topics):
-        """Self; raises for topics that do not exist."""
+        """Return self; raise for topics that do not exist."""
         if len(self.topic_names) > n_topics:
             raise ValueError(
                 f"seed_words must name at most n_components={n_topics} topics; got {len(self.topic_names)} names. "
@@ -190,19 +190,19 @@ class SeedWords:
         return self
 
     def places(self, names):
-        """Topics and columns of each seed, two arrays; raises for words that are not among the ``names``."""
+        """Topics and columns of all seeds, two arrays; raises for words that are not among the ``names``."""
         topics = [np.atleast_1d(topics) for _, topics in self._pairs]
         columns = columns_of([word for word, _ in self._pairs], names)
         return np.concatenate(topics), np.repeat(columns, [each.size for each in topics])
 
     def in_prior(self, word_prior, weight, names, n_topics):
-        """The prior of topics, (n_topics, n_words), in which seed words weigh more in their topics.
+        """The word prior, (n_topics, n_words), with an additional ``weight`` for seed words in their topics.
 
         Parameters
         ----------
         word_prior : ndarray of shape (), (n_words,) or (n_topics, n_words)
         weight : float
-            What is added for a seed.
+            Prior counts to add for a seed.
         names : ndarray of shape (n_words,)
         n_topics : int
         """
@@ -213,9 +213,9 @@ class SeedWords:
         return prior
 
     def check(self, components, names, topic_names):
-        """The check that no seeded topic has seed words that are more probable together in another topic.
+        """Check that the seed words of a topic are not more probable, in sum, in another topic.
 
-        Words that are seeds of the other topic too do not count.
+        Words that are also seeds of the other topic do not count.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class SeedWords:
         is_seed[self.places(names)] = True
         lost = []
         for k in np.flatnonzero(is_seed.any(axis=1)):
-            own = is_seed[k] & ~is_seed  # (n_topics, n_words): which words count against each other topic
+            own = is_seed[k] & ~is_seed  # (n_topics, n_words): the words that count against each other topic.
             excess = (components * own).sum(axis=1) - own @ components[k]
             j = int(np.argmax(excess))
             if excess[j] > 0:
@@ -253,7 +253,7 @@ def _described_loss(k, other, columns, components, names, topic_names):
 
 
 def _holds_words(key, value):
-    """Whether a value holds words rather than topics."""
+    """Whether a value of ``seed_words`` contains words rather than topics; raises for a mixture."""
     if isinstance(value, str):
         raise ValueError(
             f"seed_words must map {_FORMS}; got {value!r} for {key!r}. If it is a word, pass a list of words."
@@ -267,6 +267,6 @@ def _holds_words(key, value):
 
 
 def _listed(value):
-    """A value, or the values that it holds, as a list."""
+    """A single value, or the items of a collection, as a list."""
     value = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
     return np.ravel(np.asarray(value, dtype=object)).tolist()

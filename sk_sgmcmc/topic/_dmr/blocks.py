@@ -1,4 +1,4 @@
-"""Metadata of documents in blocks: read block after block into one table."""
+"""Metadata that are passed in blocks, joined into one table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -15,7 +15,7 @@ from .._counts.dask_shards import checked_blocks
 
 
 def is_in_tables(metadata):
-    """Whether metadata are tables of blocks: a list of tables, a function that yields them, or a Dask collection."""
+    """Whether metadata are in blocks: a list of tables, a function that returns them, or a Dask collection."""
     if is_dask(metadata) or (isinstance(metadata, Callable) and not hasattr(metadata, "columns")):
         return True
     return isinstance(metadata, (list, tuple)) and len(metadata) > 0 and _is_table(metadata[0])
@@ -26,14 +26,14 @@ def _is_table(x):
 
 
 def joined_metadata(metadata, blocks=None):
-    """Metadata of all documents as one table.
+    """Join metadata of all documents into one table.
 
     Parameters
     ----------
     metadata : object
-        A table of all documents, or what `is_in_tables` accepts, a table for each block.
+        A table of all documents, or one for each block in a form that `is_in_tables` accepts.
     blocks : CountBlocks or None
-        To which the lengths must belong, if they are known.
+        Blocks of counts, whose lengths the tables must have; None to skip this check.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _refuse_other_length(table, n_docs, name, block):
 
 
 def _same_columns(table, names, name):
-    """Names of the columns of the tables so far, or their number where they have no names."""
+    """Names of the columns, or their number without names; raises if a table differs from the first one."""
     found = list(table) if isinstance(table, Mapping) else list(getattr(table, "columns", []))
     if not found:
         found = 1 if np.ndim(table) < 2 and not sparse.issparse(table) else np.shape(table)[1]
@@ -113,7 +113,7 @@ def _same_columns(table, names, name):
 
 
 def _stacked(tables):
-    """Tables of one kind as one."""
+    """Concatenate tables of one type."""
     first = tables[0]
     if len(tables) == 1:
         return first
@@ -139,7 +139,7 @@ def _stacked(tables):
 
 
 def blocks_with_metadata(X, metadata):
-    """Iterate over the blocks of X that hold documents, CSR matrices, and their metadata."""
+    """Iterate over the blocks of X that contain documents, as CSR matrices, together with their metadata."""
     blocks = checked_blocks(X)
     table = joined_metadata(metadata, blocks)
     ends = np.cumsum([0, *(each.n_docs for each in blocks.sizes if each.n_docs)]).tolist()

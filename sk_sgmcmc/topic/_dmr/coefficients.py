@@ -1,4 +1,4 @@
-"""Coefficients of a Dirichlet-multinomial regression: their prior, coordinates, and the steps of their sampler."""
+"""Coefficients of a Dirichlet-multinomial regression: their prior, whitened coordinates and sampler."""
 
 from typing import NamedTuple
 
@@ -13,25 +13,27 @@ from .._counts.checks import check_moves
 
 # The linear predictor is clipped to these bounds, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0
-_MAX_CELLS = 4_000_000  # of all topics' whiteners; above that, columns are scaled one by one
-_MAX_JOINT = 600  # most coefficients that are whitened jointly
-_LEAST = 0.1  # a curvature is taken to be at least this share of an upper bound
-# In whitened coordinates entries of the gradient are about standard normal. Exponentials are steep on one side: with
-# entries clipped to this, a rare step too far out is not followed by one much farther back.
+_MAX_CELLS = 4_000_000  # Most entries of all topics' whiteners; with more, each column is only scaled.
+_MAX_JOINT = 600  # Most coefficients that are whitened jointly over topics.
+_LEAST = 0.1  # Least curvature, as a share of an upper bound.
+# In whitened coordinates, entries of the gradient are about standard normal. Exponentials are steep on one side, so a
+# rare step too far out would be followed by a much longer step back. Clipping the entries prevents this.
 _STEEPEST = 4.0
-_ITERATIONS = 5, 20  # of L-BFGS during burn-in, fewest and most
-STEPS_PER_PASS = 4  # steps of the coefficients' sampler per pass over stored assignments
+_ITERATIONS = 5, 20  # Fewest and most iterations of L-BFGS during burn-in.
+STEPS_PER_PASS = 4  # Most steps of the coefficients' sampler per pass over stored assignments.
 
 
 class CurvatureSums(NamedTuple):
-    """Minus the second derivatives of the log likelihood, or bounds of them: sums over groups.
+    """Minus the second derivatives of the log likelihood, or bounds of them, summed over groups.
+
+    Here and below, ``width`` is the number of coefficients of a topic, n_metadata + 1.
 
     Parameters
     ----------
     own : ndarray or tuple of ndarray
-        Within topics: matrices (n_topics, width, width); or what `DiagonalWhitener` takes in their place.
+        Second derivatives within topics, (n_topics, width, width); or the first three arguments of `DiagonalWhitener`.
     coupling : ndarray of shape (n_topics, width, n_topics, width), or None
-        Between topics; its diagonal blocks do not count.
+        Second derivatives between topics; its diagonal blocks are not used.
     """
 
     own: object
@@ -44,8 +46,8 @@ class Coefficients:
     Parameters
     ----------
     sampler : Sampler or None
-        On flat space, driven by gradients; not resolved. None is `SGHMC`, or, with the noisy gradients of minibatches,
-        `SGNHT`, whose thermostat absorbs the noise.
+        A gradient-based sampler on flat space, without a resolved step size. None: `SGHMC`, or with the noisy gradients
+        of minibatches `SGNHT`, whose thermostat absorbs the noise.
     stored : bool
         Whether gradients are computed from all documents, or estimated from minibatches.
     doc_topic_prior : ndarray of shape (n_topics,)
@@ -54,7 +56,7 @@ class Coefficients:
     scales : tuple of float
         Prior standard deviations of the coefficients of standardised columns, and of the intercept.
     smooth : list of (columns, precision), default=()
-        Columns whose coefficients are not independent, and the precision of their prior; see `smoothness`.
+        Columns whose coefficients have a joint prior, and its precision matrix; see `smoothness`.
 
     Attributes
     ----------
@@ -63,16 +65,16 @@ class Coefficients:
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
     held : QuadraticSummary or None
-        Log likelihood of the coefficients given documents that are no longer read.
+        Log likelihood of the coefficients given documents that are no longer in memory.
     """
 
     held = None
-    stays_at_mode = False  # whether the coefficients move to their mode after every pass, and nowhere else
+    stays_at_mode = False  # Whether the coefficients are not sampled, but optimised after every pass.
 
     def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales, smooth=()):
         self.given = sampler
         self.precision = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
-        self._coupled = []  # columns, and what their precision has off its diagonal
+        self._coupled = []  # Columns, and the off-diagonal part of their precision matrix.
         for columns, precision in smooth:
             self.precision[columns] = np.diag(precision)
             self._coupled.append((columns, precision - np.diag(np.diag(precision))))
@@ -82,7 +84,7 @@ class Coefficients:
         self.reset()
 
     def begin(self, stored):
-        """Choose the sampler and step size for exact gradients, or for those of minibatches."""
+        """Choose the sampler and step size for exact gradients (``stored``) or for gradients of minibatches."""
         sampler = self.given or (SGHMC() if stored else SGNHT())
         share, reach = (0.1, 0.7) if stored else (0.015, 0.1)
         step = sampler._stable_step(1.0, 0.0, share=share, reach=reach) if sampler._picks_step else None
@@ -92,7 +94,7 @@ class Coefficients:
         )  # fmt: skip
 
     def continue_with(self, sampler):
-        """Continue with another pace of the given sampler."""
+        """Continue with another step size, friction or temperature of the same sampler."""
         self.given = sampler
         self.state.continue_with(sampler)
 
@@ -102,7 +104,7 @@ class Coefficients:
         self.whitener = self.held = None
 
     def alone(self):
-        """A copy that holds the values, and nothing of the sampler."""
+        """A copy with the values but without the sampler, to send to workers."""
         other = object.__new__(Coefficients)
         other.value = self.value.copy()
         return other
@@ -110,18 +112,18 @@ class Coefficients:
     def reorder(self, order):
         """Reorder the topics."""
         self.value, self.mean, self.state.aux = self.value[order], self.mean[order], self.state.aux[:, order].copy()
-        self.whitener = None  # made again at the next step
+        self.whitener = None  # The next step makes it again.
         if self.held is not None:
             self.held.reorder(order)
 
     def doc_priors(self, rows, value=None):
-        """The documents' Dirichlet parameters, one row per row of ``rows``."""
+        """Dirichlet parameters of the groups with metadata ``rows``, (n_groups, n_topics)."""
         eta = np.ascontiguousarray(rows.predict(self.value if value is None else value))
         np.clip(eta, _LOWEST, _HIGHEST, out=eta)
         return np.exp(eta, out=eta)
 
     def choose_coordinates(self, sums):
-        """Choose coordinates in which the posterior is about equally wide in all directions.
+        """Choose coordinates in which the posterior has about unit variance in all directions.
 
         ``sums`` are the `CurvatureSums` of the documents.
         """
@@ -141,16 +143,17 @@ class Coefficients:
         prior : ndarray of shape (n_groups, n_topics)
             Dirichlet parameters of their documents.
         information : tuple of ndarray
-            ``own``, ``common`` and ``tables``, see `dirichlet_information`, and the derivatives ``residual``. The
-            arrays are overwritten.
+            ``own``, ``common`` and ``tables`` (see `dirichlet_information`), and ``residual``, the derivatives of the
+            log likelihood by the linear predictors. The arrays are overwritten.
         scale : float
-            Factor of the information, N/n.
+            Factor N/n of the information.
         jointly : bool
-            Whether coordinates will be joint to all topics, which needs ``coupling``; never with too many coefficients.
+            Whether to compute ``coupling`` for coordinates that are joint to all topics. It is skipped if there are too
+            many coefficients.
         """
         curvature, common, tables, residual = information if scale == 1.0 else (scale * part for part in information)
-        # Expected and observed curvature differ by the first derivative. The larger one keeps steps stable: a group
-        # that lacks a topic has no curvature of its own, but a steep slope towards it.
+        # Expected and observed curvature differ by the first derivative. The larger of the two keeps steps stable: a
+        # group without tokens of a topic has no expected curvature, but a steep gradient.
         curvature += np.maximum(-residual, 0.0)
         curvature -= common[:, None] * prior**2
         np.maximum(curvature, np.multiply(tables, _LEAST, out=tables), out=curvature)
@@ -160,13 +163,13 @@ class Coefficients:
         return CurvatureSums((curvature.sum(axis=0), rows.pull(curvature), rows.squares(curvature)), coupling)
 
     def _held_precision(self, full):
-        """Precision of the prior and of ``held``, for each topic: matrices if ``full``, else their diagonals."""
+        """Precision of the prior plus that of ``held``, for each topic: matrices if ``full``, else their diagonals."""
         own = self.prior_precision() if full else self.precision
         held = 0.0 if self.held is None else self.held.of_topics(full)
         return np.broadcast_to(own + held, (len(self.value), *own.shape))
 
     def prior_precision(self):
-        """Precision of the prior of a topic's coefficients, (n_metadata + 1, n_metadata + 1)."""
+        """Precision matrix of the prior of a topic's coefficients, (n_metadata + 1, n_metadata + 1)."""
         matrix = np.diag(self.precision)
         for columns, coupling in self._coupled:
             matrix[np.ix_(columns, columns)] += coupling
@@ -180,7 +183,7 @@ class Coefficients:
         return slope
 
     def gradient(self, slope, value):
-        """Gradient of the log posterior, (n_topics, n_metadata + 1), from that of the log likelihood."""
+        """Gradient of the log posterior, (n_topics, n_metadata + 1), from ``slope``, the log likelihood's gradient."""
         held = 0.0 if self.held is None else self.held.gradient(value)
         return slope + held - self._prior_slope(value - self.mean)
 
@@ -190,10 +193,10 @@ class Coefficients:
         Parameters
         ----------
         slope_of : callable
-            Function from coefficients to the gradient of the log likelihood.
+            Maps coefficients to the gradient of the log likelihood.
         rng : Generator
         noise : float
-            Variance of the estimated gradient in these coordinates: about N/n.
+            Variance of the estimated gradient in whitened coordinates, about N/n.
         """
         state, (n_topics, width) = self.state, self.value.shape
         state.theta = self.whitener.forward(self.value)
@@ -206,9 +209,9 @@ class Coefficients:
         self.value = self.whitener.back(state.theta)
 
     def checks(self, draws):
-        """Checks that draws (n_kept, n_topics, width) vary no less than given the counts, and not far more.
+        """Check that the variance of draws, (n_kept, n_topics, width), is neither too small nor too large.
 
-        In the sampler's coordinates a coefficient has variance 1 given the topics' counts.
+        It is compared with the variance given the topics' counts, which is about 1 in whitened coordinates.
         """
         if self.whitener is None:
             return []
@@ -220,11 +223,11 @@ class Coefficients:
         )
 
     def search(self, affordable):
-        """Options of L-BFGS: on the way to the posterior a few iterations do, more where they are cheap."""
+        """Options of L-BFGS in burn-in, when a few iterations suffice; more are made if they are ``affordable``."""
         return {"maxiter": int(np.clip(5.0 * affordable, *_ITERATIONS)), "gtol": 1e-2}
 
     def maximise(self, likelihood_of, options):
-        """Move to the mode given the documents' topics, by L-BFGS with the given options.
+        """Move to the mode given the topics of documents, by L-BFGS with the given options.
 
         ``likelihood_of`` maps coefficients to the log likelihood and its gradient.
         """
@@ -245,23 +248,23 @@ class Coefficients:
 
 
 class OptimisedCoefficients(Coefficients):
-    """Coefficients at their mode given the documents' topics: they are optimised after every pass, and not drawn."""
+    """Coefficients that are not sampled, but optimised after every pass, given the topics of documents."""
 
     stays_at_mode = True
 
     def begin(self, stored):
-        """Nothing: there is no sampler whose step size would have to be chosen."""
+        """Do nothing, since there is no sampler."""
 
     def reorder(self, order):
         """Reorder the topics."""
         self.value, self.mean, self.whitener = self.value[order], self.mean[order], None
 
     def search(self, affordable):
-        """Options of L-BFGS: to the mode itself, a thousandth of a standard deviation in whitened coordinates."""
+        """Options of L-BFGS for convergence to about a thousandth of a standard deviation in whitened coordinates."""
         return {"maxiter": 500, "gtol": 1e-3, "ftol": 1e-14}
 
     def checks(self, draws):
-        """None: the spread of a mode over passes is known to be too small."""
+        """No checks: the variance of a mode over passes is known to be too small."""
         return []
 
 
@@ -271,14 +274,14 @@ def _grams(rows, curvature):
 
 
 class Whitener:
-    """A matrix for each topic that turns a standard normal into one with the topic's curvature as precision.
+    """Whitened coordinates, with a matrix for each topic: their posterior is about standard normal.
 
     Parameters
     ----------
     own : ndarray of shape (n_topics, width, width)
-        Curvature of the documents' likelihood.
+        Curvature of the documents' log likelihood.
     precision : ndarray of shape (n_topics, width, width)
-        Precision of the prior, and of documents other than these.
+        Precision of the prior, plus the curvature of documents that are no longer in memory.
     """
 
     def __init__(self, own, precision):
@@ -305,21 +308,21 @@ class Whitener:
 
 
 class JointWhitener(Whitener):
-    """One matrix for all topics together, which are coupled by their sum in each document's prior.
+    """Whitened coordinates that are joint to all topics, which are coupled by the sum of each document's prior.
 
     Parameters
     ----------
     coupling : ndarray of shape (n_topics, width, n_topics, width)
-        Curvature between topics; written.
+        Curvature between topics; overwritten.
     by_topic : Whitener
-        Coordinates chosen topic by topic, on which the joint ones build.
+        Coordinates whitened topic by topic, which the joint ones refine.
     """
 
     def __init__(self, coupling, by_topic):
         matrices = by_topic.matrices
         n_topics, width = matrices.shape[:2]
         H = coupling
-        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # these are in the matrices already
+        H[np.arange(n_topics), :, np.arange(n_topics)] = 0.0  # The matrices contain these blocks already.
         H = np.einsum("kab,kajc,jcd->kbjd", matrices, H, matrices, optimize=True)
         H = H.reshape(n_topics * width, -1) + np.eye(n_topics * width)
         values, vectors = np.linalg.eigh(H)
@@ -342,16 +345,17 @@ class JointWhitener(Whitener):
 
 
 class DiagonalWhitener(Whitener):
-    """For many columns: a scale for each, and the intercept at the weighted means of the columns.
+    """Coordinates for many columns: columns are centred, and each coefficient is scaled.
 
-    With columns of one sign, the intercept at 0 would be correlated with all of them.
+    Without centring, the intercept would be correlated with the coefficients of all columns of one sign.
 
     Parameters
     ----------
     total, first, second : ndarray of shape (n_topics,), (n_topics, width), (n_topics, width)
-        The curvature of the groups' linear predictors summed; and that times the columns, and times their squares.
+        Sums over groups of the curvature by their linear predictors, of its product with the columns, and of its
+        product with their squares.
     precision : ndarray of shape (n_topics, width)
-        As for `Whitener`, its diagonals.
+        Diagonals of the matrices that `Whitener` takes.
     """
 
     def __init__(self, total, first, second, precision):
@@ -378,19 +382,19 @@ class DiagonalWhitener(Whitener):
 
 
 class QuadraticSummary:
-    """The log likelihood of documents that are no longer read, to second order about the coefficients at that time.
+    """Second-order expansion of the log likelihood of documents that are no longer in memory.
 
     Parameters
     ----------
     about : ndarray of shape (n_topics, width)
-        Coefficients, the centre of the expansion.
+        Coefficients about which the log likelihood is expanded.
     slope, matrix : ndarray
-        Sums over the documents, see `expansion`.
+        Gradient, and minus the second derivatives; see `expansion`.
 
     Notes
     -----
-    Minus the second derivatives are the observed ones, with negative curvature set to 0: of all coefficients jointly up
-    to 600 of them, else topic by topic, and one by one if matrices would be too large.
+    The second derivatives are the observed ones, with negative curvature set to 0. Up to 600 coefficients they are
+    joint to all of them, otherwise topic by topic, or only diagonal if the matrices would be too large.
     """
 
     def __init__(self, about, slope, matrix):
@@ -418,7 +422,7 @@ class QuadraticSummary:
         return self.slope - np.tensordot(self.matrix, shift, 2)
 
     def of_topics(self, full):
-        """Minus the second derivatives within topics: (n_topics, width, width) if ``full``, else their diagonals."""
+        """Minus the second derivatives within topics, (n_topics, width, width) if ``full``, else their diagonals."""
         if self.matrix.ndim == 2:
             return self.matrix
         blocks = np.einsum("kakb->kab", self.matrix) if self.matrix.ndim == 4 else self.matrix
@@ -426,7 +430,7 @@ class QuadraticSummary:
 
 
 def expansion(rows, prior, information):
-    """The gradient of the documents' log likelihood, and minus its second derivatives as `QuadraticSummary` takes them.
+    """The gradient of the documents' log likelihood and minus its second derivatives, for `QuadraticSummary`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A prior of documents that follows their metadata."""
+"""The document prior that depends on metadata."""
 
 import weakref
 from copy import copy
@@ -13,20 +13,20 @@ from .coefficients import STEPS_PER_PASS, Coefficients, OptimisedCoefficients, Q
 from .evidence import Evidence, evidence_of
 from .group_counts import counts_of_rows
 
-# Passes of burn-in after which coefficients move to their mode given the assignments, and after which their coordinates
-# are chosen again; and the latter where coefficients do not move after every pass.
+# Passes of burn-in after which coefficients move to their mode given the assignments; passes after which their
+# coordinates are chosen again; and the latter if coefficients do not move after every pass.
 _FIT_AT, _PRECONDITION_AT, _SELDOM_AT = (2, 10), (5, 20, 40, 80), (40,)
-# Tokens swept for each parameter of a group's prior that a step computes, so that steps cost a fraction of the sweeps;
-# the factor by which steps are rarer up to a share of burn-in; and most passes for a step.
+# Tokens to sweep for each prior parameter that a step computes, so that steps cost a fraction of the sweeps; the factor
+# by which steps are rarer before the share `_SETTLES` of burn-in; and most passes from one step to the next.
 _TOKENS_PER_PRIOR, _RARER, _SETTLES, _MOST_PASSES = 1.1, 5.0, 0.8, 10
 
-COEF_SAMPLER = "sghmc"  # for exact gradients
-L_BFGS = "l-bfgs"  # no sampler: coefficients at their mode
+COEF_SAMPLER = "sghmc"  # The default for exact gradients.
+L_BFGS = "l-bfgs"  # Coefficients are optimised, not sampled.
 _NAMES = '"sgld", "sghmc", "sgnht", "sg-nphmc" or "l-bfgs"'
 
 
 def checked_coef_sampler(sampler):
-    """A sampler of the coefficients from its name or itself, or `L_BFGS`; raises for one that does not fit them."""
+    """The sampler of the coefficients, from a name or an object, or `L_BFGS`; raises for an unsuitable sampler."""
     if isinstance(sampler, str) and sampler == L_BFGS:
         return sampler
     if isinstance(sampler, str) and sampler not in SAMPLERS:
@@ -43,7 +43,7 @@ def checked_coef_sampler(sampler):
 
 
 def refuse_optimised(why):
-    """Raise because coefficients can be optimised only where the assignments of all documents are stored."""
+    """Raise, since coefficients can be optimised only if the assignments of all documents are stored."""
     raise ValueError(
         f'coef_sampler="l-bfgs" needs the assignments of all documents; {why}. Pass coef_sampler=None, or call `fit` '
         'with assignments="stored".'
@@ -58,12 +58,12 @@ def refuse_other_coef_sampler(chain, coef_sampler):
     if None in (coef_sampler, present) or present == L_BFGS or not coef_sampler._is_compatible(present):
         raise ValueError(
             f"The coefficients of coef_sampler={present!r} cannot go on with {coef_sampler!r}: only the step size, "
-            "friction and temperature may change. Set it back, or call fit, or partial_fit on a clone, to start afresh."
+            "friction and temperature may change. Set it back, or call fit, or partial_fit on a clone, to start over."
         )
 
 
 class MetadataPrior(DocumentPrior):
-    """A Dirichlet prior for each group of documents, exp(metadata @ coefficients).
+    """A Dirichlet prior for each group of documents, with parameter exp(metadata @ coefficients).
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ class MetadataPrior(DocumentPrior):
     """
 
     reads_every_draw = True
-    held = None  # summary of the documents with stored assignments, made when these are dropped
-    is_released = False  # whether it was made because shards were released
-    _cached = None, None  # documents, and the table of their priors
+    held = None  # `QuadraticSummary` of the documents with stored assignments, made before these are dropped.
+    is_released = False  # Whether the summary was made by `release`.
+    _cached = None, None  # A shard, and the table of its priors.
     _batch = None
 
     def __init__(self, alpha, stored, *, coef_sampler, n_metadata, scales, smooth=()):
@@ -97,9 +97,9 @@ class MetadataPrior(DocumentPrior):
 
     def table(self, shard, docs=None):
         if docs is None or self.stored:
-            of, prior = self._cached  # shards may be processed in threads
+            of, prior = self._cached  # Read both at once: other threads may replace them.
             if of is not shard:
-                with one_blas_thread():  # of which the last bits may depend
+                with one_blas_thread():  # The last bits may depend on the number of threads.
                     prior = self.coefficients.doc_priors(shard.rows)
                 self._cached = shard, prior
             return prior, shard.group if docs is None else shard.group[docs]
@@ -108,7 +108,7 @@ class MetadataPrior(DocumentPrior):
         return self.coefficients.doc_priors(self._batch[0]), self._batch[1]
 
     def exchangeable_groups(self):
-        return self.alpha  # coefficients move with their topics
+        return self.alpha  # If topics change places, so do their coefficients.
 
     def permute(self, order):
         super().permute(order)
@@ -123,7 +123,7 @@ class MetadataPrior(DocumentPrior):
     # -- all documents ---------------------------------------------------------------------------------------------
 
     def update(self, assigned, progress):
-        """Move the coefficients; after some passes of burn-in, to their mode or in newly chosen coordinates."""
+        """Move the coefficients; after some passes of burn-in, optimise them or choose new coordinates first."""
         n_groups, n_tokens = assigned.size
         affordable = n_tokens / (_TOKENS_PER_PRIOR * max(1, n_groups * self.alpha.size))
         if progress.is_start:
@@ -149,26 +149,26 @@ class MetadataPrior(DocumentPrior):
 
     @staticmethod
     def _pace(progress, affordable):
-        """Passes from one move of the coefficients to the next, and steps of each move.
+        """Number of passes from one move of the coefficients to the next, and number of steps of each move.
 
-        ``affordable`` steps per pass cost a small share of the pass; a step computes the priors of all groups. Where
-        the chain comes from the mode and has long to go, single steps do: kept draws need more.
+        A step computes the priors of all groups. ``affordable`` such steps per pass cost a small share of the pass.
+        Early in burn-in single, rarer steps suffice, since the chain comes from the mode; kept draws need more.
         """
-        affordable = max(affordable, 1e-9)  # 0 without tokens
+        affordable = max(affordable, 1e-9)  # It is 0 without tokens.
         if progress.step < _SETTLES * progress.n_burn:
             return round(np.clip(_RARER / affordable, 1, _MOST_PASSES)), 1
         return round(np.clip(1.0 / affordable, 1, _MOST_PASSES)), int(np.clip(affordable, 1, STEPS_PER_PASS))
 
     @staticmethod
     def _stream_of(progress):
-        """The coefficients' own random stream, so that with fixed coefficients the chain is that of LDA."""
+        """A random stream of the coefficients alone, so that with fixed coefficients the chain equals that of LDA."""
         return np.random.default_rng([progress.seed, progress.step])
 
     def _maximise(self, evidence, affordable):
         if self.coefficients.whitener is None:
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
         options = self.coefficients.search(affordable)
-        # SciPy 1.12 leaves its objective in a cycle of references, which would keep the documents and their files.
+        # SciPy 1.12 leaves the objective in a reference cycle, which would keep the documents and their files alive.
         held = weakref.proxy(evidence)
         self.coefficients.maximise(lambda value: held.likelihood(value), options)
         self.coefficients.choose_coordinates(evidence.curvature())
@@ -185,7 +185,8 @@ class MetadataPrior(DocumentPrior):
         counts = counts_of_rows(batch.counts.reshape(-1, self.alpha.size), np.tile(group, n_draws))
         evidence = Evidence(self.coefficients, rows, counts, scale)
         n = self.coefficients.state.n_steps
-        # The information in a stream grows; in a fit the start used all documents.
+        # In a stream the information grows, so coordinates are chosen again at powers of 2; in `fit` the start used all
+        # documents.
         if self.coefficients.whitener is None or (np.isinf(progress.n_burn) and n >= 16 and n & (n - 1) == 0):
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
         self.coefficients.move(evidence.slope, self._stream_of(progress), scale * n_draws)
@@ -193,7 +194,7 @@ class MetadataPrior(DocumentPrior):
     # -- streams --------------------------------------------------------------------------------------------------
 
     def release(self, assigned):
-        """Keep the log likelihood of the coefficients given these documents, to second order."""
+        """Keep a second-order expansion of the log likelihood of the coefficients given these documents."""
         if self.stored and not self.is_released:
             expansion = evidence_of(self.coefficients, assigned).expansion()
             self.held, self.is_released = QuadraticSummary(self.coefficients.value, *expansion), True

@@ -1,4 +1,4 @@
-"""Counts and metadata in one table, and checks of the arguments that carry them."""
+"""Separation of counts and metadata that are columns of one table, and checks of such arguments."""
 
 from collections.abc import Mapping
 from numbers import Integral
@@ -11,7 +11,7 @@ from ...utils._sparse import well_formed
 
 
 def refuse_table(y):
-    """Raise if ``y`` is metadata passed without their name, which would be ignored; labels pass."""
+    """Raise if ``y`` is a table, probably metadata passed by position, which would be ignored; labels are accepted."""
     is_table = isinstance(y, Mapping) or hasattr(y, "collect") or hasattr(y, "columns")
     if isinstance(y, (list, tuple)) and len(y):
         is_table = isinstance(y[0], (list, tuple, Mapping)) or np.ndim(y[0]) > 0
@@ -24,7 +24,7 @@ def refuse_table(y):
 
 
 def taken_apart(model, X, metadata, *, reset):
-    """Counts, metadata, and the indices of the columns of metadata, of an X that may hold both."""
+    """Split an X that may contain metadata into counts, metadata, and the indices of the metadata columns in X."""
     if model._is_in_blocks(X):
         raise ValueError(
             "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
@@ -56,7 +56,7 @@ def with_columns(X):
 
 
 def metadata_places(X, metadata_columns):
-    """Indices in X of the columns of metadata."""
+    """Indices of the columns of metadata in X."""
     wanted = metadata_columns(X) if callable(metadata_columns) else metadata_columns
     n = X.shape[1]
     if isinstance(wanted, Integral):
@@ -84,6 +84,6 @@ def metadata_places(X, metadata_columns):
 
 
 def parted(X, places):
-    """Split X into the columns of counts, and those of metadata at ``places``."""
+    """Split X into the columns of counts and the columns of metadata, which are at ``places``."""
     words = np.setdiff1d(np.arange(X.shape[1]), places)
     return (X.iloc[:, words], X.iloc[:, places]) if hasattr(X, "iloc") else (X[:, words], X[:, places])

@@ -1,4 +1,4 @@
-"""Effects of covariates on prevalence: averages over documents of which some covariates are set."""
+"""Effects of covariates on prevalence, averaged over documents whose other covariates stay as observed."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -14,11 +14,11 @@ from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
 from .prevalence import over_draws, prevalence
 
-_ROWS_TIMES_TOPICS = 2_000_000  # at once
+_ROWS_TIMES_TOPICS = 2_000_000  # Cells of prevalence computed at a time, to limit memory.
 
 
 class ObservedMetadata(NamedTuple):
-    """Different rows of a table of metadata, as encoders keep them, and how many documents have each.
+    """The distinct rows of a table of metadata, as encoders keep them, with the share of documents that have each.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class ObservedMetadata(NamedTuple):
     weights : ndarray of shape (n_rows,)
         Shares of the documents.
     place : ndarray of shape (n_documents,)
-        Row of each document.
+        Index of each document's row in ``table``.
     """
 
     table: object
@@ -35,7 +35,7 @@ class ObservedMetadata(NamedTuple):
 
     @classmethod
     def of(cls, table, weights=None):
-        """Rows of a table, each of which may occur more than once."""
+        """From the rows of a table, which may repeat, and their weights, which default to 1."""
         weights = np.ones(table.shape[0]) if weights is None else weights
         _, first, place = np.unique(row_keys(sparse.csr_array(table)), return_index=True, return_inverse=True)
         weights = np.bincount(place.ravel(), weights)
@@ -43,14 +43,14 @@ class ObservedMetadata(NamedTuple):
 
 
 class Counterfactuals:
-    """Documents whose covariates are set to values, all others left as they were observed.
+    """Documents with some covariates set to values, and all others as observed.
 
     Parameters
     ----------
     encoder : MetadataEncoder
     observed : ObservedMetadata
     given : dict or None
-        Covariates that are set to one value throughout.
+        Covariates that have a fixed value in all settings.
     """
 
     def __init__(self, encoder, observed, given):
@@ -62,7 +62,7 @@ class Counterfactuals:
 
     @classmethod
     def of_model(cls, model, metadata=None, given=None):
-        """Those of a fitted model: without ``metadata`` of the documents of its fit."""
+        """From a fitted model, for documents with ``metadata``, or for the fitted documents if it is None."""
         check_is_fitted(model)
         if not model._encoder.levels:
             raise ValueError(f"This {type(model).__name__} was fitted without metadata, so nothing has an effect.")
@@ -81,11 +81,11 @@ class Counterfactuals:
         raise ValueError(f"{name!r} is not a covariate; {uses} {', '.join(map(repr, names[:20]))}.")
 
     def is_number(self, name):
-        """Whether a covariate takes numbers, not levels."""
+        """Whether a covariate is numeric, without levels."""
         return self.encoder.levels[self.place(name)] is None
 
     def value_of(self, name, value):
-        """A value as encoders keep it: a number, or the index of a level; raises for one that cannot be."""
+        """A value as encoders keep it, a number or the index of a level; raises for an invalid value."""
         levels = self.encoder.levels[self.place(name)]
         if levels is None:
             if not isinstance(value, (Real, np.number)) or not np.isfinite(value):
@@ -98,7 +98,7 @@ class Counterfactuals:
         raise ValueError(f"{value!r} is not a level of {name!r}; these are {shown}.")
 
     def values(self, name, at=None):
-        """Values of a covariate to compare: those given, or all levels, or the quartiles of numbers."""
+        """Values of a covariate to compare: ``at`` if it is passed, otherwise all levels, or quartiles of numbers."""
         if at is not None:
             values = list(np.atleast_1d(np.asarray(at, dtype=object)))
             for value in values:
@@ -117,9 +117,9 @@ class Counterfactuals:
         return ends if ends[0] < ends[1] else [float(seen[0]), float(seen[-1])]
 
     def seen(self, name, where=None):
-        """Different values of a covariate of numbers in the documents, ascending, and their shares.
+        """The distinct values of a numeric covariate in the documents, ascending, and their shares.
 
-        ``where``, a pair of a covariate and its value, counts only documents with that value.
+        If ``where``, a pair of a covariate and a value, is passed, only documents with that value count.
         """
         column = self.encoder.column_of(self.observed.table, self.place(name))
         weights = self.observed.weights
@@ -134,7 +134,8 @@ class Counterfactuals:
     def average(self, settings, coef, new=None):
         """Draws of the prevalence averaged over documents, (n_chains, n_kept, n_topics, n_settings).
 
-        ``settings`` are dicts from covariates to values; ``coef`` are draws, and ``new`` as for `doc_priors`.
+        ``settings`` are dicts from covariates to values, ``coef`` are draws of the coefficients, and ``new`` is as for
+        `doc_priors`.
         """
         table = self.observed.table
         for name in (*settings[0], *self.given):
@@ -166,7 +167,7 @@ class Counterfactuals:
 
 
 def prevalence_at(model, average, settings, interval):
-    """Mean prevalence of a fitted model under each setting, and the ends of intervals, each (n_topics, n_settings)."""
+    """Mean prevalence of a fitted model under each setting, and ends of its intervals, each (n_topics, n_settings)."""
     draws = average.average(settings, model._coef_draws, model._merged_into)
     ends, _ = model._agreement.summary(draws, interval_tails(interval))
     return draws[model.reference_chain_].mean(axis=0), *ends
@@ -195,7 +196,7 @@ def effects_of(model, average, covariate, at, *, kind, reference, pairwise, inte
 
 
 def pairs_of(values, reference, pairwise, index_of):
-    """Pairs of values to compare, as indices (of the value, of what it is compared with), and all values."""
+    """Pairs of values to compare, as indices of the value and of its reference, and the list of all values."""
     if pairwise:
         if reference is not None:
             raise ValueError(f"pairwise=True compares all pairs; leave out reference={reference!r}.")
@@ -208,7 +209,7 @@ def pairs_of(values, reference, pairwise, index_of):
 
 
 def effect_table(draws, pairs, values, agreement, tails, names):
-    """Differences in prevalence between pairs of values, a row for each topic and pair."""
+    """The table of differences in prevalence between pairs of values, with a row for each topic and pair."""
     after, before = map(list, zip(*pairs, strict=True))
     differences = draws[..., after] - draws[..., before]
     (low, high), positive = agreement.summary(differences, tails)
@@ -230,7 +231,7 @@ def effect_table(draws, pairs, values, agreement, tails, names):
 
 
 def prevalence_table(draws, values, agreement, tails, names):
-    """Prevalence at each value, a row for each topic and value."""
+    """The table of the prevalence at each value, with a row for each topic and value."""
     (low, high), _ = agreement.summary(draws, tails)
     n_topics, n_values = draws.shape[2:]
     return as_table(
@@ -246,6 +247,6 @@ def prevalence_table(draws, values, agreement, tails, names):
 
 
 def _plain(values):
-    """An array of floats if all values are numbers, else of objects."""
+    """The values as floats if all of them are numbers, else as objects."""
     numbers = all(isinstance(value, (Real, np.number)) and not isinstance(value, bool) for value in values)
     return values.astype(np.float64) if numbers else values

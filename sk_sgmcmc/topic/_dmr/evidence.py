@@ -1,4 +1,4 @@
-"""What the topics of documents tell about the coefficients: the log likelihood, its gradient and its curvature."""
+"""The log likelihood of the coefficients given the topics of documents, with its gradient and curvature."""
 
 from ...utils._bit_stable import one_blas_thread
 from .coefficients import CurvatureSums, expansion
@@ -15,7 +15,7 @@ class Evidence:
         Metadata of the groups.
     counts : GroupCounts
     scale : float
-        Factor of the likelihood, N/n.
+        Factor N/n of the log likelihood.
     """
 
     def __init__(self, coefficients, rows, counts, scale=1.0):
@@ -40,20 +40,20 @@ class Evidence:
         return self.coefficients.curvature(self.rows, prior, parts, self.scale, jointly)
 
     def expansion(self):
-        """What `QuadraticSummary` needs, about the present coefficients."""
+        """Gradient and second derivatives for `QuadraticSummary`, at the present coefficients."""
         prior = self.coefficients.doc_priors(self.rows)
         return expansion(self.rows, prior, information(self.counts, prior))
 
 
 def _of_shard(shard, counts, coefficients, what, *args):
-    """The result of the method ``what`` of a shard's `Evidence`; computed where the shard is."""
+    """The result of the method ``what`` of the `Evidence` of a shard; it runs where the shard is."""
     # Sums over documents must not depend on how many threads a worker gives to BLAS.
     with one_blas_thread():
         return getattr(Evidence(coefficients, shard.rows, counts), what)(*args)
 
 
 def _summed(parts):
-    """The sum of arrays, numbers or tuples of them, in the given order."""
+    """The elementwise sum of arrays, numbers or tuples of them, in their order."""
     first, *others = parts
     if isinstance(first, CurvatureSums):
         return CurvatureSums(*map(_summed, zip(*parts, strict=True)))
@@ -68,7 +68,7 @@ def _summed(parts):
 
 
 class EvidenceInShards:
-    """`Evidence` of documents in shards, which stay where they are: sums over the shards, in their order.
+    """`Evidence` of documents in several shards, as sums over the shards in their order.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class EvidenceInShards:
 
 
 def evidence_of(coefficients, assigned):
-    """The evidence of all documents: of one shard in memory, or a sum over shards."""
+    """The `Evidence` of all documents if they are a single shard in memory, otherwise `EvidenceInShards`."""
     if assigned.shards.n_shards == 1 and assigned.documents is not None:
         shard = assigned.documents
         return Evidence(coefficients, shard.rows, group_counts(shard, assigned.z, len(coefficients.value)))

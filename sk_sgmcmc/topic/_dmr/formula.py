@@ -1,4 +1,4 @@
-"""Metadata encoded by a formula, through the optional library formulaic."""
+"""Encoding of metadata by a formula, with the optional library formulaic."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _INTERCEPT = "Intercept"
 
 
 def parsed(formula):
-    """A formula as formulaic reads it; raises unless it has a single, right side with covariates."""
+    """Parse a formula with formulaic; raises unless it has only a right-hand side, with at least one covariate."""
     try:
         from formulaic import Formula, SimpleFormula
     except ImportError as error:
@@ -52,20 +52,20 @@ def _first_line(error):
 
 
 def _factors(found):
-    """The different factors of a formula, in their order."""
+    """The distinct factors of a formula, in their order."""
     return list({factor.expr: factor for term in found for factor in term.factors}.values())
 
 
 def _names_in(factor):
-    """Names of what has to be columns of metadata in a factor."""
+    """Names of the columns of metadata that a factor uses."""
     return {factor.expr} if factor.eval_method.value == "lookup" else columns_in(factor.expr)
 
 
 class FormulaEncoder(MetadataEncoder):
-    """Turns metadata into the columns of a formula.
+    """Encodes metadata as the columns of a formula.
 
-    The columns of metadata that the formula uses are first turned into numbers and codes of levels, so that every form
-    of table, and every type of column, means the same as without a formula.
+    The columns of metadata that the formula uses are first converted to numbers and codes of levels. Every form of
+    table and every type of column is therefore read in the same way as without a formula.
 
     Parameters
     ----------
@@ -74,11 +74,11 @@ class FormulaEncoder(MetadataEncoder):
     Attributes
     ----------
     columns, names, levels, fills, shift, scale
-        As for `MetadataEncoder`; ``columns``, ``levels`` and ``fills`` of the columns of metadata that are used.
+        As for `MetadataEncoder`; ``columns``, ``levels`` and ``fills`` have entries only for the columns used.
     smooth : list of Smoothness
         Priors of splines and polynomials.
     spec : ModelSpec
-        How formulaic makes the columns, with its knots and levels.
+        The specification by which formulaic makes the columns, with knots and levels.
     """
 
     _no_effect = "Such entries count as the average of the fitted documents."
@@ -116,7 +116,7 @@ class FormulaEncoder(MetadataEncoder):
         self._take_levels_of_numbers(codes)
         self._column_places = [i for i, name in enumerate(self.spec.column_names) if name != _INTERCEPT]
         self.names = [self.spec.column_names[i] for i in self._column_places]
-        if not self.names:  # each of its columns has one level, and the first level has no column
+        if not self.names:  # The first level has no column, so columns with a single level leave nothing.
             constant = [
                 f"{label!r} is {levels[0]!r}" for label, levels in zip(labels, self.levels, strict=True) if levels
             ]
@@ -129,7 +129,7 @@ class FormulaEncoder(MetadataEncoder):
         return self
 
     def _names_in(self, metadata):
-        """Names of the columns of a table; raises for anything else."""
+        """Names of the columns of a table; raises for other types."""
         if isinstance(metadata, Mapping):
             return list(metadata)
         if hasattr(metadata, "columns"):
@@ -142,7 +142,7 @@ class FormulaEncoder(MetadataEncoder):
         )
 
     def encode(self, metadata, n_docs, handle_unknown):
-        """As for `MetadataEncoder`; a missing or unknown level counts as the levels' average."""
+        """As for `MetadataEncoder`, but a missing or unknown level counts as the average of all levels."""
         if metadata is not None:
             self._names_in(metadata)
         return super().encode(metadata, n_docs, handle_unknown)
@@ -175,7 +175,7 @@ class FormulaEncoder(MetadataEncoder):
     # -- numbers and codes -----------------------------------------------------------------------------------------
 
     def _coded(self, columns, troubles):
-        """Numbers, and codes of levels, as columns; -1 for an unknown level and NaN for a missing number."""
+        """Numbers and codes of levels, (n_rows, n_columns): NaN for a missing number, negative for unknown levels."""
         codes = np.empty((len(columns[0]), len(columns)))
         for j, (column, label) in enumerate(zip(columns, self._labels(), strict=True)):
             if self.levels[j] is not None:
@@ -186,7 +186,7 @@ class FormulaEncoder(MetadataEncoder):
         return codes
 
     def _take_levels_of_numbers(self, codes):
-        """Note which columns of numbers the formula takes as categories, as in C(year), and recode them."""
+        """Find the numeric columns that the formula reads as categories, as in C(year), and recode them."""
         for j, name in enumerate(self._labels()):
             for factor, (kind, state) in self.spec.encoder_state.items():
                 if self.levels[j] is None and kind.value == "categorical" and self._variables(factor) == [name]:
@@ -198,7 +198,7 @@ class FormulaEncoder(MetadataEncoder):
         self._set_shares(codes)
 
     def _set_shares(self, codes):
-        """Set each level's share of the documents, by which levels are averaged."""
+        """Set each level's share of the documents, the weight of the level in averages."""
         self._shares = [None] * len(self.levels)
         for j, levels in enumerate(self.levels):
             if levels is not None:
@@ -207,7 +207,10 @@ class FormulaEncoder(MetadataEncoder):
                 self._shares[j] = counts / counts.sum() if known.size else np.full(len(levels), 1.0 / len(levels))
 
     def _expanded(self, codes):
-        """Rows with a copy for each level of those that are unknown: owners, weights and codes."""
+        """Replace each row with an unknown level by one copy per level, with the levels' shares as weights.
+
+        Returns the original row of each new row, the weights, and the codes, in which missing numbers are filled.
+        """
         owner, weight, codes = np.arange(len(codes)), np.ones(len(codes)), codes.copy()
         for j, levels in enumerate(self.levels):
             if levels is None:
@@ -228,7 +231,7 @@ class FormulaEncoder(MetadataEncoder):
     # -- columns of the formula ------------------------------------------------------------------------------------
 
     def _frame(self, codes):
-        """Complete codes as a table for formulaic."""
+        """A pandas table for formulaic, from codes without missing entries."""
         import pandas as pd
 
         table = {}
@@ -242,7 +245,7 @@ class FormulaEncoder(MetadataEncoder):
         return pd.DataFrame(table)
 
     def _made(self, spec, codes):
-        """The columns that a formula or a specification makes of complete codes, and its specification."""
+        """Columns of a formula or specification for codes without missing entries, and the specification."""
         from formulaic.errors import DataMismatchWarning
 
         with warnings.catch_warnings(record=True) as caught:
@@ -259,7 +262,7 @@ class FormulaEncoder(MetadataEncoder):
         return sparse.csr_array(made.tocsr()), made.model_spec
 
     def _unmade(self, error):
-        """The error for metadata of which the columns of the formula cannot be made."""
+        """The error to raise if formulaic cannot make the columns."""
         why = _first_line(error)
         if "beyond upper and/or lower bounds" in why:
             return _bad(
@@ -269,7 +272,7 @@ class FormulaEncoder(MetadataEncoder):
         return _bad(self.formula, why)
 
     def _design(self, codes, troubles):
-        """The columns of the formula, without its intercept."""
+        """The columns of the formula for codes, without the intercept; unknown levels are averaged."""
         owner, weight, complete = self._expanded(codes)
         columns = self._made(self.spec, complete)[0][:, self._column_places]
         if not np.isfinite(columns.data).all():
@@ -287,12 +290,12 @@ class FormulaEncoder(MetadataEncoder):
     # -- smooth functions ------------------------------------------------------------------------------------------
 
     def _variables(self, expression):
-        """Columns of metadata that a factor uses."""
+        """Names of the columns of metadata that a factor uses, in the order of the columns."""
         (found,) = [_names_in(each) for each in _factors(self.spec.formula) if each.expr == expression]
         return [name for name in self._labels() if name in found]
 
     def _smoothness(self, codes, encoded):
-        """The priors of the bases of one column of numbers each."""
+        """The smooth priors of all terms with exactly one basis of a numeric column."""
         place, labels, found = {name: i for i, name in enumerate(self.names)}, self._labels(), []
         for term in self.spec.structure:
             bases = [factor.expr for factor in term.term.factors if is_basis(factor.expr)]
@@ -324,7 +327,7 @@ class FormulaEncoder(MetadataEncoder):
         return found
 
     def _basis(self, expression, j, values):
-        """Names of the functions of a basis, and their values where column ``j`` of metadata has ``values``."""
+        """Names of the functions of a basis, and their values at ``values`` of column ``j`` of metadata."""
         from formulaic import Formula, ModelSpec
 
         spec = ModelSpec(
@@ -342,12 +345,12 @@ class FormulaEncoder(MetadataEncoder):
 
 
 def _holds(name, factor):
-    """Whether the name of a column, made of those of its factors, holds a factor's."""
+    """Whether the name of a column, which joins the names of its factors by colons, contains a factor's name."""
     return f":{factor}:" in f":{name}:"
 
 
 def _spread_of_factor(columns, basis):
-    """Standard deviation of what a basis is multiplied by to give columns; 1 if it is only 0 and 1."""
+    """Standard deviation of the factor by which a basis is multiplied in ``columns``; 1 if its values are 0 and 1."""
     columns = columns.toarray() if sparse.issparse(columns) else columns
     square = np.sum(basis**2, axis=1)
     some = square > 1e-12 * square.max()

@@ -1,7 +1,7 @@
-"""What a formula may evaluate: columns of metadata, and functions of a fixed list.
+"""Checks that a formula evaluates only columns of metadata and allowed functions.
 
-The library formulaic evaluates the factors of a formula as Python code. A formula may come from a file or a form, so
-every factor is parsed and checked here before formulaic evaluates it.
+The library formulaic evaluates the factors of a formula as Python code. A formula may come from a file or a web form,
+so every factor is parsed and checked here before formulaic evaluates it.
 """
 
 import ast
@@ -11,7 +11,7 @@ FUNCTIONS = frozenset(
     "log log2 log10 exp exp2 exp10 bs cc cr cs poly center scale standardize hashed C I "
     "Treatment Poly Sum Helmert Diff".split()
 )
-# Of these modules, only some members.
+# Allowed members of modules.
 MEMBERS = {
     "np": frozenset(
         "abs absolute arcsinh arctan cbrt ceil clip cos exp exp2 expm1 floor log log10 log1p log2 maximum minimum mod "
@@ -24,7 +24,7 @@ _PLAIN = (
     ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
 _HIGHEST_POWER = 100
-_QUOTED = "__quoted_column__"  # stands for a name in backticks
+_QUOTED = "__quoted_column__"  # Replaces a name in backticks.
 
 
 class RefusedExpression(Exception):
@@ -32,14 +32,14 @@ class RefusedExpression(Exception):
 
 
 def columns_in(expression):
-    """Names in a factor that have to be columns of metadata; raises `RefusedExpression` if it does anything else."""
+    """Names of the columns of metadata that a factor uses; raises `RefusedExpression` if it is not allowed."""
     quoted = set(re.findall("`([^`]+)`", expression))
     try:
         tree = ast.parse(re.sub("`[^`]+`", f" {_QUOTED} ", expression).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise RefusedExpression(f"{expression!r} cannot be read") from None
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    # Else formulaic might take other parts of the expression for texts and names than this function does.
+    # With both, formulaic might divide the expression into texts and names in another way than this function.
     if any(_QUOTED in text for text in texts) or any(set(name) & set("\"'\\") for name in quoted):
         raise RefusedExpression(f"{expression!r} mixes backticks and quotes")
     check = _Check()
@@ -90,7 +90,7 @@ class _Check(ast.NodeVisitor):
         if isinstance(node.op, ast.Pow):
             power = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
             value = _value(power)
-            # Powers of plain numbers could take hours.
+            # Powers of plain integers could take hours to compute.
             of_column = any(isinstance(each, ast.Name) for each in ast.walk(node.left))
             if not (of_column and isinstance(value, (int, float)) and value <= _HIGHEST_POWER):
                 raise RefusedExpression(f"{ast.unparse(node)!r} is no power of a column by a small number")

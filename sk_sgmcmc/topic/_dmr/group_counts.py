@@ -1,4 +1,4 @@
-"""Topics of documents with the same metadata: how many of them have which count of a topic."""
+"""Histograms of topic counts over documents with equal metadata."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,15 @@ from ...kernels.models import dmr
 
 
 class GroupCounts(NamedTuple):
-    """Distinct counts of topics in the documents of each group, and how many documents have them.
+    """Distinct counts of each topic in the documents of each group, and the number of documents with each count.
 
     Parameters
     ----------
     at, count, times : ndarray
-        Group and topic, as an index into the ravelled priors; tokens of that topic; documents with so many.
+        Group and topic, as an index into the ravelled priors (n_groups, n_topics); a number of tokens; and the number
+        of documents of this group with this many tokens of this topic.
     group, length, docs : ndarray
-        Lengths of documents likewise.
+        Group; a document length; and the number of documents of this group with this length.
     """
 
     at: np.ndarray
@@ -27,8 +28,8 @@ class GroupCounts(NamedTuple):
 
 
 def group_counts(data, z, n_topics, lengths=None):
-    """The `GroupCounts` of documents sorted by group; ``lengths`` are its last three, if they are known."""
-    room = min(z.size, 16 * data.n_docs)  # usually enough
+    """The `GroupCounts` of a shard; ``lengths`` are its last three arrays, if they are known."""
+    room = min(z.size, 16 * data.n_docs)  # Usually enough; otherwise count again with the right size.
     while True:
         at, (count, times) = np.empty(room, dtype=np.int64), np.empty((2, room))
         n = dmr.count_cells(data.token_ptr, data.weights, z, data.group, n_topics, at, count, times)
@@ -38,7 +39,7 @@ def group_counts(data, z, n_topics, lengths=None):
 
 
 def group_lengths(data):
-    """Groups, distinct lengths of their documents, and how many documents have them."""
+    """The last three arrays of `GroupCounts`: groups, distinct lengths, and numbers of documents."""
     length = data.lengths
     order = np.lexsort((length, data.group))
     group, length = data.group[order], length[order]
@@ -48,7 +49,7 @@ def group_lengths(data):
 
 
 def counts_of_rows(doc_counts, group):
-    """The `GroupCounts` of documents given by rows of counts (n_docs, n_topics) and their groups."""
+    """The `GroupCounts` of documents with topic counts ``doc_counts`` (n_docs, n_topics) and the given groups."""
     order = np.argsort(group, kind="stable")
     doc_counts, group = doc_counts[order], group[order]
     doc, topic = np.nonzero(doc_counts)
@@ -58,14 +59,14 @@ def counts_of_rows(doc_counts, group):
 
 
 def likelihood(counts, prior, with_value=False):
-    """Log likelihood of documents' topics under their groups' priors, and its derivatives by the log priors."""
+    """Log likelihood of the documents' topics given their groups' priors, and its derivatives by the log priors."""
     residual = np.empty_like(prior)
     value = dmr.dirichlet_multinomial(*counts, prior, with_value, residual)
     return value, residual
 
 
 def information(counts, prior):
-    """Parts of the information about the logarithms of the groups' priors; see `dirichlet_information`."""
+    """The three arrays of `dirichlet_information`, and the derivatives of the log likelihood by the log priors."""
     own, common, tables = np.empty_like(prior), np.empty(len(prior)), np.empty_like(prior)
     dmr.dirichlet_information(*counts, prior, own, common, tables)
     return own, common, tables, likelihood(counts, prior)[1]

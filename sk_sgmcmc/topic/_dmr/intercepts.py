@@ -1,4 +1,4 @@
-"""Convergence of the intercepts, about which documents with few words say little."""
+"""The convergence check of the intercepts, about which documents with few words contain little information."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from ...chains.convergence import Diagnosis
 def mean_intercepts(data, coef):
     """Mean over documents and topics of the logarithm of the Dirichlet parameters, (n_chains, n_kept).
 
-    It is the mean intercept of centred metadata, and does not depend on how topics are numbered.
+    This is the mean intercept for centred metadata. It does not depend on the order of topics.
 
     Parameters
     ----------
     data : TokenCorpus
         With metadata.
     coef : ndarray of shape (n_chains, n_kept, n_topics, n_metadata + 1)
-        Draws, the intercept first.
+        Draws of the coefficients, the intercept first.
     """
     centre = data.mean_of(lambda encoded: encoded)
     mean = coef.mean(axis=2, dtype=np.float64)
@@ -24,7 +24,7 @@ def mean_intercepts(data, coef):
 
 
 def check_intercepts(values, n_iter):
-    """The check that the `mean_intercepts` have converged, or that their mean is certain nevertheless; in a list.
+    """Check that the `mean_intercepts` have converged, or that the Monte Carlo error of their mean is small.
 
     ``n_iter`` is the number of steps to recommend.
     """

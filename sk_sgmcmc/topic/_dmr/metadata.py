@@ -1,4 +1,4 @@
-"""Metadata of documents, in any accepted form, as numeric columns; and documents grouped by metadata."""
+"""Encoding of metadata of documents, in any accepted form, as numeric columns."""
 
 from collections.abc import Mapping
 from numbers import Real
@@ -11,24 +11,24 @@ from ...utils._sparse import well_formed
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_of_index_column, warn_of_levels, warn_user
 
-_DENSE_COLUMNS = 64  # with at most so many, encoded levels are dense columns
-_SHOWN = 5  # unknown levels quoted in a message
+_DENSE_COLUMNS = 64  # Up to this number of columns, encoded levels are dense.
+_SHOWN = 5  # Unknown levels quoted in a message.
 
 
 class MetadataEncoder:
-    """Turns metadata into numeric columns and back.
+    """Encodes metadata as numeric columns.
 
-    Numbers stay as they are; other columns become one column of 0 and 1 per level. Columns with numbers other than 0
-    and 1 are standardised before they are multiplied by coefficients.
+    Numbers stay as they are, and other columns become one column of 0 and 1 per level. Columns with numbers other than
+    0 and 1 are standardised before they are multiplied by coefficients.
 
     Attributes
     ----------
     columns : list of str or None
-        Names of the columns as given; None if they have no names.
+        Names of the columns of metadata; None if they have no names.
     names : list of str
         Names of the encoded columns.
     levels : list
-        For each column as given: its levels, or None for numbers.
+        For each column of metadata, its levels, or None for numbers.
     shift, scale : ndarray of shape (n_metadata,)
         Mean and standard deviation by which an encoded column is standardised; 0 and 1 if it is not.
     """
@@ -37,7 +37,7 @@ class MetadataEncoder:
     _no_effect = "Such entries have no effect: their prior mean."
 
     def fit(self, metadata):
-        """Learn columns and levels; None means no metadata at all."""
+        """Learn columns and levels from metadata; None for a model without metadata."""
         self.columns, columns = _columns_of(metadata)
         is_sparse = sparse.issparse(columns)
         self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
@@ -48,7 +48,7 @@ class MetadataEncoder:
         for label, levels in zip(labels, self.levels, strict=True):
             self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
             is_level += [levels is not None] * (1 if levels is None else len(levels))
-        self.fills = np.zeros(len(labels))  # values for missing numbers; means, once known
+        self.fills = np.zeros(len(labels))  # Values for missing numbers: 0 until the means are known.
         if metadata is None:
             self.shift, self.scale = np.zeros(0), np.ones(0)
             return self
@@ -64,7 +64,7 @@ class MetadataEncoder:
         return self
 
     def _find_levels(self, columns, labels):
-        """Set the levels of columns, and warn where they are hardly categories."""
+        """Set the levels of columns, and warn about columns that are hardly categorical."""
         pairs = list(zip(columns, labels, strict=True))
         self.levels = [None if is_numeric(column, label) else levels_of(column, label) for column, label in pairs]
         warn_of_index_column(labels, "metadata")
@@ -89,7 +89,7 @@ class MetadataEncoder:
         Parameters
         ----------
         metadata : as for `fit`
-            None means that nothing is known about the documents.
+            None for documents without metadata.
         n_docs : int or None
             Expected number of rows.
         handle_unknown : {"warn", "ignore", "error"}
@@ -126,7 +126,7 @@ class MetadataEncoder:
         return encoded
 
     def _of_nothing(self, n_docs):
-        """Encoded columns of documents about which nothing is known."""
+        """Encoded columns of documents without metadata."""
         encoded = np.zeros((n_docs, self.n_metadata))
         encoded[:, [i for i, levels in enumerate(self._owner()) if levels is None]] = self.fills[
             [j for j, levels in enumerate(self.levels) if levels is None]
@@ -134,15 +134,15 @@ class MetadataEncoder:
         return encoded
 
     def _labels(self):
-        """Names of the columns as given."""
+        """Names of the columns of metadata; "x0", "x1" and so on if they have none."""
         return [str(name) for name in self.columns] if self.columns else [f"x{j}" for j in range(len(self.levels))]
 
     def _owner(self):
-        """For each encoded column, the levels of the column from which it was made."""
+        """For each encoded column, the levels of its column of metadata, or None for numbers."""
         return [levels for levels in self.levels for _ in range(1 if levels is None else len(levels))]
 
     def _encoded(self, columns, troubles):
-        """Encode; unknown and missing values are described in the list ``troubles``."""
+        """Encode columns; descriptions of unknown and missing values are appended to the list ``troubles``."""
         if sparse.issparse(columns):
             if not np.all(np.isfinite(columns.data)):
                 raise ValueError("Sparse metadata must be finite; fill in missing values, or use a DataFrame.")
@@ -167,7 +167,7 @@ class MetadataEncoder:
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def _codes_of(self, column, j, troubles):
-        """Indices of the levels of column ``j``; -1 if missing, -2 if unknown, which is added to ``troubles``."""
+        """Indices of the levels of column ``j``; -1 if missing, -2 if unknown; both are added to ``troubles``."""
         place, label = {level: i for i, level in enumerate(self.levels[j])}, self._labels()[j]
         column = list(column)
         codes = np.array([-1 if _is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
@@ -179,18 +179,18 @@ class MetadataEncoder:
         return codes
 
     def smooth_precisions(self, scales):
-        """Columns with a prior of their own, and its precision: none."""
+        """Columns with a smooth prior, and its precision: an empty list without a formula."""
         return []
 
-    # A table of metadata is kept encoded, so that the effect of a covariate can be computed later.
+    # Fitted models keep the metadata as a table of encoded columns, from which effects are computed later.
 
     @property
     def covariates(self):
-        """Names of the columns as given, by which effects are named."""
+        """Names of the covariates: the columns of metadata."""
         return self._labels()
 
     def table(self, metadata):
-        """Metadata in the form in which they are kept."""
+        """Metadata in the form in which a fitted model keeps them."""
         return self.encode(metadata, None, "ignore")
 
     def encoded_table(self, table):
@@ -202,14 +202,14 @@ class MetadataEncoder:
         return sum(widths[:j]), widths[j]
 
     def column_of(self, table, j):
-        """Numbers, or indices of levels (-1: none), of column ``j`` in a table."""
+        """Column ``j`` of metadata from a table: numbers, or indices of levels, with -1 for none."""
         start, width = self._place(j)
         part = table[:, start : start + width]
         part = part.toarray() if sparse.issparse(part) else part
         return part[:, 0] if self.levels[j] is None else np.where(part.any(axis=1), part.argmax(axis=1), -1)
 
     def with_value(self, table, j, value):
-        """A copy of a table in which column ``j`` has one value."""
+        """A copy of a table in which column ``j`` of metadata has one value, a number or the index of a level."""
         start, width = self._place(j)
         own = np.full((table.shape[0], width), 0.0)
         own[:, 0 if self.levels[j] is None else value] = value if self.levels[j] is None else 1.0
@@ -219,19 +219,19 @@ class MetadataEncoder:
         return np.hstack(parts)
 
     def rows(self, encoded):
-        """Encoded rows, standardised, with an intercept as the last column."""
+        """Encoded columns, standardised, with an intercept as the last column."""
         return (SparseRows if sparse.issparse(encoded) else DenseRows)(encoded, self.shift, self.scale, True)
 
     def as_given(self, coef):
-        """Coefficients of columns as given, intercept first, from those of standardised columns, intercept last."""
+        """Coefficients of unstandardised columns, intercept first, from those of standardised ones, intercept last."""
         slopes = coef[..., :-1] / self.scale
         return np.concatenate([coef[..., -1:] - (slopes @ self.shift)[..., None], slopes], axis=-1)
 
 
 def _columns_of(metadata, wanted=None):
-    """Names, or None, and columns of metadata: a list of 1-d arrays, or a csr_array of floats.
+    """Names of the columns of metadata, or None, and the columns: a list of 1-d arrays, or a csr_array of floats.
 
-    If columns have names, only those in ``wanted`` are taken, in that order.
+    If columns have names, only those in ``wanted`` are selected, in this order.
     """
     if metadata is None:
         return None, []
@@ -282,7 +282,7 @@ def _plain(column, name):
     if isinstance(column, str) or not hasattr(column, "__len__"):
         return [column]
     dtype = getattr(column, "dtype", None)
-    if not hasattr(dtype, "is_temporal"):  # only polars has it
+    if not hasattr(dtype, "is_temporal"):  # Only dtypes of polars have it.
         return column
     if dtype.is_temporal():
         raise _unusable(dtype, name)
@@ -293,7 +293,7 @@ def _plain(column, name):
 
 
 def missing_in(n, label, troubles):
-    """Add a number of missing values to the list ``troubles``, unless it is 0."""
+    """Append the number of missing values of a column to the list ``troubles``, unless it is 0."""
     if n:
         troubles.append(f"{n} missing values in {label!r}")
 
@@ -318,7 +318,7 @@ def _kind(column):
 
 
 def is_numeric(column, label):
-    """Whether a column holds numbers; a column of objects does if all that are not missing are numbers."""
+    """Whether a column is numeric; a column of objects is if all values that are not missing are numbers."""
     if declared_levels(column) is not None:
         return False
     if _kind(column) in "biuf":
@@ -332,7 +332,7 @@ def is_numeric(column, label):
 
 
 def levels_of(column, label):
-    """Levels of a column in order: those that it declares, else those that occur."""
+    """Levels of a column in order: the declared ones if there are any, else the sorted values that occur."""
     declared = declared_levels(column)
     if declared is not None:
         return declared
@@ -361,7 +361,7 @@ def numbers(column, label):
 
 
 def _is_binary(encoded):
-    """Which columns hold only 0 and 1."""
+    """Whether each column contains only 0 and 1."""
     if not sparse.issparse(encoded):
         return np.all((encoded == 0) | (encoded == 1), axis=0)
     other = np.bincount(encoded.indices, encoded.data != 1.0, encoded.shape[1])

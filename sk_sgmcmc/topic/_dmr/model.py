@@ -64,8 +64,8 @@ class DMRTopicModel(BayesianLDA):
     Parameters
     ----------
     formula : str, default=None
-        Which columns the coefficients belong to, as an R formula such as ``"~ party * bs(year, df=4)"``, for metadata
-        in a DataFrame or dict. Requires the package formulaic. None takes the columns of metadata as they are.
+        The terms that have coefficients, as an R formula such as ``"~ party * bs(year, df=4)"``, for metadata in a
+        DataFrame or dict. Requires the package formulaic. None uses the columns of metadata as they are.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
     metadata_columns : int, str, list or callable, default=None
@@ -83,8 +83,8 @@ class DMRTopicModel(BayesianLDA):
     coef_ : ndarray of shape (n_components, n_metadata + 1)
         Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
     metadata_names_ : list of str
-        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level; with a formula, the
-        names that it gives them.
+        Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level. With a formula they
+        are the names of its terms.
     samples_ : dict of ndarray
         ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components, n_metadata + 1).
     doc_topic_prior_ : ndarray of shape (n_components,)
@@ -180,14 +180,14 @@ class DMRTopicModel(BayesianLDA):
     handle_unknown: Literal["warn", "ignore", "error"] = "warn"
     coef_sampler: str | Sampler | None = None
 
-    # With routing on, metadata reach every method that takes them.
+    # With metadata routing enabled, scikit-learn passes metadata to every method that takes them.
     __metadata_request__fit = {"metadata": True}
     __metadata_request__partial_fit = {"metadata": True}
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
     _takes_blocks = True
-    _documents = None  # checksum of those of `fit`, if their metadata are known
+    _documents = None  # Checksum of the documents of `fit`, if they have metadata.
     _check_definitions = (*BayesianLDA._check_definitions, CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED)
 
     _parameter_constraints = {
@@ -241,8 +241,8 @@ class DMRTopicModel(BayesianLDA):
         y : ignored
             One-dimensional labels, as a pipeline passes them. A table is refused: pass metadata by name.
         metadata : DataFrame, dict of columns, array-like or sparse of shape (n_samples, n_columns), default=None
-            One row per document. Where X and metadata are frames of pandas, rows are matched by their labels. For
-            counts in blocks also a list of tables, one for each block, a function that returns an iterator over them,
+            One row per document. If X and metadata are pandas frames, rows are matched by their labels. For counts in
+            blocks, it may also be a list of tables, one for each block, a function that returns an iterator over them,
             or a Dask DataFrame, Series or array.
         feature_names : array-like of str of shape (n_words,), default=None
             As for `BayesianLDA.fit`.
@@ -262,7 +262,7 @@ class DMRTopicModel(BayesianLDA):
             ``estimator_`` of the exception.
         """
         self._validate_params()
-        self._checked_sampler()  # no data are looked at before
+        self._checked_sampler()  # Check all parameters before the data.
         refuse_table(y)
         return self._fit(X, feature_names, metadata=metadata)
 
@@ -292,16 +292,16 @@ class DMRTopicModel(BayesianLDA):
         """Continue the chains with one pass over more documents; see `BayesianLDA.partial_fit`.
 
         Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
-        block; a categorical column of a DataFrame may declare levels that come later. After a `fit` with stored
-        assignments, the likelihood of the coefficients given its documents is kept to second order about the
-        coefficients at the end of that fit.
+        block. A categorical column of a DataFrame may declare levels that occur only in later blocks. After a `fit`
+        with stored assignments, the log likelihood of the coefficients given its documents is replaced by its
+        second-order expansion about the coefficients at the end of that fit.
 
         Parameters
         ----------
         X, y, metadata
             As for `fit`.
         feature_names : array-like of str of shape (n_features,), default=None
-            As for `fit`; None keeps those of earlier calls.
+            As for `fit`. None keeps the names of earlier calls.
 
         Returns
         -------
@@ -312,7 +312,7 @@ class DMRTopicModel(BayesianLDA):
         refuse_table(y)
         for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
-        self._observed = None  # only the first block's would be known
+        self._observed = None  # It would contain only the metadata of the first block.
         return self
 
     @all_or_nothing
@@ -370,7 +370,7 @@ class DMRTopicModel(BayesianLDA):
     # -- documents -----------------------------------------------------------------------------------------------
 
     def _check_X(self, X, *, reset, metadata=None, may_lack=True):
-        """A checked corpus with encoded metadata, which it ``may_lack`` where nothing is learnt from the documents."""
+        """The checked corpus with encoded metadata, which it ``may_lack`` if nothing is learnt from the documents."""
         (metadata,) = aligned(X, metadata=metadata)
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if in_X:
@@ -402,7 +402,7 @@ class DMRTopicModel(BayesianLDA):
         return corpus.with_described(described)
 
     def _known_metadata(self, corpus, may_lack):
-        """Encoded metadata of documents for which none were passed: those of `fit`, if they are its documents."""
+        """Encoded metadata of documents for which none were passed: those of `fit` if the documents are the same."""
         fitted = self._observed
         if fitted is not None and fitted.place is not None and corpus.checksum == self._documents:
             return self._encoder.encoded_table(fitted.table)[fitted.place]
@@ -423,12 +423,12 @@ class DMRTopicModel(BayesianLDA):
         return self._encoder.rows(given)
 
     def _refuse_width(self, n_columns, metadata=None, **given):
-        # X may lack its columns of metadata where these are given beside it.
+        # X may lack its columns of metadata if these are passed separately.
         absent = 0 if self._metadata_in_X is None or metadata is None else self._metadata_in_X.size
         if n_columns != self.n_features_in_ - absent:
             super()._refuse_width(n_columns, **given)
         if metadata is None and self._metadata_in_X is None:
-            self._refuse_no_metadata()  # blocks of a lazy array are not recognised
+            self._refuse_no_metadata()  # Blocks of a lazy array cannot be recognised as the fitted documents.
 
     @lazy_for_dask(lambda self: len(self.components_), dtype=None, row_arguments=("metadata",), draws=("coef",))
     def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
@@ -439,10 +439,10 @@ class DMRTopicModel(BayesianLDA):
         X : array-like, sparse, DataFrame, `CountBlocks` or Dask array of shape (n_samples, n_features)
             Counts, as for `fit`.
         metadata : as for `fit`, default=None
-            With a Dask array also a Dask DataFrame, Series or array, in blocks of the same documents. None (without
-            columns of metadata in X) uses the metadata passed to `fit` if X is the X passed to `fit`. For other
-            documents None is refused, unless ``handle_unknown="ignore"``: they then get the mean prior of the fitted
-            documents. All methods that take documents follow this rule.
+            With a Dask array, it may also be a Dask DataFrame, Series or array, in blocks of the same documents. None,
+            if X has no columns of metadata, uses the metadata passed to `fit` if X equals the X passed to `fit`. For
+            other documents None is refused, unless ``handle_unknown="ignore"``, which gives them the mean prior of the
+            fitted documents. All methods that take documents follow this rule.
 
         Returns
         -------
@@ -538,8 +538,8 @@ class DMRTopicModel(BayesianLDA):
         -------
         prevalence : ndarray of shape (n_rows, n_components)
             Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
-            low, high) of such arrays; the interval is that of the expectation, not of a document's own proportions.
-            The mean is over draws of the reference chain, the interval of a topic over those of all chains that agree
+            low, high) of such arrays. The interval is for the expectation, not for a document's own proportions. The
+            mean is over draws of the reference chain. The interval of a topic uses the draws of all chains that agree
             on it.
         """
         return predicted_prevalence(self, metadata, interval)
@@ -622,18 +622,18 @@ class DMRTopicModel(BayesianLDA):
         covariate : str
             A column of metadata; "x0", "x1" and so on if they have no names.
         at : value or list of values, default=None
-            Values to compare. None takes all levels; of numbers the first and third quartiles, or both values if there
-            are only two.
+            Values to compare. None selects all levels, or the first and third quartiles of numbers, or both numbers if
+            there are only two.
         kind : {"difference", "prevalence"}, default="difference"
             Contrasts between values, or the prevalence at each.
         reference : value, default=None
-            What the other values are compared with. None is the first of ``at``.
+            Value with which the others are compared. None: the first of ``at``.
         pairwise : bool, default=False
             Compare all pairs of values, the later with the earlier.
         given : dict, default=None
             Values at which to hold other covariates, such as ``{"party": "Whig"}``.
         metadata : as for `fit`, default=None
-            Documents over which to average. None takes those of `fit`.
+            Metadata of the documents over which to average. None: the documents of `fit`.
         interval : float, default=0.9
             Mass of the central credible interval.
 
@@ -663,11 +663,11 @@ class DMRTopicModel(BayesianLDA):
 
     # -- merged topics ---------------------------------------------------------------------------------------------
 
-    _merged_into = None  # index of the new topic of each topic with coefficients
+    _merged_into = None  # Index of the new topic of each topic with coefficients, after a merger.
 
     @property
     def _coef_draws(self):
-        """Draws of the coefficients, (n_chains, n_kept, n_topics, n_metadata + 1), of topics before any merger."""
+        """Draws of the coefficients of the topics before any merger, (n_chains, n_kept, n_topics, n_metadata + 1)."""
         return self.samples_["coef"] if self._merged_into is None else self._unmerged_coef
 
     @property
@@ -686,11 +686,11 @@ class DMRTopicModel(BayesianLDA):
         Returns
         -------
         merged : DMRTopicModel
-            A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. A document's
-            Dirichlet parameter of a new topic is the sum of those of its group in each draw, so that `transform`,
-            `predict_prevalence`, `prevalence_difference` and `effects` are exact: prevalences add up. The logarithm of
-            such a sum is not linear in the metadata, so that the new topics have no coefficients: ``coef_``,
-            ``samples_["coef"]`` and `coef_table` are those of this estimator only.
+            A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. In each draw, a
+            document's Dirichlet parameter of a new topic is the sum of the parameters of its group. Prevalences add up,
+            so `transform`, `predict_prevalence`, `prevalence_difference` and `effects` are exact. The logarithm of such
+            a sum is not linear in the metadata, so the new topics have no coefficients: only this estimator has
+            ``coef_``, ``samples_["coef"]`` and `coef_table`.
         """
         merged = super().merge_topics(groups)
         new = new_topics(groups, self._n_features_out)

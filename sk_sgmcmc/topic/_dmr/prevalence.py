@@ -1,4 +1,4 @@
-"""Prevalence of topics, and documents' priors, from draws of the coefficients."""
+"""Prevalence of topics and priors of documents, computed from draws of the coefficients."""
 
 import numpy as np
 from scipy import sparse
@@ -13,11 +13,11 @@ from .._results.topics import summed
 from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 
-_CELLS_AT_ONCE = 10_000_000
+_CELLS_AT_ONCE = 10_000_000  # Cells of draws of the prevalence computed at a time, to limit memory.
 
 
 def encoded_rows(model, metadata):
-    """Rows of metadata as a fitted model reads them; raises if there are none."""
+    """Metadata encoded by a fitted model; raises if the model or the prediction has no metadata."""
     check_is_fitted(model)
     if metadata is None or not model._encoder.levels:
         raise ValueError(
@@ -32,7 +32,7 @@ def encoded_rows(model, metadata):
 def doc_priors(encoded, coef, new=None):
     """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first.
 
-    Where topics have been merged, ``new`` is the index of each one's new topic, whose parameter is the sum of theirs.
+    If topics were merged, ``new`` is the index of the new topic of each topic. Parameters of merged topics are added.
     """
     slopes = np.ascontiguousarray(coef[:, 1:].T)
     eta = encoded @ slopes if sparse.issparse(encoded) else bit_stable_product(encoded, slopes)
@@ -43,7 +43,7 @@ def doc_priors(encoded, coef, new=None):
 
 
 def are_clipped(encoded, coef):
-    """Which linear predictors of encoded rows are at a bound in some of the draws ``coef`` of one chain, as 0 and 1."""
+    """Whether linear predictors reach a bound in some draws ``coef`` of a chain, as 0 or 1, (n_rows, n_topics)."""
     lowest, highest = np.exp(_LOWEST), np.exp(_HIGHEST)
     at_bound = np.zeros((encoded.shape[0], coef.shape[1]), dtype=bool)
     for s in scored_draws(len(coef)):
@@ -53,7 +53,7 @@ def are_clipped(encoded, coef):
 
 
 def check_clipped(shares):
-    """The check that linear predictors stay within their bounds: shares of documents at a bound, (n_topics,)."""
+    """Check that linear predictors stay within their bounds, given the shares of documents at a bound, (n_topics,)."""
     if not np.any(shares > 0.0):
         return CLIPPED_PREDICTOR.passed(0)
     topic = int(np.argmax(shares))
@@ -73,22 +73,22 @@ def prevalence(encoded, coef, new=None):
 
 
 def mean_doc_priors(encoded, coef, new=None):
-    """Dirichlet parameters averaged over some of the draws ``coef`` of one chain, (n_rows, n_topics)."""
+    """Dirichlet parameters averaged over some evenly spaced draws ``coef`` of one chain, (n_rows, n_topics)."""
     first, *others = scored_draws(len(coef))
     mean = doc_priors(encoded, coef[first], new)
-    for s in others:  # one at a time: a document may have a row of its own
+    for s in others:  # One at a time to limit memory: there may be a row for each document.
         mean += doc_priors(encoded, coef[s], new)
     mean /= 1 + len(others)
     return mean
 
 
 def over_draws(coef, answer):
-    """Values of the function ``answer`` at each draw of the coefficients, (n_chains, n_kept, ...)."""
+    """Evaluate the function ``answer`` at each draw of the coefficients; returns (n_chains, n_kept, ...)."""
     return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
 
 
 def prevalence_draws(encoded, coef, new=None):
-    """Yield the prevalence under each draw, (n_chains, n_kept, n, n_topics), for pieces of rows that fit in memory."""
+    """Yield the prevalence of some rows at a time under each draw, (n_chains, n_kept, n_rows, n_topics)."""
     n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
     for start in range(0, encoded.shape[0], n):
         yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each, new))
@@ -101,7 +101,7 @@ def prior_draws(model, metadata):
 
 
 def predicted_prevalence(model, metadata, interval):
-    """Mean prevalence of rows of metadata, (n_rows, n_topics); with ``interval`` also the ends of the intervals."""
+    """Mean prevalence for rows of metadata, (n_rows, n_topics); with ``interval`` a tuple of mean, low and high."""
     encoded, agreement = encoded_rows(model, metadata), model._agreement
     coef, new = model._coef_draws, model._merged_into
     if interval is None:
@@ -117,7 +117,7 @@ def predicted_prevalence(model, metadata, interval):
 
 
 def coefficient_table(model, tails):
-    """Coefficients of a fitted model with their intervals, a row each."""
+    """The table of `DMRTopicModel.coef_table`, with a row for each coefficient."""
     coef, mean, terms = model.samples_["coef"], model.coef_, ["intercept", *model.metadata_names_]
     (low, high), positive = model._agreement.summary(coef, tails)
     return as_table(
@@ -134,7 +134,7 @@ def coefficient_table(model, tails):
 
 
 def difference_table(model, groups, tails):
-    """How much more prevalent topics are in the first of two groups of rows of metadata, a row for each topic."""
+    """The table of `DMRTopicModel.prevalence_difference`, for two tables of metadata ``groups``."""
     groups = [encoded_rows(model, metadata) for metadata in groups]
     coef, new, agreement = model._coef_draws, model._merged_into, model._agreement
     a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)

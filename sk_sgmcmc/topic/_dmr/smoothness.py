@@ -1,4 +1,4 @@
-"""Priors of smooth functions: how far a spline or a polynomial varies over the range of its covariate."""
+"""Smoothness priors of splines and polynomials in formulas."""
 
 import ast
 import re
@@ -6,10 +6,10 @@ import re
 import numpy as np
 
 BASES = "bs", "cc", "cr", "cs", "poly"
-_POINTS = 200  # of the grid on which a function is compared with its neighbours
-_LEAST = 1e-9  # smallest eigenvalue, relative to the diagonal, of what counts as proper
-# Variance of the difference between the two ends of a function: that of a straight line between one standard deviation
-# of the covariate below its mean and one above, with the prior of a coefficient of a standardised column.
+_POINTS = 200  # Intervals of the grid on which differences of a function are penalised.
+_LEAST = 1e-9  # Smallest eigenvalue, relative to the diagonal, of a precision matrix that counts as proper.
+# Prior variance of the difference between the two ends of a function, in units of sigma squared. A straight line with
+# the prior of a standardised column has this variance between one standard deviation below the mean and one above.
 END_TO_END = 4.0
 
 
@@ -23,7 +23,7 @@ def is_basis(expression):
 
 
 def grid(values):
-    """Points at which functions of a covariate are evaluated: even ones over its range, and its quantiles."""
+    """Points at which to evaluate functions of a covariate: evenly spaced ones over its range, and its quantiles."""
     some = np.quantile(values, np.linspace(0.0, 1.0, _POINTS + 1))
     return np.unique(np.concatenate([np.linspace(values.min(), values.max(), _POINTS + 1), some]))
 
@@ -35,23 +35,23 @@ class Smoothness:
 
     .. math:: \frac{1}{2 \sigma^2} \int_0^1 \frac{f'(u)^2}{4} du + \frac{\bar f^2}{2 \sigma_0^2}
 
-    up to a constant: f is a Brownian motion, whose ends differ by a normal of standard deviation 2 sigma, restricted to
-    the span of the basis. It does not depend on which basis spans these functions. The mean of f over the range,
-    :math:`\bar f`, is penalised only where the intercept does not absorb it, or where no other term of the density
-    depends on it.
+    up to a constant. So f is a Brownian motion restricted to the span of the basis, and the difference between its ends
+    has standard deviation 2 sigma. The prior depends on the span alone, not on the basis. The mean of f over the range,
+    :math:`\bar f`, is penalised only if the intercept does not absorb it, or if the first term leaves the prior
+    improper.
 
     Parameters
     ----------
     columns : list of int
-        Encoded columns with these coefficients.
+        Indices of the encoded columns with these coefficients.
     points : ndarray of shape (n_points,)
         Values of x, ascending.
     basis : ndarray of shape (n_points, n_columns)
         The functions B at these points.
     alone : bool
-        Whether f is added to the intercept as it is, not multiplied by other columns.
+        Whether f is a main effect, which is not multiplied by other columns.
     spread : float
-        Standard deviation of what f is multiplied by; 1 if it is only 0 and 1.
+        Standard deviation of the factor by which f is multiplied; 1 if its values are 0 and 1.
     """
 
     def __init__(self, columns, points, basis, alone, spread):
@@ -73,9 +73,9 @@ class Smoothness:
         Parameters
         ----------
         scales : tuple of float
-            Prior standard deviations of coefficients, sigma, and of the intercept.
+            Prior standard deviations of the coefficients, sigma, and of the intercept, sigma_0 of a main effect.
         column_scale : ndarray of shape (n_metadata,)
-            By what columns are divided.
+            Standard deviations by which columns are divided.
         """
         matrix = self.roughness * scales[0] ** -2.0
         if self.has_level:

@@ -1,4 +1,4 @@
-"""Weights of topics as atoms of a gamma process: their state, and the moves of samplers."""
+"""Weights of topics as atoms of a gamma process: their state, and the samplers that move it."""
 
 from dataclasses import dataclass
 
@@ -12,27 +12,27 @@ from ...samplers.schedules import ConstantStep
 from ...samplers.state import SamplerState
 from ...utils._numbers import real_array
 
-_STEP_SHARE = 0.4  # a step size, as a share of the inverse of the stiffest frequency
-_METRIC_STEP = 0.1  # a step size under a metric, which makes all directions about equally stiff
+_STEP_SHARE = 0.4  # Automatic step size, relative to the inverse of the highest frequency.
+_METRIC_STEP = 0.1  # Automatic step size under a metric, which makes all directions about equally stiff.
 _NOISE = 0.05
-_LONG = 10**9  # number of steps during which a stream learns its masses
-_MOST_HALVINGS = 10  # of an automatic step size, each time that it makes the chain diverge
-_LARGEST_LOG = 300.0  # of a number of which a float64 can hold the square
+_LONG = 10**9  # Number of steps during which a stream learns its masses.
+_MOST_HALVINGS = 10  # Most halvings of an automatic step size in an update that diverges.
+_LARGEST_LOG = 300.0  # Bound of log weights and other coordinates, so that squares do not overflow.
 _NOTHING = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class ProcessPrior:
-    """The process and its priors.
+    """The priors of a gamma process, and its truncation; see the notes of `GammaProcessTopicModel`.
 
     Parameters
     ----------
     n_atoms, n_rounds : int
-        K atoms represent R rounds, with K/R expected in each.
+        Number of atoms K, and of the rounds R that they represent, with K/R atoms expected in each.
     concentration : tuple of float
         Shape and rate of the Gamma prior of the mass of the process.
     rate : tuple of float
-        The same for its rate c.
+        Shape and rate of the Gamma prior of the rate c of the process.
     scale : tuple of float
         Parameters of the Beta prior of each document's p.
     """
@@ -45,7 +45,10 @@ class ProcessPrior:
 
 
 class Atoms:
-    """log E, log T, log a and log c of the process, moved by draws from conditionals.
+    """The state of a gamma process, updated by draws from conditionals.
+
+    Atom k has the weight E_k exp(-T_k). The state ``theta``, (2 K + 2, 1), contains log E and log T of the K atoms, log
+    alpha and log c.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ class Atoms:
 
     def _log_weights(self):
         K = self.prior.n_atoms
-        with np.errstate(over="ignore"):  # a weight of 0
+        with np.errstate(over="ignore"):  # Overflow means a weight of 0.
             return self.theta[:K, 0] - np.exp(self.theta[K : 2 * K, 0])
 
     @property
@@ -90,14 +93,14 @@ class Atoms:
         )
 
     def join(self, kept, left):
-        """Give one atom the weight of two, and move the other to the last round."""
+        """Add the weight of atom ``left`` to atom ``kept``, and move atom ``left`` to the last round."""
         K = self.prior.n_atoms
         weights = self.weights
         self.theta[kept] += np.log1p(weights[left] / weights[kept])
         self.theta[K + left] = np.log(self.prior.n_rounds) - self.theta[2 * K]
 
     def settle(self):
-        """End burn-in: what the sampler has learnt about itself stays as it is."""
+        """End burn-in, after which the sampler no longer adapts."""
 
     def use(self, sampler):
         """Continue a stream with another step size of the same sampler."""
@@ -115,32 +118,34 @@ class Atoms:
         Parameters
         ----------
         cells, values : ndarray of shape (n_runs, 3) and (n_runs,)
+            Runs of equal numbers of documents with more than m tokens of a topic, as from ``cells_of``.
         total_log : float
             -sum_d log(1 - p_d).
         typical : float
-            A fixed number of the magnitude of ``total_log``.
+            A constant of the magnitude of ``total_log``.
         rng : Generator
         decay : float
-            Share of the state that a Cox-Ingersoll-Ross transition keeps; 0 draws afresh.
+            Share of the state that a Cox-Ingersoll-Ross transition keeps; 0 for independent draws.
         """
         tables = np.empty(self.prior.n_atoms)
         gamma_process.draw_tables(cells, values, self.weights, tables, rng)
         gamma_process.draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """Update once by the sampler, here by `redraw`, whose parameters these are."""
+        """Make one update with the sampler, in this class by `redraw`, which has the same parameters."""
         self.redraw(cells, values, total_log, typical, rng, decay)
 
     @staticmethod
     def report(sampler, chains):
-        """Set what the atoms of all ``chains`` found on their way as attributes of the fitted sampler; here nothing."""
+        """Set what the atoms of ``chains`` have adapted as attributes of the fitted sampler; here there is nothing."""
 
 
 class MovingAtoms(Atoms):
-    """The same, moved by a sampler on flat space in three blocks: log E, log T, and log a with log c.
+    """The state of a gamma process, moved by a sampler on flat space.
 
-    Each block has its own momentum, mass and thermostat; if masses are learnt, that of log E is the identity. A
-    Riemannian sampler has one metric for all.
+    There are three blocks: log E, log T, and log alpha with log c. Each block has its own momentum, mass and
+    thermostat. If masses are learnt, the mass of log E is the identity. A Riemannian sampler has one metric for all
+    coordinates.
 
     Parameters
     ----------
@@ -151,8 +156,8 @@ class MovingAtoms(Atoms):
     n_inner : int
         Steps in one update.
     n_burn : float
-        Number of updates during which masses are learnt, unless `settle` ends this, and the search for a step size,
-        sooner.
+        Number of updates during which masses are learnt. `settle` may end this sooner, together with the search for a
+        step size.
     """
 
     def __init__(self, prior, weight, sampler, n_inner, n_burn):
@@ -188,7 +193,7 @@ class MovingAtoms(Atoms):
         return zip(range(3), self.cuts[:-1], self.cuts[1:], strict=True)
 
     def _block(self, b):
-        """The sampler of block ``b``, with the block's part of the mass."""
+        """The sampler of block ``b``, with the part of the mass that belongs to it."""
         mass = getattr(self.sampler, "mass", None)
         if mass is None or (hasattr(mass, "get_params") and b > 0):
             return self.sampler
@@ -204,7 +209,7 @@ class MovingAtoms(Atoms):
         return clone(self.sampler).set_params(mass=mass[self.cuts[b] : self.cuts[b + 1]])
 
     def inverse_masses(self):
-        """Inverse masses of the three blocks, one number per entry: of a matrix, the sum of its row."""
+        """Inverse masses of the three blocks, with one number per coordinate; for a matrix, its row sums."""
         inverse = []
         for (_, lo, hi), state in zip(self._blocks(), self.states, strict=True):
             scalars = state.scalars
@@ -224,14 +229,14 @@ class MovingAtoms(Atoms):
 
     @staticmethod
     def report(sampler, chains):
-        """Set the step size that the first chain has found, and the masses, as attributes of the fitted sampler."""
+        """Set the step size of the first chain, and all chains' masses, as attributes of the fitted sampler."""
         if sampler._picks_step and chains[0].step_size is not None:
             sampler.step_size_ = ConstantStep(float(chains[0].step_size))
         if getattr(sampler, "mass", None) is not None:
             sampler.inverse_mass_ = np.stack([np.concatenate(each.inverse_masses()) for each in chains])
 
     def _auto_step(self, total_log):
-        """A step size that is stable for the stiffest atom under the present masses."""
+        """A step size that is stable for the stiffest coordinate under the present masses."""
         if len(self.states) == 1:
             return self.sampler._stable_step(1.0, 0.0, reach=_METRIC_STEP)
         K = self.prior.n_atoms
@@ -247,13 +252,13 @@ class MovingAtoms(Atoms):
         if self.sampler._picks_step:
             if self.step_size is None or not self.is_settled:
                 h = min(self._auto_step(total_log), self.longest)
-                # During burn-in too long a step does more harm than too short a one.
+                # Let the step size grow slowly: in burn-in a step that is too large does more harm than a small one.
                 self.step_size = h if self.step_size is None else min(h, 1.1 * self.step_size)
             hypers[:, 0] = self.step_size
         return hypers
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
-        """As `Atoms.move`, by steps on flat space; ``decay`` is ignored."""
+        """Make one update of ``n_inner`` steps; parameters as for `Atoms.redraw`, but ``decay`` is ignored."""
         params = self._params(total_log, typical)
         theta, is_auto = self.theta.copy(), self.sampler._picks_step
         hypers = self._hypers(total_log)
@@ -272,7 +277,7 @@ class MovingAtoms(Atoms):
             state.n_steps = self.n_moves * self.n_inner
 
     def _moved(self, *args):
-        """`_run`, whose state must also give weights, times, a concentration and a rate that are finite."""
+        """As `_run`, but the status is also an error if a weight, a time, the concentration or the rate overflows."""
         status = self._run(*args)
         largest = max(self._log_weights().max(), self.theta[self.prior.n_atoms :].max())
         return status or (0 if largest < _LARGEST_LOG else riemannian.NOT_FINITE)
@@ -282,7 +287,7 @@ class MovingAtoms(Atoms):
         signal = gamma_process.gamma_process.compiled
         if len(self.states) == 1:
             metric = gamma_process.gamma_process_metric.compiled
-            _, aux, scalars = self.states[0].arrays  # in a copy, the state has another theta than the atoms
+            _, aux, scalars = self.states[0].arrays  # After copying, the state no longer shares `theta` with the atoms.
             status, _ = riemannian.run_dense(
                 self.theta, aux, scalars, cells, _NOTHING, values, params, np.zeros(self.n_inner, np.int64),
                 len(values), 1.0, _NOTHING, _NOTHING, np.empty(0), params, 1.0, True, hypers,
@@ -297,11 +302,11 @@ class MovingAtoms(Atoms):
         )  # fmt: skip
 
     def _start_anew(self):
-        """Restart the samplers where they are: with new momenta, and of masses what has been learnt."""
+        """Restart the samplers from the present state, with new momenta; learnt masses are kept."""
         for state in self.states:
             left = max(state.n_burn - state.n_steps, 0)
             state.aux[:], scalars = state.sampler._state(state.theta, state.geometry, left)
             if scalars.size >= mass_kernels.HEAD:
                 state.scalars[mass_kernels.STARTED] = 0.0
-            else:  # numbers of a layout of the sampler's own
+            else:  # The sampler has its own layout of numbers, without a mass.
                 state.scalars[:] = scalars

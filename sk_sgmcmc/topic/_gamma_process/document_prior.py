@@ -1,4 +1,4 @@
-"""A prior of documents whose parameters are the weights of a gamma process."""
+"""The document prior whose parameters are the weights of a gamma process."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ from .._counts.sweeps import OccupiedTopicSweeps
 from .atoms import Atoms, MovingAtoms
 from .statistics import AveragedStatistics, StoredStatistics, SummedStatistics, statistics_of
 
-START_MASS = 5.0  # sum of the documents' prior at the start
-START_WEIGHT = 0.1  # the largest start of a topic's weight
-_JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # passes of burn-in after which topics may be joined
-_START_SWEEPS = 12  # sweeps over the documents from which a chain starts
-_START_UPDATES = 10  # first updates of the weights, by draws from their conditionals
+START_MASS = 5.0  # Largest sum of the weights at the start.
+START_WEIGHT = 0.1  # Largest weight of a topic at the start.
+_JOIN_PASSES = (5, 10, 15, 20, 25, 30, 40, 50)  # Passes of burn-in after which topics may be merged.
+_START_SWEEPS = 12  # Sweeps over the documents from which a chain starts.
+_START_UPDATES = 10  # First updates of the weights, by draws from their conditionals.
 
 
 class GammaProcessPrior(DocumentPrior):
-    """Weights of topics, the same for all documents, drawn given the assignments.
+    """A prior whose parameters are weights of topics, the same for all documents, drawn given the assignments.
 
     Weights depend on the documents through two statistics (`sk_sgmcmc.kernels.models.gamma_process`). With stored
-    assignments these are of all documents, always up to date. With fresh ones they are averages over minibatches,
-    forgotten as fast as the topics.
+    assignments, these are of all documents, and always up to date. With fresh ones, they are averages over minibatches,
+    which forget as fast as the topics.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class GammaProcessPrior(DocumentPrior):
         As for `DocumentPrior`.
     process : ProcessPrior
     weights_sampler : Sampler
-        Resolved: one on flat space, or one under which weights are drawn from their conditionals.
+        Resolved. Unless it is on flat space, weights are drawn from their conditionals.
     moves_flat : bool
-        Whether that sampler is on flat space.
+        Whether ``weights_sampler`` is on flat space.
     n_inner : int
         Steps of a sampler on flat space per step of the chain.
     n_burn : float
@@ -58,7 +58,7 @@ class GammaProcessPrior(DocumentPrior):
         self.alpha = self.start_alpha.copy()
 
     def refine(self, shard, z, topic_word_prior, rng):
-        """Make a few collapsed sweeps, which also join topics."""
+        """Make a few collapsed sweeps, with updates of the weights, and merge topics between some of them."""
         seen = StoredStatistics(shard, self.alpha.size)
         collapsed, tried = OccupiedTopicSweeps(shard, z, topic_word_prior), set()
         for i in range(_START_SWEEPS):
@@ -76,7 +76,7 @@ class GammaProcessPrior(DocumentPrior):
     # -- all documents ---------------------------------------------------------------------------------------------
 
     def update(self, assigned, progress):
-        """Move the weights given the assignments of all documents; after some passes of burn-in, join topics first."""
+        """Update the weights given the assignments of all documents; some passes of burn-in first merge topics."""
         if progress.is_start:
             self._start_weights(assigned, progress)
         elif progress.is_collapsed:
@@ -97,7 +97,7 @@ class GammaProcessPrior(DocumentPrior):
         self.alpha = self.atoms.weights
 
     def _join(self, assigned, progress):
-        """Join topics after some of the passes, where they are in memory."""
+        """Merge topics after some passes of burn-in, if the documents are in memory."""
         if assigned.documents is None or progress.n_passes not in _JOIN_PASSES:
             return
         if progress.step >= 0.8 * progress.n_burn:
@@ -111,7 +111,7 @@ class GammaProcessPrior(DocumentPrior):
     # -- minibatches -----------------------------------------------------------------------------------------------
 
     def update_from_batch(self, batch, progress):
-        """Update the statistics of the documents, and move the weights."""
+        """Update the statistics by a minibatch, and then the weights."""
         if not self.stored:
             lengths = batch.documents.of_docs(batch.docs).lengths
             self.seen.remember(batch.counts[-1], lengths, progress.forgotten, self.atoms, progress.rng)
@@ -139,7 +139,7 @@ class GammaProcessPrior(DocumentPrior):
     # -- topics, draws and streams -------------------------------------------------------------------------------
 
     def exchangeable_groups(self):
-        return np.zeros(self.alpha.size)  # weights move with their topics
+        return np.zeros(self.alpha.size)  # If topics change places, so do their weights.
 
     def permute(self, order):
         self.atoms.permute(order)
@@ -154,8 +154,8 @@ class GammaProcessPrior(DocumentPrior):
         }
 
     def stream(self, sampler_params):
-        """Keep the statistics of the stored assignments as they are."""
-        if self.stored:  # otherwise statistics are averages already
+        """Continue with fresh assignments; the statistics of the stored ones remain, unchanged."""
+        if self.stored:  # Otherwise the statistics are averages already.
             self.seen = AveragedStatistics(self.alpha.size, self.seen)
         super().stream(sampler_params)
         self.weights_sampler = sampler_params["weights_sampler"]

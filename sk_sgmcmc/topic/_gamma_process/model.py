@@ -1,4 +1,4 @@
-"""Poisson factor analysis whose topics have the weights of a gamma process."""
+"""Poisson factor analysis with a gamma process prior of the topics' weights."""
 
 from __future__ import annotations
 
@@ -70,9 +70,10 @@ class GammaProcessTopicModel(CountTopicModel):
     topics_sampler_ : sampler object
         The sampler of the topics.
     sampler_ : sampler object
-        The sampler in use; if the weights have their own, it is theirs. On flat space, ``step_size_`` is the one that
-        the first chain found. ``inverse_mass_`` (n_chains, 2 n_components + 2) contains masses other than the identity:
-        of log E (always 1 if masses are learnt), of log T, and of the logarithms of concentration and rate.
+        The sampler of the weights if they have their own, otherwise the sampler of both. On flat space, ``step_size_``
+        is the step size that the first chain found. With a mass other than the identity, ``inverse_mass_`` of shape
+        (n_chains, 2 n_components + 2) contains the inverse masses of log E (1 if masses are learnt), of log T, and of
+        the logarithms of concentration and rate.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
         the entropy of the topics' shares, the sum of the weights, and the number of topics. See "When not to believe a
@@ -151,8 +152,8 @@ class GammaProcessTopicModel(CountTopicModel):
     n_inner: int = 50
 
     _takes_blocks = True
-    _order = None  # of the chains' topics by weight
-    _seeds_hint = ""  # all topics have one prior
+    _order = None  # Order of the chains' topics by weight.
+    _seeds_hint = ""  # There are no seed words: all topics have the same prior.
     _offers = (
         ("simplex", "counts"),
         ("euclidean", "block-gradient"),
@@ -191,7 +192,7 @@ class GammaProcessTopicModel(CountTopicModel):
         return super().set_params(**params)
 
     def _checked_samplers(self, streams):
-        """The samplers of the topics and of the weights, the latter with its (geometry, signal)."""
+        """The sampler of the topics, the sampler of the weights, and the (geometry, signal) of the latter."""
         sampler, pair = super()._checked_sampler(streams=streams)
         if getattr(sampler, "drive", "kinetic") != "kinetic":
             raise ValueError(
@@ -222,7 +223,7 @@ class GammaProcessTopicModel(CountTopicModel):
         return fitting_pair(weights, self._offers)[0] == "euclidean"
 
     def _process(self):
-        """The process with its priors, checked."""
+        """The checked `ProcessPrior`."""
         for name in ("concentration_prior", "rate_prior", "scale_prior"):
             pair = getattr(self, name)
             if len(pair) != 2 or not all(isinstance(x, Real) and 0 < x < np.inf for x in pair):
@@ -261,7 +262,7 @@ class GammaProcessTopicModel(CountTopicModel):
     def _name_samplers(self, resolved, streams):
         _, weights, pair = self._checked_samplers(streams)
         self.topics_sampler_ = self.sampler_ = resolved
-        if pair[0] != "simplex":  # on flat space, each chain finds its own step size
+        if pair[0] != "simplex":  # On flat space, each chain finds its own step size.
             self.sampler_ = weights._resolved(None)
 
     def _refuse_other_way(self, sampler, pair):
@@ -271,7 +272,7 @@ class GammaProcessTopicModel(CountTopicModel):
         if moves_flat != self._moves_flat(present):
             raise ValueError(
                 f"The weights were moved by {present!r}, and cannot go on with {weights!r}; set the sampler back, or "
-                "call fit, or partial_fit on a clone, to start afresh."
+                "call fit, or partial_fit on a clone, to start over."
             )
         if moves_flat:
             self._refuse_other_chains(weights, present)
@@ -283,7 +284,7 @@ class GammaProcessTopicModel(CountTopicModel):
         weights = self._of_reference("weights").mean(axis=0)
         if self._order is None or not chains[0].plan.streams:
             self._order = np.argsort(-weights, kind="stable")
-        order = self._order  # on a stream topics keep their numbers
+        order = self._order  # In a stream, topics keep their numbers.
         for c in range(len(chains)):
             self.samples_.topic_draws.reorder(c, order)
         self.samples_["weights"] = self.samples_["weights"][:, :, order]
@@ -311,8 +312,8 @@ class GammaProcessTopicModel(CountTopicModel):
         -------
         merged : GammaProcessTopicModel
             A fitted estimator with fewer topics; this one is unchanged. See `BayesianLDA.merge_topics`. Weights are
-            added up, and the numbers of topics counted anew; a new topic has the place of the first of its group,
-            even if it now weighs more than those before it.
+            added, and topics are counted again. A new topic has the place of the first of its group, even if its weight
+            exceeds that of topics before it.
         """
         merged = super().merge_topics(groups)
         merged.weights_ = merged.doc_topic_prior_

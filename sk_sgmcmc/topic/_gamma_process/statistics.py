@@ -1,4 +1,4 @@
-"""Statistics for the weights of topics: how many documents have more than m tokens of a topic, and their scales."""
+"""Statistics of documents on which the weights depend: numbers of documents above each topic count, and scales."""
 
 import numpy as np
 
@@ -20,11 +20,11 @@ class StoredStatistics:
     Attributes
     ----------
     above : ndarray of shape (n_topics, n_levels)
-        Number of documents with more than m tokens of a topic.
+        Number of documents with more than m tokens of a topic, for each topic and level m = 0, 1, ...
     logs : ndarray of shape (n_docs,)
-        -log(1 - p_d); ``total_log`` is their sum.
+        Scales of the documents, -log(1 - p_d); ``total_log`` is their sum.
     typical : float
-        A fixed number of the magnitude of that sum.
+        A constant of the magnitude of that sum.
     """
 
     def __init__(self, data, n_topics):
@@ -35,11 +35,11 @@ class StoredStatistics:
         self.typical = float(np.log1p(self.lengths).sum()) + 1.0
 
     def _no_counts(self, n_topics):
-        """Zeros for every level up to the longest document; levels that are never written take no memory."""
+        """Zeros for all levels up to the longest document; pages that are never written take no memory."""
         return np.zeros((n_topics, int(np.max(self.lengths, initial=0.0)) + 1))
 
     def used_levels(self):
-        """``above`` up to the last level in use, found by bisection, since no level below it is empty."""
+        """``above`` up to the last level in use, found by bisection, since all levels below it are in use."""
         low, high = 1, self.above.shape[1]
         while low < high:
             middle = (low + high) // 2
@@ -59,13 +59,13 @@ class StoredStatistics:
         gamma_process.count_documents(docs, data.token_ptr, data.weights, z, sign, self.above)
 
     def read_all(self, data, z, atoms, rng):
-        """Recount all documents, and draw all their scales."""
+        """Count all documents again, and draw the scales of all."""
         self.above = self._no_counts(len(self.above))
         self.count(data, z, self.docs, 1.0)
         self.total_log = _draw_scales(self.docs, self.lengths, atoms, self.logs, rng)
 
     def summed(self):
-        """Parts of `SummedStatistics`: counts above each level in use, the sum of scales, and its magnitude."""
+        """A part of `SummedStatistics`: ``above`` for the levels in use, ``total_log`` and ``typical``."""
         return self.used_levels().copy(), self.total_log, self.typical
 
     def redraw(self, docs, atoms, rng):
@@ -74,24 +74,24 @@ class StoredStatistics:
         self.total_log += _draw_scales(docs, self.lengths, atoms, self.logs, rng) - before
 
     def values(self, total_samples):
-        """Arguments of `Atoms.move`: cells, their values, -sum_d log(1 - p_d), and a number of its magnitude."""
+        """The first four arguments of `Atoms.move`: cells, values, ``total_log`` and ``typical``."""
         return *gamma_process.cells_of(self.above), self.total_log, self.typical
 
 
 def statistics_of(shard, z, n_topics, atoms, rng):
-    """Parts of `SummedStatistics` of a shard; called where it is."""
+    """The part of `SummedStatistics` of a shard; called where the shard is."""
     seen = StoredStatistics(shard, n_topics)
     seen.read_all(shard, z, atoms, rng)
     return seen.summed()
 
 
 class SummedStatistics:
-    """Statistics of all documents, summed over shards whose assignments are not at hand.
+    """Statistics of all documents as sums over shards.
 
     Parameters
     ----------
     parts : list of tuple
-        Of each shard: see `StoredStatistics.summed`.
+        The part of each shard; see `StoredStatistics.summed`.
     """
 
     def __init__(self, parts):
@@ -102,7 +102,7 @@ class SummedStatistics:
         self.typical = sum(typical for *_, typical in parts)
 
     def used_levels(self):
-        """``above``, which holds no more levels than are in use."""
+        """``above``, which contains only levels in use."""
         return self.above
 
     def permute(self, order):
@@ -115,13 +115,13 @@ class SummedStatistics:
 
 
 class AveragedStatistics:
-    """Statistics of a stream: averages over minibatches, forgotten as fast as topics, plus those of stored documents.
+    """Statistics of a stream: averages over minibatches, which forget as fast as the topics, plus fixed statistics.
 
     Parameters
     ----------
     n_topics : int
-    stored : StoredStatistics or None
-        Statistics of documents whose assignments stay as they are.
+    stored : StoredStatistics, SummedStatistics or None
+        Statistics of documents whose stored assignments no longer change.
     """
 
     def __init__(self, n_topics, stored=None):
@@ -135,13 +135,13 @@ class AveragedStatistics:
         self.above, self.base = self.above[order], self.base[order]
 
     def begin(self, stored):
-        """Begin with the averages over documents with stored assignments."""
+        """Begin with the averages of ``stored`` over its documents."""
         n = max(1, stored.logs.size)
         self.above, self.total_log, self.typical = stored.used_levels() / n, stored.total_log / n, stored.typical / n
         self.n_seen = 1
 
     def remember(self, doc_counts, lengths, least_share, atoms, rng):
-        """Mix in a minibatch, with a share of at least ``least_share``."""
+        """Update the averages by a minibatch, which gets a weight of at least ``least_share``."""
         docs = np.arange(lengths.size)
         self.n_seen += 1
         share = max(1.0 / self.n_seen, least_share)
