@@ -50,7 +50,10 @@ def checked_prior(model, rows, sampler, is_sampled):
     K, V = model.n_components, rows.shape[1]
     learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(model, name), str))
     if learnt and not is_sampled:
-        raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
+        raise ValueError(
+            f'{learnt[0]}="auto" requires posterior draws, but {type(sampler).__name__} returns a point estimate. '
+            "Pass a number."
+        )
     alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else model.doc_topic_prior)
     if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
         raise ValueError(

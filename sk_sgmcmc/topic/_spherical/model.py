@@ -301,13 +301,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
         )
         self.samples_, c = {"components": components, **samples}, self.reference_chain_
         self.components_ = means[c] / np.linalg.norm(means[c], axis=1, keepdims=True)
-        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
+        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._values_in_chain(samples, prior, c)
         self.sampler_ = chains[0].sampler
         if chains[0].proposes:
             self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
 
-    def _laws_in_chain(self, samples, prior, c):
-        """Concentrations and Dirichlet parameter of documents in chain ``c``: fixed values, or means of its draws."""
+    def _values_in_chain(self, samples, prior, c):
+        """Concentrations and Dirichlet parameter of proportions in chain ``c``: fixed values, or means of its draws."""
         numbers = [
             float(np.mean(samples[name][c] if name in samples else value))
             for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
@@ -326,7 +326,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         rows = rows[evenly(rows.shape[0], _REFERENCE_ROWS)]
         scores = []
         for c, mean in enumerate(means):
-            numbers, alpha = self._laws_in_chain(samples, chains[c].prior, c)
+            numbers, alpha = self._values_in_chain(samples, chains[c].prior, c)
             beta = mean / np.linalg.norm(mean, axis=1, keepdims=True)
             scores.append(annealed_scores(rows, beta, alpha, numbers[1], _REFERENCE_TEMPERATURES).mean())
         return int(np.argmax(scores))
@@ -406,8 +406,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
         """Yield draws of the proportions of rows, each given a draw of the topics from the reference chain."""
         rows, components = self._filled(X)[0], self._of_reference("components")
         chosen = chosen_draws(len(components), n_draws)
-        laws = [self._laws(self.reference_chain_ * len(components) + s) for s in chosen]
-        states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
+        values = [self._values_in_draw(self.reference_chain_ * len(components) + s) for s in chosen]
+        states = [(components[s].astype(np.float64), *value) for s, value in zip(chosen, values, strict=True)]
         return proportion_draws(rows, states, random_state, groups)
 
     @lazy_for_dask()
@@ -435,7 +435,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _log_density(self, rows, n_temperatures):
         draws = self._flat("components")
-        states = [(draws[i], *self._laws(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
+        states = [(draws[i], *self._values_in_draw(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
         return annealed_mean(rows, states, n_temperatures, self.n_jobs)
 
     def score(self, X: MatrixLike, y: Any = None, *, n_temperatures: int = N_TEMPERATURES) -> float:
@@ -498,15 +498,15 @@ class SphericalAdmixtureModel(BaseTopicModel):
         if method == "annealed" and pooled:
             return -self.score(X)
         if method == "annealed":
-            last = self._flat("components")[-1], *self._laws(-1)
+            last = self._flat("components")[-1], *self._values_in_draw(-1)
             return -float(np.mean(annealed_mean(self._scored_rows(X), [last], n_jobs=self.n_jobs)))
         rows = self._scored_rows(X)
         draws = self._flat("components")
         chosen = range(len(draws)) if pooled else [-1]
-        kappas = [self._laws(i)[1] for i in chosen]
+        kappas = [self._values_in_draw(i)[1] for i in chosen]
         return -log_density_under_prior(rows, draws[chosen], kappas, self.doc_topic_prior_, n_proportions)
 
-    def _laws(self, i):
+    def _values_in_draw(self, i):
         """Dirichlet parameter and concentration of documents in draw ``i``, counted over all chains."""
         alpha, kappa = self.doc_topic_prior_, self.kappa1_
         if "doc_topic_prior" in self.samples_:
