@@ -135,8 +135,8 @@ def rows_with_content(rows):
     full = has_content(rows)
     if not full.any():
         raise ValueError(
-            f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
-            "at least one row with a nonzero entry."
+            f"X must have a row with a nonzero entry; got {rows.shape[0]} rows that are all zero, which have no "
+            "direction."
         )
     return rows if full.all() else rows[full]
 

@@ -286,7 +286,7 @@ class DenseChain(Chain):
         failures.raise_fatal()
         if status and failures.n:
             why = (
-                "It did not raise at the same state before: let it depend on its arguments only."
+                "It did not raise before at the same state, but must depend on its arguments only."
                 if self.sampler._corrects_steps
                 else f"{type(self.sampler).__name__} has no Metropolis test, so it cannot reject a state where the log "
                 'density is not defined. Use a sampler that can, such as sampler="nuts", or a smaller step size, or '

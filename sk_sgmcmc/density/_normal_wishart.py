@@ -31,9 +31,9 @@ def inverse_scale_root(law):
     except linalg.LinAlgError:
         sizes = np.sqrt(np.diag(law.inverse_scale))
         raise ValueError(
-            "The scatter of X, with that of the prior and of earlier rows, is not positive definite in float64, where "
-            f"the columns spread from {sizes.min():.3g} to {sizes.max():.3g}: bring rows and columns to like sizes, "
-            "for example by sklearn.preprocessing.RobustScaler, or give a larger covariance_prior."
+            "The posterior scatter matrix is not positive definite in float64: the spread of columns ranges from "
+            f"{sizes.min():.3g} to {sizes.max():.3g}. Scale X, for example with sklearn.preprocessing.RobustScaler, or "
+            "pass a larger covariance_prior."
         ) from None
 
 

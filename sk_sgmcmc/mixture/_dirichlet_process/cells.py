@@ -145,7 +145,7 @@ class RowData:
         Number of rows in a minibatch.
     total : float or None
         Total weight of rows on which the posterior of a stream is conditioned. If more have been seen, earlier rows
-        count less. None: all rows count in full.
+        count less, the oldest least. None: all rows count in full.
     """
 
     indptr: np.ndarray
@@ -244,8 +244,8 @@ def warn_of_categories(X):
         return
     codes = np.unique(values[:, np.argmax(limited)]).astype(int).tolist()
     warn_user(
-        f"The columns of X hold a few small codes each, such as {codes}, as answers of surveys do, but "
-        'likelihood="multinomial" takes them for counts. For categories, use '
+        f"The columns of X contain a few small codes each, such as {codes}, which look like categories, but "
+        'likelihood="multinomial" treats them as counts. For categories, use '
         'likelihood="categorical".'
     )
 

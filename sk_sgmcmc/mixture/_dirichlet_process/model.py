@@ -115,7 +115,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         is noisier, and unnecessary for data that fit in memory.
     total_samples : float or None, default=None
         For `partial_fit`: the total weight of rows on which the posterior is conditioned. If more have been seen,
-        earlier rows count less. None: all rows count in full.
+        earlier rows count less, the oldest least. None: all rows count in full.
     sampler : str, sampler object or None, default=None
         Sampler of the clusters.
 
@@ -400,8 +400,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
             return [CollapsedChain(seed, plan, self._layout, concentration) for seed in seeds]
         if getattr(sampler, "parameterization", "expanded-mean") != "expanded-mean":
             raise ValueError(
-                f"sampler={sampler!r}: components are born and die in the coordinates "
-                'parameterization="expanded-mean" only; use that one.'
+                f'sampler must have parameterization="expanded-mean", because the number of components varies; '
+                f"got {sampler!r}."
             )
         stored = pair[1] == "slices" or (self.assignments != "fresh" and not streaming)
         self.sampler_ = self._resolved_sampler(sampler, stored=stored)

@@ -184,7 +184,7 @@ class MixtureChain(Chain):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _n_ahead(self, until):
-        """Number of steps until a draw is kept or `until`, at most up to the next multiple of `_ADAPT_EVERY`."""
+        """Number of steps until a draw is kept or ``until``, at most up to the next multiple of `_ADAPT_EVERY`."""
         if self.labels is None or not self._move.steps_ahead or self._adapts():
             return 1
         step = self.step + 1
