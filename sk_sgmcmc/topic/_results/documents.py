@@ -25,7 +25,7 @@ _FORMATS = (
     "%Y/%m", "%Y.%m.%d", "%Y.%m", "%m/%Y", "%m-%Y", "%m.%Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
     "%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z",
 )  # fmt: skip
-# Formats in which day and month can be confused. They are used only if one of them alone parses all texts.
+# Groups of formats that differ in the order of day and month, used if exactly one of a group parses all texts.
 _EITHER = (("%d/%m/%Y", "%m/%d/%Y"), ("%d-%m-%Y", "%m-%d-%Y"), ("%d/%m/%y", "%m/%d/%y"), ("%d.%m.%Y",), ("%d.%m.%y",))
 _NAMES = (
     "jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|"

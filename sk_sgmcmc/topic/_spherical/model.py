@@ -203,8 +203,8 @@ class SphericalAdmixtureModel(BaseTopicModel):
         ChainDivergedError
             If the state of a chain becomes infinite or NaN, because the step size is too large.
         FitInterrupted
-            After Ctrl-C; a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far, and is also
-            ``estimator_`` of the exception.
+            After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
+            and is also ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
